@@ -1,0 +1,4 @@
+//! The binary.
+//! The first real code replaces it.
+
+fn main() {}

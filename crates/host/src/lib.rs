@@ -1,0 +1,2 @@
+//! Placeholder header so that the workspace loads.
+//! The first real code replaces it.

@@ -1,0 +1,242 @@
+//! Caller: who asks, and what they may do.
+//!
+//! Promises: every verb of the site takes a Caller and asks it; an id alone opens nothing. Powers only come from here.
+//! How a Caller is recognised (keys, loopback, cookies) is the gateway's matter.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{AgentName, KeyId, Visibility};
+
+/// To whom tasks belong, written `local`, `admin`, `key:ID` or `anon:ADDRESS`.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Owner(Arc<str>);
+
+impl Owner {
+    /// Wraps the written form as it was stored.
+    #[must_use]
+    pub fn stored(text: &str) -> Self {
+        Self(text.into())
+    }
+
+    /// The written form.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, out)
+    }
+}
+
+/// One thing that an API key may do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Scope {
+    /// Everything.
+    Admin,
+    /// Call every agent that is not private.
+    Call,
+    /// Call this agent, private or not.
+    CallAgent(AgentName),
+}
+
+/// A scope that nobody knows.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no scope: use admin, call or call:AGENT")]
+pub struct UnknownScope(pub String);
+
+impl FromStr for Scope {
+    type Err = UnknownScope;
+
+    fn from_str(text: &str) -> Result<Self, UnknownScope> {
+        match text.split_once(':') {
+            None if text == "admin" => Ok(Self::Admin),
+            None if text == "call" => Ok(Self::Call),
+            Some(("call", name)) => {
+                name.parse().map(Self::CallAgent).map_err(|_| UnknownScope(text.chars().take(80).collect()))
+            }
+            _ => Err(UnknownScope(text.chars().take(80).collect())),
+        }
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Admin => out.write_str("admin"),
+            Self::Call => out.write_str("call"),
+            Self::CallAgent(name) => write!(out, "call:{name}"),
+        }
+    }
+}
+
+impl TryFrom<String> for Scope {
+    type Error = UnknownScope;
+
+    fn try_from(text: String) -> Result<Self, UnknownScope> {
+        text.parse()
+    }
+}
+
+impl From<Scope> for String {
+    fn from(scope: Scope) -> Self {
+        scope.to_string()
+    }
+}
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    owner: Owner,
+    powers: Powers,
+}
+
+#[derive(Debug, Clone)]
+enum Powers {
+    Admin,
+    Key(Arc<[Scope]>),
+    Anonymous,
+    Inside,
+}
+
+impl Caller {
+    /// The person at this machine; may do everything.
+    #[must_use]
+    pub fn local() -> Self {
+        Self { owner: Owner::stored("local"), powers: Powers::Admin }
+    }
+
+    /// The holder of the admin token or of a signed-in browser.
+    #[must_use]
+    pub fn admin() -> Self {
+        Self { owner: Owner::stored("admin"), powers: Powers::Admin }
+    }
+
+    /// The holder of an API key.
+    #[must_use]
+    pub fn key(id: &KeyId, scopes: impl Into<Arc<[Scope]>>) -> Self {
+        Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()) }
+    }
+
+    /// Somebody unknown at this network address (IPv6 callers are told apart by their /64 only).
+    #[must_use]
+    pub fn anonymous(address: std::net::IpAddr) -> Self {
+        let place = match address.to_canonical() {
+            std::net::IpAddr::V4(v4) => v4.to_string(),
+            std::net::IpAddr::V6(v6) => {
+                let [a, b, c, d, ..] = v6.segments();
+                format!("{a:x}:{b:x}:{c:x}:{d:x}::")
+            }
+        };
+        Self { owner: Owner::stored(&format!("anon:{place}")), powers: Powers::Anonymous }
+    }
+
+    /// An agent of this site that calls another one in the course of `owner`'s task.
+    #[must_use]
+    pub fn inside(owner: Owner) -> Self {
+        Self { owner, powers: Powers::Inside }
+    }
+
+    /// To whom this caller's tasks belong.
+    #[must_use]
+    pub fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Whether this caller runs the site.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        match &self.powers {
+            Powers::Admin => true,
+            Powers::Key(scopes) => scopes.contains(&Scope::Admin),
+            Powers::Anonymous | Powers::Inside => false,
+        }
+    }
+
+    /// Whether nothing is known of this caller.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        matches!(self.powers, Powers::Anonymous)
+    }
+
+    /// Whether this caller may see and call the agent. One who may not is told that it does not exist.
+    #[must_use]
+    pub fn may_call(&self, agent: &AgentName, visibility: Visibility) -> bool {
+        match &self.powers {
+            Powers::Admin | Powers::Inside => true,
+            Powers::Anonymous => visibility == Visibility::Public,
+            Powers::Key(scopes) => scopes.iter().any(|scope| match scope {
+                Scope::Admin => true,
+                Scope::Call => visibility != Visibility::Private,
+                Scope::CallAgent(name) => name == agent,
+            }),
+        }
+    }
+
+    /// Whether this caller may see a task of `owner`.
+    #[must_use]
+    pub fn may_see(&self, owner: &Owner) -> bool {
+        self.is_admin() || self.owner == *owner
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn agent() -> AgentName {
+        "calc".parse().unwrap()
+    }
+
+    #[test]
+    fn anonymous_callers_reach_public_agents_only() {
+        let caller = Caller::anonymous("2001:db8::1".parse().unwrap());
+        assert!(caller.may_call(&agent(), Visibility::Public));
+        assert!(!caller.may_call(&agent(), Visibility::Peers));
+        assert!(!caller.is_admin());
+        assert_eq!(caller.owner().as_str(), "anon:2001:db8:0:0::");
+    }
+
+    #[test]
+    fn a_key_reaches_what_its_scopes_name() {
+        let id: KeyId = "k1".parse().unwrap();
+        let caller = Caller::key(&id, [Scope::CallAgent(agent())]);
+        assert!(caller.may_call(&agent(), Visibility::Private));
+        assert!(!caller.may_call(&"echo".parse().unwrap(), Visibility::Public));
+        let caller = Caller::key(&id, [Scope::Call]);
+        assert!(!caller.may_call(&agent(), Visibility::Private));
+        assert!(caller.may_call(&agent(), Visibility::Peers));
+    }
+
+    #[test]
+    fn tasks_are_seen_by_their_owner_and_by_admins() {
+        let one = Caller::key(&"a".parse().unwrap(), [Scope::Call]);
+        let two = Caller::key(&"b".parse().unwrap(), [Scope::Call]);
+        assert!(one.may_see(one.owner()));
+        assert!(!two.may_see(one.owner()));
+        assert!(Caller::local().may_see(one.owner()));
+    }
+
+    #[test]
+    fn scopes_are_written_as_they_are_read() {
+        for text in ["admin", "call", "call:calc"] {
+            assert_eq!(text.parse::<Scope>().unwrap().to_string(), text);
+        }
+        assert!("root".parse::<Scope>().is_err());
+        assert!("call:../x".parse::<Scope>().is_err());
+    }
+}

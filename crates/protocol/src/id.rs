@@ -1,0 +1,241 @@
+//! Names and ids as types of their own, so that one cannot be handed over for another.
+//!
+//! Promises: every value was checked once, when it was made. Ids that callers choose (context, message) are bounded in
+//! length and free of control characters; ids that the site makes are UUIDs.
+//! Possession of an id is never authority: see [`crate::Caller`].
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest id that a caller may choose; UUIDs need 36, and longer ones only cost index pages.
+pub const MAX_FOREIGN_ID: usize = 128;
+
+/// Longest agent name; it must fit one DNS label, because later it becomes one.
+pub const MAX_NAME: usize = 63;
+
+/// A name that is not of the form an agent's name has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{name}` is no agent name: use 1 to {MAX_NAME} of a-z, 0-9 and -, not starting or ending with -")]
+pub struct BadName {
+    /// The name as it was given, shortened.
+    pub name: String,
+}
+
+/// An id that a caller chose and that is empty, too long or not printable.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("an id must have 1 to {MAX_FOREIGN_ID} characters and no control characters")]
+pub struct IdTooLong;
+
+/// The name of an agent, unique in its site.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct AgentName(std::sync::Arc<str>);
+
+impl AgentName {
+    /// The name as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AgentName {
+    type Err = BadName;
+
+    fn from_str(name: &str) -> Result<Self, BadName> {
+        let letters = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        let edges = !name.starts_with('-') && !name.ends_with('-');
+        if letters && edges && (1..=MAX_NAME).contains(&name.len()) {
+            Ok(Self(name.into()))
+        } else {
+            Err(BadName { name: name.chars().take(MAX_NAME).collect() })
+        }
+    }
+}
+
+impl TryFrom<String> for AgentName {
+    type Error = BadName;
+
+    fn try_from(name: String) -> Result<Self, BadName> {
+        name.parse()
+    }
+}
+
+impl From<AgentName> for String {
+    fn from(name: AgentName) -> Self {
+        name.0.as_ref().into()
+    }
+}
+
+impl fmt::Display for AgentName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for AgentName {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, out)
+    }
+}
+
+impl schemars::JsonSchema for AgentName {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "AgentName".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$" })
+    }
+}
+
+/// The id of a task, made by the site that runs it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(uuid::Uuid);
+
+impl TaskId {
+    /// Wraps a UUID.
+    #[must_use]
+    pub const fn from_uuid(id: uuid::Uuid) -> Self {
+        Self(id)
+    }
+
+    /// The sixteen bytes, as the store keeps them.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 16] {
+        self.0.as_bytes()
+    }
+
+    /// Reads the sixteen bytes back.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(uuid::Uuid::from_bytes(bytes))
+    }
+}
+
+impl FromStr for TaskId {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        uuid::Uuid::from_str(text).map(Self)
+    }
+}
+
+impl fmt::Display for TaskId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, out)
+    }
+}
+
+impl fmt::Debug for TaskId {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, out)
+    }
+}
+
+macro_rules! foreign_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(std::sync::Arc<str>);
+
+        impl $name {
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+
+            /// Uses a UUID as the id.
+            #[must_use]
+            pub fn from_uuid(id: uuid::Uuid) -> Self {
+                let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+                Self((&*id.as_hyphenated().encode_lower(&mut text)).into())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdTooLong;
+
+            fn from_str(id: &str) -> Result<Self, IdTooLong> {
+                let sized = !id.is_empty() && id.len() <= MAX_FOREIGN_ID;
+                if sized && !id.chars().any(char::is_control) { Ok(Self(id.into())) } else { Err(IdTooLong) }
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdTooLong;
+
+            fn try_from(id: String) -> Result<Self, IdTooLong> {
+                id.parse()
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0.as_ref().into()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, out)
+            }
+        }
+    };
+}
+
+foreign_id! {
+    /// Joins the tasks of one conversation; the caller may choose it.
+    ContextId
+}
+
+foreign_id! {
+    /// The sender's own id of a message; the same id sent twice is the same message.
+    MessageId
+}
+
+foreign_id! {
+    /// The public half of an API key, by which it is listed and revoked.
+    KeyId
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn agent_names_are_dns_labels() {
+        for good in ["a", "upper", "a2a-python", "7", &"x".repeat(63)] {
+            assert!(good.parse::<AgentName>().is_ok(), "{good}");
+        }
+        for bad in ["", "Upper", "-a", "a-", "a_b", "a/b", "..", "é", &"x".repeat(64)] {
+            assert!(bad.parse::<AgentName>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn foreign_ids_are_bounded() {
+        assert!("my-context".parse::<ContextId>().is_ok());
+        assert!("x".repeat(MAX_FOREIGN_ID + 1).parse::<MessageId>().is_err());
+        assert!("".parse::<MessageId>().is_err());
+        assert!("a\nb".parse::<MessageId>().is_err());
+    }
+
+    #[test]
+    fn a_task_id_survives_its_bytes() {
+        let id: TaskId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
+        assert_eq!(TaskId::from_bytes(*id.as_bytes()), id);
+        assert_eq!(id.to_string(), "0198c0de-0000-7000-8000-000000000001");
+    }
+}

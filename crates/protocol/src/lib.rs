@@ -1,0 +1,39 @@
+//! The nouns of agentsite, their state machines and their wire forms.
+//!
+//! Promises: no IO, no async, no clock, no randomness. Everything here is a value or a pure function, so that the
+//! same bytes and the same events always give the same result. Wire forms follow A2A 1.0 (ProtoJSON); fields we do
+//! not know survive a round trip.
+//!
+//! It deliberately does not know HTTP, JSON-RPC codes, files or sockets.
+
+#![forbid(unsafe_code)]
+
+mod artifact;
+mod caller;
+mod card;
+mod id;
+mod journal;
+mod message;
+mod nesting;
+mod task;
+mod time;
+mod usage;
+mod world;
+
+pub use artifact::Artifact;
+pub use caller::{Caller, Owner, Scope, UnknownScope};
+pub use card::{AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility};
+pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
+pub use journal::JournalLine;
+pub use message::{Message, Part, Role};
+pub use nesting::{Nesting, TooNested};
+pub use task::{
+    BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead, TaskState,
+    TaskStatus, WireStreamItem, WireTask,
+};
+pub use time::Timestamp;
+pub use usage::Usage;
+pub use world::{Clock, Ids, Rng};
+
+/// JSON object used for metadata and for fields of a newer protocol that we pass on unread.
+pub type JsonMap = serde_json::Map<String, serde_json::Value>;

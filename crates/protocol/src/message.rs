@@ -1,0 +1,156 @@
+//! Message and Part: what people and agents say to each other.
+//!
+//! Promises: the shape is A2A 1.0 ProtoJSON (camelCase, one of `text`, `raw`, `url`, `data` in a part). Fields that
+//! this version does not know are kept in `extra` and written out again.
+//! It does not judge content and does not check media types.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{ContextId, JsonMap, MessageId};
+
+/// Who speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// The one who asks: a person, a program, another agent.
+    #[serde(rename = "ROLE_USER")]
+    User,
+    /// The agent that was asked.
+    #[serde(rename = "ROLE_AGENT")]
+    Agent,
+}
+
+/// One piece of content. Exactly one of `text`, `raw`, `url` and `data` is set in a well-formed part.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Part {
+    /// Plain text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// File content in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+    /// Where a file can be had.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Structured content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<Value>,
+    /// Media type of the content.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub media_type: Option<String>,
+    /// File name for `raw` and `url`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filename: Option<String>,
+    /// Fields that this version does not know, `metadata` among them.
+    #[serde(flatten)]
+    pub extra: JsonMap,
+}
+
+impl Part {
+    /// A part of plain text.
+    #[must_use]
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// A part of structured content.
+    #[must_use]
+    pub fn data(data: Value) -> Self {
+        Self { data: Some(data), ..Self::default() }
+    }
+
+    /// How many of the four kinds of content are set; a well-formed part has one.
+    #[must_use]
+    pub fn contents(&self) -> usize {
+        usize::from(self.text.is_some())
+            + usize::from(self.raw.is_some())
+            + usize::from(self.url.is_some())
+            + usize::from(self.data.is_some())
+    }
+
+    /// Bytes of content, for limits and budgets.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let texts = [&self.text, &self.raw, &self.url];
+        let written: usize = texts.into_iter().flatten().map(String::len).sum();
+        written + self.data.as_ref().map_or(0, |data| data.to_string().len())
+    }
+}
+
+/// One utterance in a conversation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Message {
+    /// The sender's id of this message.
+    pub message_id: MessageId,
+    /// The conversation it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_id: Option<ContextId>,
+    /// The task it continues, as the sender wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<String>,
+    /// Who speaks.
+    pub role: Role,
+    /// The content.
+    pub parts: Vec<Part>,
+    /// Fields that this version does not read (`metadata`, `extensions`, `referenceTaskIds` and newer ones).
+    #[serde(flatten)]
+    pub extra: JsonMap,
+}
+
+impl Message {
+    /// A message of one text part.
+    #[must_use]
+    pub fn text(id: MessageId, role: Role, text: impl Into<String>) -> Self {
+        Self {
+            message_id: id,
+            context_id: None,
+            task_id: None,
+            role,
+            parts: vec![Part::text(text)],
+            extra: JsonMap::new(),
+        }
+    }
+
+    /// All text parts, joined by a line feed.
+    #[must_use]
+    pub fn plain_text(&self) -> String {
+        plain_text(&self.parts)
+    }
+}
+
+/// All text among the parts, joined by a line feed.
+pub(crate) fn plain_text(parts: &[Part]) -> String {
+    let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.as_deref()).collect();
+    texts.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_fields_survive_a_round_trip() {
+        let wire = r#"{"messageId":"m1","role":"ROLE_USER","parts":[{"text":"hi","metadata":{"a":1},"tone":"kind"}],"extensions":["x"],"mood":7}"#;
+        let message: Message = serde_json::from_str(wire).unwrap();
+        let again: Value = serde_json::to_value(&message).unwrap();
+        assert_eq!(again, serde_json::from_str::<Value>(wire).unwrap());
+    }
+
+    #[test]
+    fn counts_the_contents_of_a_part() {
+        assert_eq!(Part::text("a").contents(), 1);
+        assert_eq!(Part::default().contents(), 0);
+        let both = Part { url: Some("x".into()), ..Part::text("a") };
+        assert_eq!(both.contents(), 2);
+    }
+
+    #[test]
+    fn plain_text_joins_text_parts_only() {
+        let mut message = Message::text("m".parse().unwrap(), Role::User, "one");
+        message.parts.push(Part::data(serde_json::json!({"k": 1})));
+        message.parts.push(Part::text("two"));
+        assert_eq!(message.plain_text(), "one\ntwo");
+    }
+}

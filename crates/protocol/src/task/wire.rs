@@ -1,0 +1,105 @@
+//! How a task and its events look to other agents: A2A 1.0 ProtoJSON.
+//!
+//! Promises: borrowed views, nothing is copied to be written. Events that are our own matter (memo, usage, the caller's own
+//! words) are not shown; every stream of a task shows the same items in the same order.
+
+use serde::Serialize;
+
+use super::{Task, TaskEvent, TaskEventKind, TaskState, TaskStatus};
+use crate::{Artifact, ContextId, JsonMap, Message, TaskId};
+
+/// A task as other agents see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WireTask<'a> {
+    id: TaskId,
+    context_id: &'a ContextId,
+    status: &'a TaskStatus,
+    #[serde(skip_serializing_if = "<[Artifact]>::is_empty")]
+    artifacts: &'a [Artifact],
+    #[serde(skip_serializing_if = "<[Message]>::is_empty")]
+    history: &'a [Message],
+    #[serde(skip_serializing_if = "JsonMap::is_empty")]
+    metadata: JsonMap,
+}
+
+impl Task {
+    /// The task as other agents see it, with at most `history_length` of the latest messages (all when `None`).
+    #[must_use]
+    pub fn wire(&self, history_length: Option<usize>) -> WireTask<'_> {
+        let from = history_length.map_or(0, |most| self.history.len().saturating_sub(most));
+        let mut metadata = JsonMap::new();
+        if !self.usage.is_empty() {
+            metadata.insert("usage".into(), serde_json::to_value(self.usage).unwrap_or_default());
+        }
+        WireTask {
+            id: self.head.id,
+            context_id: &self.head.context,
+            status: &self.status,
+            artifacts: &self.artifacts,
+            history: &self.history[from..],
+            metadata,
+        }
+    }
+}
+
+/// One item of a stream as other agents see it.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum WireStreamItem<'a> {
+    /// The whole task; always the first item.
+    Task(WireTask<'a>),
+    /// A message instead of a task; then the only item.
+    Message(&'a Message),
+    /// The task came to stand elsewhere.
+    #[serde(rename_all = "camelCase")]
+    StatusUpdate {
+        /// The task.
+        task_id: TaskId,
+        /// Its conversation.
+        context_id: &'a ContextId,
+        /// Where it stands.
+        status: TaskStatus,
+    },
+    /// The agent made something, or a further piece of it.
+    #[serde(rename_all = "camelCase")]
+    ArtifactUpdate {
+        /// The task.
+        task_id: TaskId,
+        /// Its conversation.
+        context_id: &'a ContextId,
+        /// The thing or the piece.
+        artifact: &'a Artifact,
+        /// Whether it continues the artifact of the same id.
+        append: bool,
+        /// Whether nothing more of it will come.
+        last_chunk: bool,
+    },
+}
+
+impl TaskEvent {
+    /// The event as other agents see it, or `None` when it is only our own matter.
+    #[must_use]
+    pub fn wire<'a>(&'a self, context: &'a ContextId) -> Option<WireStreamItem<'a>> {
+        let status = |state, message| WireStreamItem::StatusUpdate {
+            task_id: self.task,
+            context_id: context,
+            status: TaskStatus { state, message, timestamp: self.at },
+        };
+        match &self.kind {
+            TaskEventKind::Started { .. } => Some(status(TaskState::Working, None)),
+            TaskEventKind::Status { state, message } => Some(status(*state, message.clone())),
+            TaskEventKind::Artifact { artifact, append, last_chunk } => Some(WireStreamItem::ArtifactUpdate {
+                task_id: self.task,
+                context_id: context,
+                artifact,
+                append: *append,
+                last_chunk: *last_chunk,
+            }),
+            TaskEventKind::Opened(_)
+            | TaskEventKind::Said { .. }
+            | TaskEventKind::Memo { .. }
+            | TaskEventKind::Used { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What can be changed in one transaction.
+//!
+//! Promises: a Change is a value; building one does nothing. Guards (`expect_seq`, `sent`) are checked before anything is
+//! written, so a refused change leaves no trace. It does not know SQL.
+
+use agentsite_protocol::{
+    AgentName, JournalLine, KeyId, MessageId, Owner, Scope, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+};
+use serde::{Deserialize, Serialize};
+
+/// Everything that happens in one transaction.
+#[derive(Debug, Clone, Default)]
+pub struct Change {
+    /// A task begins or goes on.
+    pub task: Option<TaskChange>,
+    /// What people will read about it.
+    pub journal: Vec<JournalLine>,
+    /// What must leave the site.
+    pub outbox: Vec<OutboxChange>,
+    /// API keys made, used or revoked.
+    pub keys: Vec<KeyChange>,
+    /// Settings of the site.
+    pub settings: Vec<SettingChange>,
+    /// What agents have used.
+    pub usage: Vec<UsageChange>,
+}
+
+/// New events of one task.
+#[derive(Debug, Clone)]
+pub struct TaskChange {
+    /// The head after the events.
+    pub head: TaskHead,
+    /// The last event before these; 0 when the task must not exist yet.
+    pub expect_seq: u64,
+    /// The events, numbered on from `expect_seq` without gaps.
+    pub events: Vec<TaskEvent>,
+    /// The message of the caller that caused them, to recognise a repeat.
+    pub sent: Option<SentKey>,
+}
+
+/// By what a repeated message is recognised. Kept as long as its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SentKey {
+    /// Who sent it.
+    pub owner: Owner,
+    /// To which agent.
+    pub agent: AgentName,
+    /// The sender's id.
+    pub message: MessageId,
+    /// Hash of the content, to tell a repeat from an id used twice.
+    pub body_hash: [u8; 16],
+}
+
+/// A row of the outbox: something that must leave the site, and how often that was tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxRow {
+    /// The task it belongs to.
+    pub task: Option<TaskId>,
+    /// What kind of delivery, for the worker that sends it.
+    pub kind: String,
+    /// What to send and where, in the worker's own form.
+    pub body: String,
+    /// When to try next.
+    pub due: Timestamp,
+    /// When to give up.
+    pub deadline: Timestamp,
+}
+
+/// What happens to the outbox.
+#[derive(Debug, Clone)]
+pub enum OutboxChange {
+    /// Something new must leave.
+    Add(OutboxRow),
+    /// It has left.
+    Done(u64),
+    /// It could not leave; try again then.
+    Retry {
+        /// The row.
+        id: u64,
+        /// When to try next.
+        due: Timestamp,
+        /// What went wrong, for people.
+        error: String,
+    },
+    /// It could not leave and will not be tried again; it is kept for people.
+    Dead {
+        /// The row.
+        id: u64,
+        /// What went wrong, for people.
+        error: String,
+    },
+}
+
+/// An API key as it is kept: never the key itself, only its hash.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyRecord {
+    /// Its public half.
+    pub id: KeyId,
+    /// SHA-256 of the whole key.
+    #[serde(skip)]
+    pub hash: [u8; 32],
+    /// What it is for, in its maker's words.
+    pub label: String,
+    /// What it may do.
+    pub scopes: Vec<Scope>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When it was last used, to the minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
+    /// Whether it is the session of a browser rather than a key in somebody's hands.
+    #[serde(default)]
+    pub session: bool,
+}
+
+/// What happens to a key.
+#[derive(Debug, Clone)]
+pub enum KeyChange {
+    /// It is made or replaced.
+    Put(KeyRecord),
+    /// It was used then.
+    Used(KeyId, Timestamp),
+    /// It is revoked.
+    Remove(KeyId),
+}
+
+/// A setting of the site is written (`Some`) or removed (`None`).
+#[derive(Debug, Clone)]
+pub struct SettingChange {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: Option<String>,
+}
+
+/// An agent has used something on a day.
+#[derive(Debug, Clone)]
+pub struct UsageChange {
+    /// The agent.
+    pub agent: AgentName,
+    /// The day, see `Timestamp::day`.
+    pub day: i64,
+    /// How much more.
+    pub usage: Usage,
+}

@@ -1,0 +1,146 @@
+//! One transactional store for everything a Site must remember.
+//!
+//! Promises: a [`Change`] is applied whole or not at all; once its commit is acknowledged it survives a kill and a power
+//! cut. Changes take effect in the order in which they were enqueued. Reads see only what is committed. Every
+//! implementation passes the one contract suite in [`contract`].
+//!
+//! It does not decide anything: it guards sequence numbers and keys, and leaves meaning to `site`.
+
+#![forbid(unsafe_code)]
+
+mod change;
+pub mod contract;
+mod mem;
+mod metrics;
+mod query;
+mod sqlite;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agentsite_protocol::{AgentName, JournalLine, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use futures::future::BoxFuture;
+
+pub use change::{Change, KeyChange, KeyRecord, OutboxChange, OutboxRow, SentKey, SettingChange, TaskChange, UsageChange};
+pub use mem::MemStore;
+pub use metrics::StoreMetrics;
+pub use query::{Claim, Expiry, JournalQuery, Page, StoreStats, StoredLine, TaskCursor, TaskFilter};
+pub use sqlite::{SqliteStore, restore, SCHEMA_VERSION};
+
+/// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
+pub type Durable = BoxFuture<'static, Result<(), StoreError>>;
+
+/// What an asynchronous verb of a store gives.
+pub type Reply<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// Why a store did not do what was asked.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StoreError {
+    /// The task is not where the change assumed it to be; read it again and decide again.
+    #[error("task {task} has moved on: the change expected event {expected}, the store has {found}")]
+    Stale {
+        /// The task.
+        task: TaskId,
+        /// The last event the change assumed.
+        expected: u64,
+        /// The last event the store has (0: no such task).
+        found: u64,
+    },
+    /// The same message was accepted before.
+    #[error("message was accepted before as task {task}")]
+    Duplicate {
+        /// The task it opened or continued.
+        task: TaskId,
+        /// Whether the content is the same as the first time; false means that an id was used twice for two messages.
+        same_body: bool,
+    },
+    /// The disk is full; nothing of the change was kept.
+    #[error("the disk is full: free some space or lower the retention limits, then try again")]
+    Full,
+    /// The file was written by a later version.
+    #[error("the data was written by a later version of agentsite (schema {found}, this one knows {known}): start that version, or restore a backup")]
+    TooNew {
+        /// Schema version found.
+        found: i64,
+        /// Newest version this program knows.
+        known: i64,
+    },
+    /// The file is damaged.
+    #[error("the database is damaged ({0}): stop the site and run `agentsite restore BACKUP`")]
+    Corrupt(String),
+    /// Another process has the data folder.
+    #[error("another agentsite uses this data folder: stop it, or name another folder with --data")]
+    Locked,
+    /// The store has stopped, after an error or because the site is closing.
+    #[error("the store has stopped: {0}")]
+    Stopped(String),
+    /// Anything else the engine reports.
+    #[error("the store failed: {0}")]
+    Engine(String),
+}
+
+/// Everything a Site remembers, behind one door.
+pub trait Store: Send + Sync + std::fmt::Debug + 'static {
+    /// Takes a change into the queue of the one writer and fixes its place in the order; waits only while the queue is
+    /// full. The [`Durable`] it gives resolves after the commit. Dropping the [`Durable`] does not undo the change.
+    fn enqueue(&self, change: Change) -> Reply<'_, Durable>;
+
+    /// Applies a change and waits until it is on disk.
+    fn commit(&self, change: Change) -> Reply<'_, ()> {
+        Box::pin(async move { self.enqueue(change).await?.await })
+    }
+
+    /// The head of a task.
+    fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>>;
+
+    /// Events of a task after number `after`, at most about `limit` (whole commits are kept together, so a few more may come), in order.
+    fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>>;
+
+    /// Which task a message opened or continued, if it was accepted before.
+    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>>;
+
+    /// Tasks that match, newest change first, with a cursor to the next page.
+    fn tasks(&self, filter: TaskFilter, after: Option<TaskCursor>, limit: usize) -> Reply<'_, Page<TaskHead, TaskCursor>>;
+
+    /// All tasks that have not ended, oldest first; read once at start.
+    fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>>;
+
+    /// Lines of the journal, newest first.
+    fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>>;
+
+    /// All API keys and sessions.
+    fn keys(&self) -> Reply<'_, Vec<KeyRecord>>;
+
+    /// One API key.
+    fn key(&self, id: KeyId) -> Reply<'_, Option<KeyRecord>>;
+
+    /// A setting of the site (tokens by hash, identity).
+    fn setting(&self, name: &str) -> Reply<'_, Option<String>>;
+
+    /// What an agent has used on a day (see `Timestamp::day`).
+    fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage>;
+
+    /// Takes up to `limit` rows of the outbox that are due at `now` and hides them until `until`, so that no two workers send the same row at
+    /// once. A row whose lease ran out is given again.
+    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>>;
+
+    /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.
+    fn expire(&self, expiry: Expiry) -> Reply<'_, usize>;
+
+    /// Writes a consistent copy of everything to a new file while the site goes on.
+    fn backup(&self, to: &Path) -> Reply<'_, ()>;
+
+    /// Sizes and counts for people and metrics.
+    fn stats(&self) -> Reply<'_, StoreStats>;
+
+    /// Writes out what is queued and stops; later changes are refused with [`StoreError::Stopped`].
+    fn close(&self) -> Reply<'_, ()>;
+}
+
+/// A store shared by the parts of a site.
+pub type SharedStore = Arc<dyn Store>;
+
+/// One accepted line with its place in the journal; see [`StoredLine`].
+pub(crate) fn stored(seq: u64, line: JournalLine) -> StoredLine {
+    StoredLine { seq, line }
+}

@@ -1,0 +1,112 @@
+//! What can be asked of a store, and the shapes of its answers.
+//!
+//! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
+
+use agentsite_protocol::{
+    AgentName, ContextId, JournalLine, Owner, TaskId, TaskState, Timestamp,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::OutboxRow;
+
+/// One page of a list.
+#[derive(Debug, Clone)]
+pub struct Page<T, C> {
+    /// The rows.
+    pub items: Vec<T>,
+    /// Where the next page begins; `None` at the end.
+    pub next: Option<C>,
+}
+
+/// Which tasks are wanted; empty means all.
+#[derive(Debug, Clone, Default)]
+pub struct TaskFilter {
+    /// Of this owner.
+    pub owner: Option<Owner>,
+    /// Of this agent.
+    pub agent: Option<AgentName>,
+    /// Of this conversation.
+    pub context: Option<ContextId>,
+    /// In one of these states; empty for any.
+    pub states: Vec<TaskState>,
+    /// Changed at or after this time.
+    pub updated_since: Option<Timestamp>,
+    /// Started in the course of this task.
+    pub parent: Option<TaskId>,
+}
+
+/// Place in the list of tasks, which is ordered by last change and then by id, both descending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCursor {
+    /// Last change of the last task of the page.
+    pub updated_at: Timestamp,
+    /// Its id.
+    pub id: TaskId,
+}
+
+/// Which lines of the journal are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct JournalQuery {
+    /// Only lines before this place.
+    pub before: Option<u64>,
+    /// Only lines of this agent.
+    pub agent: Option<AgentName>,
+    /// Only lines of this task.
+    pub task: Option<TaskId>,
+    /// Only lines that contain this text.
+    pub text: Option<String>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+/// A line with its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredLine {
+    /// Its place, from 1.
+    pub seq: u64,
+    /// The line.
+    #[serde(flatten)]
+    pub line: JournalLine,
+}
+
+/// A row of the outbox that was taken to be sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    /// Its id.
+    pub id: u64,
+    /// How often it was tried before.
+    pub attempts: u32,
+    /// The row.
+    pub row: OutboxRow,
+}
+
+/// Which finished tasks may go.
+#[derive(Debug, Clone, Copy)]
+pub struct Expiry {
+    /// Those last changed before this time.
+    pub before: Timestamp,
+    /// Those beyond this number, oldest first.
+    pub keep: usize,
+    /// At most so many in one go, so that the writer is never held up for long.
+    pub portion: usize,
+    /// Journal lines older than this go too.
+    pub journal_before: Timestamp,
+}
+
+/// Sizes and counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StoreStats {
+    /// All tasks.
+    pub tasks: u64,
+    /// Tasks that have not ended.
+    pub open_tasks: u64,
+    /// Lines of the journal.
+    pub journal_lines: u64,
+    /// Rows that wait to leave.
+    pub outbox: u64,
+    /// Rows that could not leave.
+    pub dead: u64,
+    /// Bytes on disk, the write-ahead log included.
+    pub bytes: u64,
+}

@@ -1,0 +1,242 @@
+"""Drives an agent with the client of the official Python a2a-sdk.
+
+Usage: a2a_client.py BASE_URL SCENARIO [--text TEXT] [--answer TEXT] [--token TOKEN]
+The card is read from BASE_URL/.well-known/agent-card.json, the calls go over
+JSON-RPC to the address that the card names. Scenarios: send, stream, get,
+cancel, missing, input. Prints one JSON line with what was seen and exits 0;
+prints the reason as a JSON line and exits 1 when the agent behaved otherwise.
+It deliberately checks only what the protocol promises, not what one agent says.
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+import uuid
+from collections.abc import AsyncIterator
+
+import httpx
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.helpers import get_artifact_text, get_message_text, new_text_message
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    Role,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    StreamResponse,
+    Task,
+    TaskState,
+)
+from a2a.utils.errors import TaskNotFoundError
+
+# A whole scenario takes milliseconds; past this the agent hangs.
+TIMEOUT_SECONDS = 30.0
+
+TERMINAL = {
+    TaskState.TASK_STATE_COMPLETED,
+    TaskState.TASK_STATE_FAILED,
+    TaskState.TASK_STATE_CANCELED,
+    TaskState.TASK_STATE_REJECTED,
+}
+
+
+class Unexpected(Exception):
+    """The agent answered, but not as the protocol or the scenario asks."""
+
+
+def expect(holds: bool, reason: str) -> None:
+    if not holds:
+        raise Unexpected(reason)
+
+
+def state_name(state: int) -> str:
+    """TASK_STATE_INPUT_REQUIRED becomes input-required."""
+    return TaskState.Name(state).removeprefix("TASK_STATE_").lower().replace("_", "-")
+
+
+def task_text(task: Task) -> str:
+    """All artifact text, else the text of the status message."""
+    artifacts = [get_artifact_text(artifact, delimiter="") for artifact in task.artifacts]
+    return "\n".join(artifacts) or get_message_text(task.status.message, delimiter="")
+
+
+def task_seen(task: Task) -> dict:
+    return {
+        "task": task.id,
+        "context": task.context_id,
+        "state": state_name(task.status.state),
+        "text": task_text(task),
+    }
+
+
+class Caller:
+    """The SDK client for one agent, in a streaming and a plain form."""
+
+    def __init__(self, http: httpx.AsyncClient, card: AgentCard) -> None:
+        self.card = card
+        self.streaming = self._client(http, streaming=True)
+        self.plain = self._client(http, streaming=False)
+
+    def _client(self, http: httpx.AsyncClient, streaming: bool) -> Client:
+        config = ClientConfig(streaming=streaming, httpx_client=http)
+        return ClientFactory(config).create(self.card)
+
+    async def send(self, text: str, after: Task | None = None, at_once: bool = False) -> Task:
+        """Sends without streaming and returns the task, which must be the answer."""
+        request = message_request(text, after, at_once)
+        seen = [event async for event in self.plain.send_message(request)]
+        expect(len(seen) == 1, f"expected one answer, got {len(seen)}")
+        expect(seen[0].HasField("task"), f"expected a task, got {kind(seen[0])}")
+        return seen[0].task
+
+    def stream(self, text: str) -> AsyncIterator[StreamResponse]:
+        expect(self.card.capabilities.streaming, "the card does not offer streaming")
+        return self.streaming.send_message(message_request(text))
+
+    async def get(self, task_id: str) -> Task:
+        return await self.plain.get_task(GetTaskRequest(id=task_id))
+
+
+def message_request(text: str, after: Task | None = None, at_once: bool = False) -> SendMessageRequest:
+    message = new_text_message(
+        text,
+        role=Role.ROLE_USER,
+        task_id=after.id if after else None,
+        context_id=after.context_id if after else None,
+    )
+    return SendMessageRequest(
+        message=message,
+        configuration=SendMessageConfiguration(return_immediately=at_once),
+    )
+
+
+def kind(event: StreamResponse) -> str:
+    """The name of an event, with the state for the two that carry one."""
+    match event.WhichOneof("payload"):
+        case "task":
+            return f"task:{state_name(event.task.status.state)}"
+        case "status_update":
+            return f"status:{state_name(event.status_update.status.state)}"
+        case "artifact_update":
+            return "artifact"
+        case other:
+            return str(other)
+
+
+async def send(caller: Caller, text: str, _: str) -> dict:
+    """A plain call ends in a finished (or waiting) task."""
+    return task_seen(await caller.send(text))
+
+
+async def stream(caller: Caller, text: str, _: str) -> dict:
+    """A streamed call begins with the task and ends with a terminal status."""
+    events, chunks, end = [], [], None
+    async for event in caller.stream(text):
+        events.append(kind(event))
+        if event.HasField("artifact_update"):
+            chunks.append(get_artifact_text(event.artifact_update.artifact, delimiter=""))
+        if event.HasField("task") and end is None:
+            end = event.task.status.state
+        if event.HasField("status_update"):
+            end = event.status_update.status.state
+    expect(bool(events), "the stream was empty")
+    expect(events[0].startswith("task:"), f"the first event is {events[0]}, not the task")
+    expect(end in TERMINAL, f"the stream ended in {state_name(end or 0)}: {events}")
+    expect(events[-1] in (f"status:{state_name(end)}", f"task:{state_name(end)}"),
+           f"the last event is {events[-1]}, not the terminal status")
+    return {"events": events, "state": state_name(end), "text": "".join(chunks)}
+
+
+async def get(caller: Caller, text: str, _: str) -> dict:
+    """GetTask tells the same as the call did."""
+    sent = await caller.send(text)
+    read = await caller.get(sent.id)
+    expect(read.id == sent.id, f"asked for {sent.id}, got {read.id}")
+    expect(read.status.state == sent.status.state,
+           f"sent as {state_name(sent.status.state)}, read as {state_name(read.status.state)}")
+    expect(list(read.artifacts) == list(sent.artifacts), "the artifacts differ")
+    return task_seen(read)
+
+
+async def cancel(caller: Caller, text: str, _: str) -> dict:
+    """A task that runs can be cancelled and stays cancelled."""
+    started = await caller.send(text, at_once=True)
+    expect(started.status.state not in TERMINAL,
+           f"the task was already {state_name(started.status.state)}")
+    canceled = await caller.plain.cancel_task(CancelTaskRequest(id=started.id))
+    expect(canceled.status.state == TaskState.TASK_STATE_CANCELED,
+           f"after the cancel it is {state_name(canceled.status.state)}")
+    read = await caller.get(started.id)
+    expect(read.status.state == TaskState.TASK_STATE_CANCELED,
+           f"read back it is {state_name(read.status.state)}")
+    return {"started": state_name(started.status.state), **task_seen(read)}
+
+
+async def missing(caller: Caller, _: str, __: str) -> dict:
+    """An unknown task id gives the SDK's own error."""
+    try:
+        task = await caller.get(str(uuid.uuid4()))
+    except TaskNotFoundError as error:
+        return {"error": type(error).__name__, "message": error.message, "data": error.data}
+    raise Unexpected(f"an unknown id gave task {task.id}")
+
+
+async def multi_turn(caller: Caller, text: str, answer: str) -> dict:
+    """A question is answered on the same task."""
+    asked = await caller.send(text)
+    expect(asked.status.state == TaskState.TASK_STATE_INPUT_REQUIRED,
+           f"the first answer is {state_name(asked.status.state)}, not input-required")
+    done = await caller.send(answer, after=asked)
+    expect(done.id == asked.id, f"the second message went to another task: {done.id}")
+    expect(done.status.state == TaskState.TASK_STATE_COMPLETED,
+           f"the second answer is {state_name(done.status.state)}, not completed")
+    question = get_message_text(asked.status.message, delimiter="")
+    return {"question": question, **task_seen(done)}
+
+
+# Scenario, and the text it sends unless told otherwise.
+SCENARIOS = {
+    "send": (send, "hello there"),
+    "stream": (stream, "hello there"),
+    "get": (get, "hello there"),
+    "cancel": (cancel, "slow"),
+    "missing": (missing, ""),
+    "input": (multi_turn, "ask me"),
+}
+
+
+async def run(args: argparse.Namespace) -> dict:
+    scenario, default_text = SCENARIOS[args.scenario]
+    headers = {"Authorization": f"Bearer {args.token}"} if args.token else {}
+    # trust_env off: a proxy in the environment must not see loopback calls.
+    async with httpx.AsyncClient(
+        headers=headers, timeout=TIMEOUT_SECONDS, trust_env=False
+    ) as http:
+        card = await A2ACardResolver(http, args.base_url).get_agent_card()
+        text = default_text if args.text is None else args.text
+        async with asyncio.timeout(TIMEOUT_SECONDS):
+            seen = await scenario(Caller(http, card), text, args.answer)
+    return {"scenario": args.scenario, "agent": card.name, **seen}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Drive an A2A agent with the official SDK client.")
+    parser.add_argument("base_url", help="such as http://127.0.0.1:4747/a2a/echo")
+    parser.add_argument("scenario", choices=SCENARIOS)
+    parser.add_argument("--text", help="the message to send")
+    parser.add_argument("--answer", default="hello again", help="the second message of `input`")
+    parser.add_argument("--token", help="sent as a bearer token with every request")
+    args = parser.parse_args()
+    try:
+        print(json.dumps(asyncio.run(run(args))))
+        return 0
+    except Exception as error:  # every failure becomes one readable line
+        reason = str(error) or repr(error)
+        print(json.dumps({"scenario": args.scenario, "error": type(error).__name__, "reason": reason}))
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

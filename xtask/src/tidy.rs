@@ -1,0 +1,92 @@
+//! `cargo xtask tidy`: the house rules that a machine can check, and where they are broken.
+//!
+//! Promises: every finding is one line `path:line: what (what to do)`, findings come in a stable order, and the closing
+//! line counts them. Warnings are printed but do not fail. Each rule lives in its own file below this one and is a
+//! pure function from what was read to findings; only `tree` and `metadata` touch the world. Rules that clippy
+//! already checks (unwrap, clocks, printing) are deliberately not repeated here.
+
+mod cycles;
+mod direction;
+mod finding;
+mod headers;
+mod layers;
+mod mentions;
+mod names;
+mod size;
+mod source;
+mod tree;
+mod words;
+
+use std::time::Instant;
+
+use crate::arguments::Arguments;
+use crate::failure::{Failure, Outcome};
+use crate::generate;
+use crate::metadata;
+use crate::tidy::finding::{Finding, Weight};
+use crate::tidy::source::Source;
+use crate::tidy::tree::Tree;
+use crate::workspace::Workspace;
+
+/// What `cargo xtask tidy --help` prints.
+pub(crate) const HELP: &str = "\
+usage: cargo xtask tidy [--without-generated]
+
+Checks crate direction, module cycles, file and function size, names, headers, forbidden words, layers, unsafe code and
+drift of generated files. Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found.
+
+  --without-generated   skip the drift check, which has to build the binary";
+
+/// Checks everything and prints what it found.
+pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
+    let generated = !arguments.flag("--without-generated");
+    arguments.finish()?;
+    check(workspace, generated)
+}
+
+/// The check itself; `generated` says whether drift of generated files is part of it.
+pub(crate) fn check(workspace: &Workspace, generated: bool) -> Outcome {
+    let begun = Instant::now();
+    let tree = Tree::read(workspace)?;
+    let (sources, mut findings) = source::parse_all(&tree);
+    findings.extend(direction::check(&metadata::members(workspace)?, &tree));
+    findings.extend(in_sources(&sources));
+    findings.extend(names::check_paths(&tree));
+    findings.extend(headers::check(&tree));
+    findings.extend(words::check_text(&tree));
+    if generated {
+        findings.extend(generate::drifted(workspace)?.into_iter().map(drift));
+    }
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    conclude(&findings, tree.files().len(), begun)
+}
+
+/// The rules that look at parsed Rust.
+fn in_sources(sources: &[Source]) -> Vec<Finding> {
+    let mut findings = cycles::check(sources);
+    for source in sources {
+        findings.extend(size::check(source));
+        findings.extend(names::check_modules(source));
+        findings.extend(words::check_code(source));
+        findings.extend(layers::check(source));
+    }
+    findings
+}
+
+fn drift(path: &'static str) -> Finding {
+    Finding::error(path, 1, "is not what the program generates now", "run `cargo xtask generate` and commit the result")
+}
+
+fn conclude(findings: &[Finding], files: usize, begun: Instant) -> Outcome {
+    let errors = findings.iter().filter(|finding| finding.weight == Weight::Error).count();
+    let warnings = findings.len() - errors;
+    let took = begun.elapsed().as_secs_f64();
+    println!("tidy: {files} files, {errors} errors, {warnings} warnings ({took:.1} s)");
+    if errors == 0 { Ok(()) } else { Err(Failure::new(format!("tidy found {errors} errors"))) }
+}
+
+#[cfg(test)]
+mod tests;

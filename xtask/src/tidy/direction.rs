@@ -1,0 +1,66 @@
+//! The rule that our crates depend on each other in one direction only.
+//!
+//! Promises: an edge between two of our crates that is not in [`ALLOWED`] is found at the line of the manifest that
+//! makes it; so is a crate the table does not know, and tokio in a crate that decides without IO (invariant 1).
+//! Dependencies of tests are not judged: a test may look at anything.
+
+use crate::metadata::{Package, Purpose};
+use crate::tidy::finding::Finding;
+use crate::tidy::tree::Tree;
+
+/// Which of our crates each may name, by folder. A new edge needs a written reason in the change that adds it.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("agentsite", &["gateway", "site", "mesh", "search", "host", "trust", "store", "client", "protocol"]),
+    ("gateway", &["site", "protocol"]),
+    ("site", &["mesh", "search", "host", "trust", "store", "protocol"]),
+    ("host", &["client", "protocol"]),
+    ("mesh", &["protocol"]),
+    ("search", &["protocol"]),
+    ("trust", &["protocol"]),
+    ("store", &["protocol"]),
+    ("client", &["protocol"]),
+    ("protocol", &[]),
+    ("xtask", &[]),
+    (
+        "sim",
+        &["agentsite", "gateway", "site", "mesh", "search", "host", "trust", "store", "client", "protocol"],
+    ),
+];
+
+/// The crates that decide and never wait (invariant 1).
+const WITHOUT_TOKIO: &[&str] = &["protocol", "trust"];
+
+/// Finds edges against the direction.
+pub(crate) fn check(members: &[Package], tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for package in members {
+        let from = folder(&package.name);
+        let manifest = manifest_of(from);
+        let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == from) else {
+            let what = format!("`{from}` has no place in the order of crates");
+            findings.push(Finding::error(&manifest, 1, what, "add it to the table in xtask/src/tidy/direction.rs"));
+            continue;
+        };
+        for (name, _) in package.names.iter().filter(|(_, purpose)| *purpose != Purpose::Dev) {
+            let line = tree.line_of(&manifest, name);
+            let to = folder(name);
+            if members.iter().any(|member| member.name == *name) && !allowed.contains(&to) {
+                let remedy = "turn the edge round, or move what is needed down to a crate both may use";
+                findings.push(Finding::error(&manifest, line, format!("{from} depends on {to}"), remedy));
+            }
+            if name == "tokio" && WITHOUT_TOKIO.contains(&from) {
+                let remedy = "decide in pure functions and let a driver in another crate wait";
+                findings.push(Finding::error(&manifest, line, format!("{from} depends on tokio"), remedy));
+            }
+        }
+    }
+    findings
+}
+
+fn folder(package: &str) -> &str {
+    package.strip_prefix("agentsite-").unwrap_or(package)
+}
+
+fn manifest_of(folder: &str) -> String {
+    if folder == "xtask" { "xtask/Cargo.toml".to_owned() } else { format!("crates/{folder}/Cargo.toml") }
+}

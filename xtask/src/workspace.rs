@@ -1,0 +1,107 @@
+//! Where the workspace is, and how a program is started in it.
+//!
+//! Promises: every program starts in the workspace root with no standard input, so nothing can wait for a keyboard in
+//! CI, and a program that fails or is missing becomes a sentence that names the whole command. It does not time out:
+//! the stages that need a limit have their own (nextest, libFuzzer).
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::failure::{Failure, Outcome};
+
+/// The root folder of the workspace.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace this crate was built in.
+    pub(crate) fn here() -> Self {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root");
+        Self { root: root.to_owned() }
+    }
+
+    /// A path inside the workspace.
+    pub(crate) fn path(&self, relative: impl AsRef<Path>) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// A program to be started in the root, without standard input.
+    pub(crate) fn program(&self, name: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(name);
+        command.current_dir(&self.root).stdin(Stdio::null());
+        command
+    }
+
+    /// The same cargo that started this chore, with the words of one command line.
+    pub(crate) fn cargo(&self, words: &str) -> Command {
+        let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+        let mut command = self.program(program);
+        command.args(words.split_whitespace());
+        command
+    }
+
+    /// True when `cargo nextest` is installed; where it is not, `cargo test` does the same work more slowly.
+    pub(crate) fn has_nextest(&self) -> bool {
+        capture(&mut self.cargo("nextest --version")).is_ok()
+    }
+}
+
+/// Runs a program to its end with its output on the terminal.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    println!("$ {}", line(command));
+    let status = command.status().map_err(|error| Failure::io(format!("cannot start `{}`", line(command)), &error))?;
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", line(command)))) }
+}
+
+/// Runs a program to its end and returns what it wrote to standard output.
+pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
+    let output = command
+        .stderr(Stdio::piped())
+        .output()
+        .map_err(|error| Failure::io(format!("cannot start `{}`", line(command)), &error))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(Failure::new(format!("`{}` failed ({})\n{}", line(command), output.status, said.trim_end())));
+    }
+    String::from_utf8(output.stdout)
+        .map_err(|_| Failure::new(format!("`{}` wrote something that is not UTF-8", line(command))))
+}
+
+/// The command as one would type it, with the program's folder left out.
+pub(crate) fn line(command: &Command) -> String {
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
+    let mut words: Vec<String> = command
+        .get_envs()
+        .filter_map(|(name, value)| Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy())))
+        .collect();
+    words.push(program.to_string_lossy().into_owned());
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_in_the_failure() {
+        let failure = run(&mut Workspace::here().program("no-such-program-here")).unwrap_err();
+        assert!(failure.to_string().contains("no-such-program-here"), "{failure}");
+    }
+
+    #[test]
+    fn a_command_reads_as_it_would_be_typed() {
+        let mut command = Workspace::here().program("/usr/bin/env");
+        command.arg("-i").env("RUNS", "3");
+        assert_eq!(line(&command), "RUNS=\"3\" env -i");
+    }
+
+    #[test]
+    fn what_a_failing_program_said_is_kept() {
+        let failure = capture(Workspace::here().program("sh").args(["-c", "echo sorry >&2; exit 3"])).unwrap_err();
+        assert!(failure.to_string().ends_with("sorry"), "{failure}");
+    }
+}
