@@ -3,8 +3,9 @@
 It stands for any third-party agent that a site hosts unchanged: it listens on
 127.0.0.1 at the port in the environment variable PORT, serves its card at
 /.well-known/agent-card.json and JSON-RPC at /. The first word of a message
-picks what happens: "ask", "slow", "fail" and "die" misbehave on purpose, all
-other text is upper-cased and streamed word by word.
+picks what happens: "reply" answers with a bare message instead of a task,
+"ask" asks back, "slow" works until it is cancelled, "fail" fails, "die" ends
+the process; all other text is upper-cased and streamed word by word.
 It deliberately knows nothing about agentsite.
 """
 
@@ -12,7 +13,7 @@ import asyncio
 import os
 
 import uvicorn
-from a2a.helpers import new_task_from_user_message, new_text_part
+from a2a.helpers import new_task_from_user_message, new_text_message, new_text_part
 from a2a.server.agent_execution import AgentExecutor, RequestContext
 from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
@@ -34,14 +35,17 @@ class TroupeExecutor(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         text = context.get_user_input()
+        word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
         task = context.current_task
         is_answer = task is not None
+        if word == "reply" and not is_answer:
+            await event_queue.enqueue_event(new_text_message(text.upper()))
+            return
         if task is None:
             task = new_task_from_user_message(context.message)
             await event_queue.enqueue_event(task)
         updater = TaskUpdater(event_queue, task.id, task.context_id)
         await updater.start_work()
-        word = text.split(maxsplit=1)[0].lower() if text.strip() else ""
         if is_answer:
             await self.shout(updater, text)
         elif word == "ask":

@@ -83,13 +83,17 @@ class Caller:
         config = ClientConfig(streaming=streaming, httpx_client=http)
         return ClientFactory(config).create(self.card)
 
-    async def send(self, text: str, after: Task | None = None, at_once: bool = False) -> Task:
-        """Sends without streaming and returns the task, which must be the answer."""
-        request = message_request(text, after, at_once)
+    async def answer(self, request: SendMessageRequest) -> StreamResponse:
+        """Sends without streaming and returns the one answer: a task or a message."""
         seen = [event async for event in self.plain.send_message(request)]
         expect(len(seen) == 1, f"expected one answer, got {len(seen)}")
-        expect(seen[0].HasField("task"), f"expected a task, got {kind(seen[0])}")
-        return seen[0].task
+        return seen[0]
+
+    async def send(self, text: str, after: Task | None = None, at_once: bool = False) -> Task:
+        """Sends without streaming and returns the task, which must be the answer."""
+        answer = await self.answer(message_request(text, after, at_once))
+        expect(answer.HasField("task"), f"expected a task, got {kind(answer)}")
+        return answer.task
 
     def stream(self, text: str) -> AsyncIterator[StreamResponse]:
         expect(self.card.capabilities.streaming, "the card does not offer streaming")
@@ -126,8 +130,11 @@ def kind(event: StreamResponse) -> str:
 
 
 async def send(caller: Caller, text: str, _: str) -> dict:
-    """A plain call ends in a finished (or waiting) task."""
-    return task_seen(await caller.send(text))
+    """A plain call ends in a task that is finished or waits, or in a message."""
+    answer = await caller.answer(message_request(text))
+    if answer.HasField("message"):
+        return {"message": answer.message.message_id, "text": get_message_text(answer.message, delimiter="")}
+    return task_seen(answer.task)
 
 
 async def stream(caller: Caller, text: str, _: str) -> dict:

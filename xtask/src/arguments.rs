@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_word_nobody_took_is_refused() {
-        assert!(matches!(given("--chekc").finish(), Err(Failure::Usage(_))));
+        assert!(matches!(given("--checks").finish(), Err(Failure::Usage(_))));
     }
 
     #[test]

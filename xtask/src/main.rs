@@ -4,7 +4,11 @@
 //! code 0 only when everything it names is in order (1: something was found or failed, 2: the command line is wrong).
 //! It deliberately knows nothing about the product beyond its file layout, and pulls in no heavy dependency, because it
 //! is compiled at the start of every CI run.
-#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a command line tool talks on its standard streams")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool talks on its standard streams"
+)]
 
 mod arguments;
 mod crash;
@@ -37,11 +41,26 @@ struct Chore {
 /// Every sub-command, in the order of the overview.
 const CHORES: &[Chore] = &[
     Chore { name: "test", summary: "set up and run every test stage", help: test::HELP, run: test::run },
-    Chore { name: "lint", summary: "format, clippy, docs, spelling, tidy, deps", help: lint::HELP, run: lint::run },
+    Chore {
+        name: "lint",
+        summary: "format, clippy, docs, spelling, tidy, deps",
+        help: lint::HELP,
+        run: lint::run,
+    },
     Chore { name: "tidy", summary: "check the house rules", help: tidy::HELP, run: tidy::run },
     Chore { name: "deps", summary: "check licences and doubled crates", help: deps::HELP, run: deps::run },
-    Chore { name: "generate", summary: "write the generated files", help: generate::HELP, run: generate::run },
-    Chore { name: "crash", summary: "kill the server many times under load", help: crash::HELP, run: crash::run },
+    Chore {
+        name: "generate",
+        summary: "write the generated files",
+        help: generate::HELP,
+        run: generate::run,
+    },
+    Chore {
+        name: "crash",
+        summary: "kill the server many times under load",
+        help: crash::HELP,
+        run: crash::run,
+    },
     Chore { name: "fuzz", summary: "feed the decoders random bytes", help: fuzz::HELP, run: fuzz::run },
 ];
 

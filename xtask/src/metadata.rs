@@ -3,7 +3,7 @@
 //! Promises: packages and edges come in cargo's own order, so findings are stable from run to run. It reads the JSON
 //! by hand: five fields do not earn a derive macro. It does not judge anything; `tidy` and `deps` do.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
@@ -49,8 +49,8 @@ pub(crate) struct Package {
     pub(crate) source: Option<String>,
     /// The dependencies its manifest names.
     pub(crate) names: Vec<(String, Purpose)>,
-    /// The packages those names resolved to, by id; empty when the graph was not asked for.
-    pub(crate) edges: Vec<(String, Purpose)>,
+    /// The packages it may use, by id; empty when the graph was not asked for.
+    pub(crate) edges: Vec<String>,
 }
 
 /// The packages of our workspace with what their manifests name; reads no registry.
@@ -58,16 +58,34 @@ pub(crate) fn members(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     read(&capture(&mut workspace.cargo("metadata --format-version 1 --no-deps"))?)
 }
 
-/// Every package of the resolved graph on [`PLATFORM`].
+/// Every package of the resolved graph on [`PLATFORM`], among them some whose feature nobody switched on: cargo resolves
+/// generously here, and [`shipped`] is exact.
 pub(crate) fn graph(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     let words = format!("metadata --format-version 1 --filter-platform {PLATFORM}");
     read(&capture(&mut workspace.cargo(&words))?)
 }
 
+/// The name and version of every package that is compiled for what ships: no dependency of tests, no unused feature.
+pub(crate) fn shipped(workspace: &Workspace) -> Result<BTreeSet<(String, String)>, Failure> {
+    let words =
+        format!("tree --workspace --edges normal,build --target {PLATFORM} --prefix none --format {{p}}");
+    Ok(read_tree(&capture(&mut workspace.cargo(&words))?))
+}
+
+/// Reads lines such as `serde v1.0.229 (proc-macro) (*)`.
+fn read_tree(text: &str) -> BTreeSet<(String, String)> {
+    let package = |line: &str| {
+        let mut words = line.split_whitespace();
+        let name = words.next()?.to_owned();
+        Some((name, words.next()?.strip_prefix('v')?.to_owned()))
+    };
+    text.lines().filter_map(package).collect()
+}
+
 fn read(json: &str) -> Result<Vec<Package>, Failure> {
     let value: Value = serde_json::from_str(json)
         .map_err(|error| Failure::new(format!("`cargo metadata` did not answer in JSON: {error}")))?;
-    let mut edges: BTreeMap<&str, Vec<(String, Purpose)>> = BTreeMap::new();
+    let mut edges: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for node in items(&value["resolve"]["nodes"]) {
         edges.insert(node["id"].as_str().unwrap_or_default(), read_edges(node));
     }
@@ -99,15 +117,8 @@ fn read_package(value: &Value) -> Package {
     }
 }
 
-fn read_edges(node: &Value) -> Vec<(String, Purpose)> {
-    let mut edges = Vec::new();
-    for edge in items(&node["deps"]) {
-        let target = edge["pkg"].as_str().unwrap_or_default();
-        for kind in items(&edge["dep_kinds"]) {
-            edges.push((target.to_owned(), Purpose::read(&kind["kind"])));
-        }
-    }
-    edges
+fn read_edges(node: &Value) -> Vec<String> {
+    items(&node["deps"]).iter().filter_map(|edge| Some(edge["pkg"].as_str()?.to_owned())).collect()
 }
 
 fn items(value: &Value) -> &[Value] {
@@ -127,7 +138,7 @@ mod tests {
             {"id": "elsewhere", "name": "winlib", "version": "1.0.0", "source": "registry", "dependencies": []}
         ],
         "resolve": {"nodes": [
-            {"id": "ours", "deps": [{"pkg": "theirs", "dep_kinds": [{"kind": null}, {"kind": "build"}]}]},
+            {"id": "ours", "deps": [{"pkg": "theirs"}]},
             {"id": "theirs", "deps": []}
         ]}
     }"#;
@@ -137,13 +148,21 @@ mod tests {
         let packages = read(TWO_PACKAGES).unwrap();
         let ours = &packages[0];
         assert_eq!(ours.names, [("rust-lib".into(), Purpose::Normal), ("probe".into(), Purpose::Dev)]);
-        assert_eq!(ours.edges, [("theirs".into(), Purpose::Normal), ("theirs".into(), Purpose::Build)]);
+        assert_eq!(ours.edges, ["theirs"]);
         assert_eq!(packages[1].license.as_deref(), Some("MIT"));
     }
 
     #[test]
     fn packages_of_other_platforms_are_left_out() {
         assert!(read(TWO_PACKAGES).unwrap().iter().all(|package| package.name != "winlib"));
+    }
+
+    #[test]
+    fn the_tree_is_read_as_names_and_versions() {
+        let tree = read_tree("agentsite v0.1.0 (/somewhere)\nserde v1.0.229 (*)\n\nserde v1.0.229\n");
+        let expected =
+            [("agentsite", "0.1.0"), ("serde", "1.0.229")].map(|(name, at)| (name.to_owned(), at.to_owned()));
+        assert_eq!(tree, BTreeSet::from(expected));
     }
 
     #[test]

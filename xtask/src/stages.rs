@@ -38,10 +38,18 @@ struct Row {
 }
 
 /// Runs the stages in order, or only the one named.
-pub(crate) fn run(workspace: &Workspace, stages: &[Stage], only: Option<&str>, after: AfterFailure) -> Outcome {
+pub(crate) fn run(
+    workspace: &Workspace,
+    stages: &[Stage],
+    only: Option<&str>,
+    after: AfterFailure,
+) -> Outcome {
     if let Some(name) = only.filter(|name| !stages.iter().any(|stage| stage.name == *name)) {
         let names: Vec<&str> = stages.iter().map(|stage| stage.name).collect();
-        return Err(Failure::Usage(format!("there is no stage `{name}`; the stages are {}", names.join(", "))));
+        return Err(Failure::Usage(format!(
+            "there is no stage `{name}`; the stages are {}",
+            names.join(", ")
+        )));
     }
     let chosen: Vec<&Stage> =
         stages.iter().filter(|stage| stage.always || only.is_none_or(|name| name == stage.name)).collect();

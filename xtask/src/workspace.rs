@@ -19,7 +19,8 @@ pub(crate) struct Workspace {
 impl Workspace {
     /// The workspace this crate was built in.
     pub(crate) fn here() -> Self {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root");
+        let root =
+            Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies one folder below the root");
         Self { root: root.to_owned() }
     }
 
@@ -52,8 +53,13 @@ impl Workspace {
 /// Runs a program to its end with its output on the terminal.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     println!("$ {}", line(command));
-    let status = command.status().map_err(|error| Failure::io(format!("cannot start `{}`", line(command)), &error))?;
-    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", line(command)))) }
+    let status =
+        command.status().map_err(|error| Failure::io(format!("cannot start `{}`", line(command)), &error))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(Failure::new(format!("`{}` failed ({status})", line(command))))
+    }
 }
 
 /// Runs a program to its end and returns what it wrote to standard output.
@@ -64,7 +70,12 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
         .map_err(|error| Failure::io(format!("cannot start `{}`", line(command)), &error))?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
-        return Err(Failure::new(format!("`{}` failed ({})\n{}", line(command), output.status, said.trim_end())));
+        return Err(Failure::new(format!(
+            "`{}` failed ({})\n{}",
+            line(command),
+            output.status,
+            said.trim_end()
+        )));
     }
     String::from_utf8(output.stdout)
         .map_err(|_| Failure::new(format!("`{}` wrote something that is not UTF-8", line(command))))
@@ -75,7 +86,9 @@ pub(crate) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let mut words: Vec<String> = command
         .get_envs()
-        .filter_map(|(name, value)| Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy())))
+        .filter_map(|(name, value)| {
+            Some(format!("{}={:?}", name.to_string_lossy(), value?.to_string_lossy()))
+        })
         .collect();
     words.push(program.to_string_lossy().into_owned());
     words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
@@ -101,7 +114,8 @@ mod tests {
 
     #[test]
     fn what_a_failing_program_said_is_kept() {
-        let failure = capture(Workspace::here().program("sh").args(["-c", "echo sorry >&2; exit 3"])).unwrap_err();
+        let failure =
+            capture(Workspace::here().program("sh").args(["-c", "echo sorry >&2; exit 3"])).unwrap_err();
         assert!(failure.to_string().ends_with("sorry"), "{failure}");
     }
 }

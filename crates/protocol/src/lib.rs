@@ -13,6 +13,7 @@ mod caller;
 mod card;
 mod id;
 mod journal;
+mod measure;
 mod message;
 mod nesting;
 mod task;
@@ -25,6 +26,7 @@ pub use caller::{Caller, Owner, Scope, UnknownScope};
 pub use card::{AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility};
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
 pub use journal::JournalLine;
+pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
 pub use task::{

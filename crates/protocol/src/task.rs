@@ -62,6 +62,8 @@ pub struct Task {
     pub artifacts: Vec<Artifact>,
     /// How many times a runner has been started on it.
     pub attempt: u32,
+    /// How many of these were because the site was stopped under it, since the caller last spoke.
+    pub retries: u32,
     /// When it must be done.
     pub deadline: Option<Timestamp>,
     /// What the runner asked to be reminded of in its next run, such as the id of a task at another site.
@@ -112,6 +114,7 @@ impl Task {
             history: vec![opening.message.clone()],
             artifacts: Vec::new(),
             attempt: 0,
+            retries: 0,
             deadline: opening.deadline,
             memo: None,
             usage: Usage::default(),
@@ -146,6 +149,7 @@ impl Task {
             TaskEventKind::Said { message } => {
                 self.settle_status_message();
                 self.history.push(message.clone());
+                self.retries = 0;
             }
             TaskEventKind::Started { attempt } => {
                 self.attempt = *attempt;
@@ -161,6 +165,25 @@ impl Task {
         Ok(())
     }
 
+    /// Joins a further chunk of an artifact to the event before it, while that event is not stored yet, so that many small chunks become
+    /// one event. Gives the size of what was joined.
+    ///
+    /// # Errors
+    /// Gives the chunk back when `last` is no open chunk of the same artifact; it then becomes an event of its own.
+    pub fn join_chunk(&mut self, last: Option<&mut TaskEvent>, chunk: Artifact, last_chunk: bool) -> Result<usize, Artifact> {
+        let Some(TaskEventKind::Artifact { artifact, last_chunk: closed, .. }) = last.map(|event| &mut event.kind) else {
+            return Err(chunk);
+        };
+        if *closed || artifact.artifact_id != chunk.artifact_id {
+            return Err(chunk);
+        }
+        *closed = last_chunk;
+        self.take_artifact(&chunk, true);
+        let size = chunk.size();
+        artifact.append(chunk);
+        Ok(size)
+    }
+
     /// The agent's answer as text: what it made, or else its last words.
     #[must_use]
     pub fn answer(&self) -> String {
@@ -174,6 +197,9 @@ impl Task {
 
     fn enter(&mut self, state: TaskState, message: Option<Message>, at: Timestamp) {
         self.settle_status_message();
+        if (self.head.state, state) == (TaskState::Working, TaskState::Submitted) {
+            self.retries += 1;
+        }
         self.head.state = state;
         self.status = TaskStatus { state, message, timestamp: at };
     }

@@ -1,2 +1,39 @@
-//! Placeholder header so that the workspace loads.
-//! The first real code replaces it.
+//! What a Site does: its agents, its tasks, its callers, its journal.
+//!
+//! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers only after that.
+//! A foreign id answers like one that does not exist. Nothing here waits without a bound.
+//!
+//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins `host` and `store`, which do not know each other.
+
+#![forbid(unsafe_code)]
+
+mod calls;
+mod concierge;
+mod error;
+mod hub;
+mod keys;
+mod lane;
+mod metrics;
+mod retention;
+mod settings;
+mod site;
+mod tasks;
+mod workers;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use agentsite_host::{Answers, Health, LogLine, LogSource, Manifest, RuntimeKind};
+pub use agentsite_store::{
+    JournalQuery, KeyRecord, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
+};
+pub use error::SiteError;
+pub use hub::{AgentView, BrokenAgent};
+pub use keys::{FirstRun, NewKey, Session};
+pub use metrics::SiteMetrics;
+pub use settings::{Retention, SiteSettings};
+pub use site::{Site, StatusReport};
+pub use tasks::{Recovery, Sent, TaskWatch};
+pub use workers::{Worker, WorkerView, Workers};
+pub use world::{SystemClock, SystemRng, World};

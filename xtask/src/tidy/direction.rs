@@ -38,7 +38,12 @@ pub(crate) fn check(members: &[Package], tree: &Tree) -> Vec<Finding> {
         let manifest = manifest_of(from);
         let Some((_, allowed)) = ALLOWED.iter().find(|(name, _)| *name == from) else {
             let what = format!("`{from}` has no place in the order of crates");
-            findings.push(Finding::error(&manifest, 1, what, "add it to the table in xtask/src/tidy/direction.rs"));
+            findings.push(Finding::error(
+                &manifest,
+                1,
+                what,
+                "add it to the table in xtask/src/tidy/direction.rs",
+            ));
             continue;
         };
         for (name, _) in package.names.iter().filter(|(_, purpose)| *purpose != Purpose::Dev) {

@@ -36,7 +36,12 @@ impl Finding {
     }
 
     /// A finding that is only printed.
-    pub(crate) fn warning(path: &str, line: usize, what: impl Into<String>, remedy: impl Into<String>) -> Self {
+    pub(crate) fn warning(
+        path: &str,
+        line: usize,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
         Self { weight: Weight::Warning, ..Self::error(path, line, what, remedy) }
     }
 }

@@ -8,8 +8,7 @@ use crate::tidy::source::Source;
 use crate::tidy::tree::Tree;
 
 /// Names that tell a reader nothing about what is inside.
-const VAGUE: &[&str] =
-    &["util", "utils", "common", "helper", "helpers", "misc", "manager", "core", "types"];
+const VAGUE: &[&str] = &["util", "utils", "common", "helper", "helpers", "misc", "manager", "core", "types"];
 
 const REMEDY: &str = "name it after the thing it is about";
 
@@ -33,6 +32,8 @@ pub(crate) fn check_modules(source: &Source) -> Vec<Finding> {
         .inline_modules
         .iter()
         .filter(|(name, _)| VAGUE.contains(&name.as_str()))
-        .map(|(name, line)| Finding::error(&source.path, *line, format!("module `{name}` is a vague name"), REMEDY))
+        .map(|(name, line)| {
+            Finding::error(&source.path, *line, format!("module `{name}` is a vague name"), REMEDY)
+        })
         .collect()
 }

@@ -16,7 +16,6 @@ use crate::tidy::mentions::{self, Mention};
 use crate::tidy::tree::{TextFile, Tree};
 
 /// One parsed Rust file.
-#[derive(Debug)]
 pub(crate) struct Source {
     /// The path relative to the workspace root.
     pub(crate) path: String,
@@ -62,8 +61,10 @@ pub(crate) fn parse_all(tree: &Tree) -> (Vec<Source>, Vec<Finding>) {
 
 impl Source {
     fn parse(file: &TextFile) -> Result<Self, (usize, String)> {
-        let tokens: TokenStream =
-            file.text.parse().map_err(|error: proc_macro2::LexError| (error.span().start().line, error.to_string()))?;
+        let tokens: TokenStream = file
+            .text
+            .parse()
+            .map_err(|error: proc_macro2::LexError| (error.span().start().line, error.to_string()))?;
         let syntax: syn::File =
             syn::parse2(tokens.clone()).map_err(|error| (error.span().start().line, error.to_string()))?;
         let mut code = CodeLines::default();

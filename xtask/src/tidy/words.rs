@@ -84,7 +84,9 @@ pub(crate) fn check_code(source: &Source) -> Vec<Finding> {
     }
     if !MAY_BE_UNSAFE.contains(&source.path.as_str()) {
         let remedy = "use a safe crate; the few files that may are listed in xtask/src/tidy/words.rs";
-        findings.extend(source.unsafe_lines.iter().map(|line| Finding::error(&source.path, *line, "`unsafe`", remedy)));
+        findings.extend(
+            source.unsafe_lines.iter().map(|line| Finding::error(&source.path, *line, "`unsafe`", remedy)),
+        );
     }
     findings
 }
@@ -114,9 +116,10 @@ fn stands_alone(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
         let after = line[at + word.len()..].chars().next();
-        let joins = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+        let joins =
+            |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
         let inside_path = word.starts_with('/') && before.is_some_and(|letter| "-.*}>)$~".contains(letter));
-        !joins(before) && !inside_path && !(ends_in_letter && joins(after))
+        !(joins(before) || inside_path || ends_in_letter && joins(after))
     })
 }
 
@@ -127,6 +130,7 @@ fn is_sleep(last_two: &[String]) -> bool {
 fn is_excused(source: &Source, line: usize) -> bool {
     let above = line.saturating_sub(2);
     source.lines[above.min(source.lines.len())..line.min(source.lines.len())].iter().any(|line| {
-        line.split_once(EXCUSE).is_some_and(|(before, reason)| before.contains("//") && !reason.trim().is_empty())
+        line.split_once(EXCUSE)
+            .is_some_and(|(before, reason)| before.contains("//") && !reason.trim().is_empty())
     })
 }

@@ -49,6 +49,22 @@ fn a_task_is_submitted_worked_on_and_completed() {
 }
 
 #[test]
+fn unwritten_chunks_join_into_one_event() {
+    let mut task = Task::open(&opening()).unwrap();
+    run(&mut task, Command::Start).unwrap();
+    let step = Step::Artifact { artifact: Artifact::text("a", "one "), append: false, last_chunk: false };
+    let mut events = run(&mut task, Command::Report(step)).unwrap();
+    assert_eq!(task.join_chunk(events.last_mut(), Artifact::text("a", "two"), true), Ok(3));
+    assert!(task.join_chunk(events.last_mut(), Artifact::text("a", "late"), false).is_err(), "the artifact is closed");
+    assert!(task.join_chunk(events.last_mut(), Artifact::text("b", "x"), false).is_err());
+    assert_eq!(task.answer(), "one two");
+    let mut again = Task::open(&opening()).unwrap();
+    run(&mut again, Command::Start).unwrap();
+    again.apply(&events[0]).unwrap();
+    assert_eq!(again, task);
+}
+
+#[test]
 fn a_question_waits_for_the_caller_and_the_answer_queues_it_again() {
     let mut task = Task::open(&opening()).unwrap();
     run(&mut task, Command::Start).unwrap();
@@ -68,7 +84,11 @@ fn an_interrupted_task_goes_back_to_the_queue() {
     assert!(run(&mut task, Command::Requeue(said("x"))).is_err());
     run(&mut task, Command::Start).unwrap();
     run(&mut task, Command::Requeue(said("the site was restarted"))).unwrap();
-    assert_eq!(task.head.state, TaskState::Submitted);
+    assert_eq!((task.head.state, task.retries), (TaskState::Submitted, 1));
+    run(&mut task, Command::Start).unwrap();
+    run(&mut task, Command::Finish(Outcome::InputRequired(said("which?")))).unwrap();
+    run(&mut task, Command::Say(said("this"))).unwrap();
+    assert_eq!(task.retries, 0, "a further message begins the count anew");
 }
 
 #[test]

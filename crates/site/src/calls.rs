@@ -1,0 +1,93 @@
+//! The way from a running agent to the other agents of its site.
+//!
+//! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is cancelled when the caller no longer
+//! waits. Chains of agents have a bounded length.
+
+use std::sync::{Arc, Weak};
+
+use agentsite_host::{CallError, CallFrom, Calls};
+use agentsite_protocol::{AgentName, Caller, Message, Role, TaskId, TaskState};
+use futures::future::BoxFuture;
+
+use crate::hub::Hub;
+use crate::tasks::{Desk, Origin};
+
+/// Longest chain of agents that call each other; people's own delegations are three or four deep.
+const MAX_DEPTH: u32 = 16;
+
+/// Calls within one site.
+#[derive(Debug)]
+pub(crate) struct SiteCalls {
+    desk: Weak<Desk>,
+    hub: Weak<Hub>,
+}
+
+impl SiteCalls {
+    pub(crate) fn new(desk: &Arc<Desk>, hub: &Arc<Hub>) -> Self {
+        Self { desk: Arc::downgrade(desk), hub: Arc::downgrade(hub) }
+    }
+
+    async fn ask(&self, from: CallFrom, agent: AgentName, text: String) -> Result<String, CallError> {
+        if from.depth >= MAX_DEPTH {
+            return Err(CallError::TooDeep(MAX_DEPTH));
+        }
+        let gone = || CallError::Failed("the site is stopping".into());
+        let (desk, hub) = (self.desk.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
+        let caller = Caller::inside(from.owner);
+        let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
+        let mut message = Message::text(desk.ids.message(), Role::User, text);
+        message.context_id = Some(from.context);
+        let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
+        if entry.is_message_only() {
+            return desk.ask(&caller, &entry, message).await.map(|answer| answer.plain_text()).map_err(failed);
+        }
+        let origin = Origin { parent: Some(from.task), depth: from.depth + 1 };
+        let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
+        let mut nobody_waits = CancelOnDrop { desk: &desk, caller: &caller, task: Some(watch.id()) };
+        let task = watch.settled().await;
+        nobody_waits.task = None;
+        match task.head.state {
+            TaskState::Completed => Ok(task.answer()),
+            state => {
+                let words = task.status.message.as_ref().map(Message::plain_text).unwrap_or_default();
+                Err(CallError::Failed(format!("{}: {words}", state.word())))
+            }
+        }
+    }
+}
+
+impl Calls for SiteCalls {
+    fn call(&self, from: CallFrom, agent: AgentName, text: String) -> BoxFuture<'_, Result<String, CallError>> {
+        Box::pin(self.ask(from, agent, text))
+    }
+
+    fn describe(&self, agent: &AgentName) -> Option<String> {
+        let entry = self.hub.upgrade()?.get(agent)?;
+        let mut words = entry.manifest.description.clone();
+        for skill in entry.skills() {
+            words.push_str(&format!(" {}: {}", skill.name, skill.description));
+            if let Some(example) = skill.examples.first() {
+                words.push_str(&format!(" (for example: {example})"));
+            }
+        }
+        Some(words)
+    }
+}
+
+/// Ends the called agent's task when the one who called is gone.
+struct CancelOnDrop<'a> {
+    desk: &'a Arc<Desk>,
+    caller: &'a Caller,
+    task: Option<TaskId>,
+}
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task {
+            let (desk, caller) = (self.desk.clone(), self.caller.clone());
+            self.desk.running.spawn(async move {
+                let _ = desk.cancel(&caller, task).await;
+            });
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Hub: the agents of a site, as its callers see them.
+//!
+//! Promises: the list is swapped whole, so readers never wait; an agent that is replaced lets its running tasks end on the old version.
+//! One who may not call an agent is told that it does not exist. It does not read files.
+
+mod card;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agentsite_host::{AgentLog, LogSource, Manifest, Runner, RuntimeKind, Workshop};
+use agentsite_protocol::{AgentName, Caller, Skill, Usage, Visibility};
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+
+use crate::SiteError;
+use crate::lane::Lane;
+
+/// One agent of the site with everything needed to run it.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) manifest: Manifest,
+    pub(crate) runner: Arc<dyn Runner>,
+    pub(crate) lane: Arc<Lane>,
+    pub(crate) log: AgentLog,
+    pub(crate) folder: Option<PathBuf>,
+    /// Belongs to the site itself and is not listed.
+    pub(crate) hidden: bool,
+    /// What the agent has used on the day, once read from the store.
+    // A std lock: held for an addition, never across an await.
+    pub(crate) today: Mutex<Option<(i64, Usage)>>,
+}
+
+/// An agent folder that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BrokenAgent {
+    /// The file.
+    pub file: String,
+    /// What is wrong, with line and column.
+    pub error: String,
+}
+
+/// An agent as people see it in lists.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AgentView {
+    /// Its name.
+    pub name: AgentName,
+    /// What it does.
+    pub description: String,
+    /// Its version.
+    pub version: String,
+    /// Who may find and call it.
+    pub visibility: Visibility,
+    /// How it runs.
+    pub kind: RuntimeKind,
+    /// What it can do.
+    pub skills: Vec<Skill>,
+    /// ready, starting, needs-setup or down.
+    pub health: &'static str,
+    /// Why it is not ready.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Tasks at work.
+    pub running: usize,
+    /// Tasks that wait.
+    pub queued: usize,
+    /// Most tasks at work at once.
+    pub concurrency: usize,
+    /// Where its file lies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Whether it comes with the site.
+    pub demo: bool,
+}
+
+/// The agents of a site.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
+    broken: ArcSwap<Vec<BrokenAgent>>,
+}
+
+impl Hub {
+    /// The agent, if this caller may call it.
+    pub(crate) fn visible(&self, caller: &Caller, name: &AgentName) -> Result<Arc<Entry>, SiteError> {
+        self.get(name)
+            .filter(|entry| caller.may_call(name, entry.manifest.visibility))
+            .ok_or_else(|| SiteError::NoSuchAgent(name.to_string()))
+    }
+
+    /// The agent, whoever asks.
+    pub(crate) fn get(&self, name: &AgentName) -> Option<Arc<Entry>> {
+        self.entries.load().get(name).cloned()
+    }
+
+    /// All agents that this caller may call, by name.
+    pub(crate) fn list(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+        let seen = |entry: &&Arc<Entry>| {
+            !entry.hidden && caller.may_call(&entry.manifest.name, entry.manifest.visibility)
+        };
+        self.entries.load().values().filter(seen).cloned().collect()
+    }
+
+    /// Adds an agent or replaces one; gives the replaced one, whose runner must then be stopped. `None` also when nothing changed.
+    pub(crate) fn install(
+        &self,
+        manifest: Manifest,
+        folder: Option<PathBuf>,
+        workshop: &Workshop,
+    ) -> Result<Option<Arc<Entry>>, SiteError> {
+        let before = self.get(&manifest.name);
+        if before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder) {
+            return Ok(None);
+        }
+        let log = before.as_ref().map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
+        let runner = workshop
+            .launch(&manifest, folder.as_deref(), &log)
+            .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
+        log.push(LogSource::Site, &format!("version {} installed", manifest.version));
+        self.put(Entry::new(manifest, runner, log, folder));
+        Ok(before)
+    }
+
+    pub(crate) fn put(&self, entry: Entry) {
+        let entry = Arc::new(entry);
+        self.entries.rcu(|entries| {
+            let mut entries = BTreeMap::clone(entries);
+            entries.insert(entry.manifest.name.clone(), entry.clone());
+            entries
+        });
+    }
+
+    /// Takes an agent out; its runner must then be stopped.
+    pub(crate) fn uninstall(&self, name: &AgentName) -> Option<Arc<Entry>> {
+        let before = self.get(name)?;
+        self.entries.rcu(|entries| {
+            let mut entries = BTreeMap::clone(entries);
+            entries.remove(name);
+            entries
+        });
+        Some(before)
+    }
+
+    /// All agents, to be stopped.
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
+        self.entries.load().values().cloned().collect()
+    }
+
+    pub(crate) fn set_broken(&self, broken: Vec<BrokenAgent>) {
+        self.broken.store(Arc::new(broken));
+    }
+
+    pub(crate) fn broken(&self) -> Vec<BrokenAgent> {
+        self.broken.load().to_vec()
+    }
+}
+
+impl Entry {
+    pub(crate) fn new(manifest: Manifest, runner: Arc<dyn Runner>, log: AgentLog, folder: Option<PathBuf>) -> Self {
+        let lane = Arc::new(Lane::new(&manifest.limits));
+        Self { manifest, runner, lane, log, folder, hidden: false, today: Mutex::new(None) }
+    }
+
+    /// Skills as shown: those of the file, or those an agent elsewhere tells of itself.
+    pub(crate) fn skills(&self) -> Vec<Skill> {
+        match self.runner.card() {
+            Some(card) if self.manifest.skills.is_empty() && !card.skills.is_empty() => card.skills.clone(),
+            _ => self.manifest.card_skills(),
+        }
+    }
+
+    pub(crate) fn view(&self) -> AgentView {
+        let health = self.runner.health();
+        AgentView {
+            name: self.manifest.name.clone(),
+            description: self.manifest.description.clone(),
+            version: self.manifest.version.clone(),
+            visibility: self.manifest.visibility,
+            kind: self.manifest.runtime.kind(),
+            skills: self.skills(),
+            health: health.word(),
+            reason: health.reason().map(Into::into),
+            running: self.lane.running(),
+            queued: self.lane.waiting(),
+            concurrency: self.manifest.limits.concurrency,
+            folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
+            demo: self.folder.is_none(),
+        }
+    }
+
+    /// Adds to what was used on `day` and gives the sum; `None` while the day's sum has not been read from the store.
+    pub(crate) fn use_today(&self, day: i64, more: Usage) -> Option<Usage> {
+        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        let (known, sum) = today.as_mut()?;
+        if *known != day {
+            (*known, *sum) = (day, Usage::default());
+        }
+        sum.add(more);
+        Some(*sum)
+    }
+
+    /// Takes the sum of the day as the store has it, unless it is known already.
+    pub(crate) fn know_today(&self, day: i64, stored: Usage) {
+        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
+        if today.is_none_or(|(known, _)| known != day) {
+            *today = Some((day, stored));
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Figures about tasks for `/metrics`.
+//!
+//! Promises: counting costs a few atomic operations; names and units follow Prometheus' conventions.
+
+use std::time::Duration;
+
+use agentsite_protocol::TaskState;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Upper bounds in seconds: from below one commit (0.5 ms) to the longest default timeout.
+const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct State {
+    state: &'static str,
+}
+
+/// Figures about tasks.
+#[derive(Debug, Clone)]
+pub struct SiteMetrics {
+    entered: Family<State, Counter>,
+    pub(crate) live: Gauge,
+    pub(crate) queued: Gauge,
+    pub(crate) refused: Counter,
+    start_delay: Histogram,
+    duration: Histogram,
+}
+
+impl Default for SiteMetrics {
+    fn default() -> Self {
+        Self {
+            entered: Family::default(),
+            live: Gauge::default(),
+            queued: Gauge::default(),
+            refused: Counter::default(),
+            start_delay: Histogram::new(SECONDS),
+            duration: Histogram::new(SECONDS),
+        }
+    }
+}
+
+impl SiteMetrics {
+    /// Adds all figures to a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("agentsite_tasks", "Tasks that entered a state", self.entered.clone());
+        registry.register("agentsite_tasks_live", "Tasks that wait or run now", self.live.clone());
+        registry.register("agentsite_tasks_queued", "Tasks that wait for a free place", self.queued.clone());
+        registry.register("agentsite_tasks_refused", "Tasks refused because a queue was full", self.refused.clone());
+        let help = "Seconds from the acceptance of a task to the start of its runner";
+        registry.register("agentsite_task_start_delay_seconds", help, self.start_delay.clone());
+        let help = "Seconds from the acceptance of a task until it ended or asked back";
+        registry.register("agentsite_task_duration_seconds", help, self.duration.clone());
+    }
+
+    pub(crate) fn entered(&self, state: TaskState) {
+        self.entered.get_or_create(&State { state: state.word() }).inc();
+    }
+
+    pub(crate) fn started_after(&self, delay: Duration) {
+        self.start_delay.observe(delay.as_secs_f64());
+    }
+
+    pub(crate) fn settled_after(&self, duration: Duration) {
+        self.duration.observe(duration.as_secs_f64());
+    }
+}

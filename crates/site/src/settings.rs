@@ -1,0 +1,57 @@
+//! What an operator can set about a site.
+//!
+//! Promises: every value has a default that is fit for one person's machine. Reading files and variables is the binary's
+//! matter.
+
+use agentsite_protocol::{ByteSize, Period};
+
+/// What an operator can set about a site.
+#[derive(Debug, Clone)]
+pub struct SiteSettings {
+    /// Name on the site's card.
+    pub name: String,
+    /// Description on the site's card.
+    pub description: String,
+    /// How long finished work is kept.
+    pub retention: Retention,
+    /// Largest message that is taken.
+    pub max_message: ByteSize,
+    /// How long a stop waits for running work.
+    pub drain: Period,
+}
+
+impl Default for SiteSettings {
+    fn default() -> Self {
+        Self {
+            name: "agentsite".into(),
+            description: "A site of agents. Say what you need; it finds the agent that can do it.".into(),
+            retention: Retention::default(),
+            max_message: ByteSize(1 << 20),
+            drain: Period::seconds(10),
+        }
+    }
+}
+
+/// How long finished work is kept.
+#[derive(Debug, Clone)]
+pub struct Retention {
+    /// Most finished tasks; the oldest go first.
+    pub keep_tasks: usize,
+    /// Longest age of a finished task.
+    pub max_age: Period,
+    /// Longest age of a line of the journal.
+    pub journal_age: Period,
+    /// How often is looked.
+    pub every: Period,
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            keep_tasks: 100_000,
+            max_age: Period::seconds(30 * 86_400),
+            journal_age: Period::seconds(90 * 86_400),
+            every: Period::seconds(60),
+        }
+    }
+}

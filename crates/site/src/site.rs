@@ -1,0 +1,427 @@
+//! The Site: one facade over agents, tasks, callers and operations.
+//!
+//! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping finishes what it can and
+//! loses nothing that was accepted.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_host::{AgentLog, LogLine, Manifest, Workshop};
+use agentsite_protocol::{
+    AgentCard, AgentName, Caller, Ids, KeyId, Message, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
+};
+use agentsite_store::{JournalQuery, KeyRecord, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter};
+use serde::Serialize;
+
+use crate::calls::SiteCalls;
+use crate::hub::Hub;
+use crate::keys::Keys;
+use crate::tasks::{Desk, Origin, check_message};
+use crate::{
+    AgentView, BrokenAgent, FirstRun, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics, SiteSettings, TaskWatch,
+    WorkerView, Workers, World, concierge, retention,
+};
+
+/// Most rows of one page, whatever is asked for.
+const MAX_PAGE: usize = 500;
+
+/// How long runners may take to end after the drain; supervised servers get their own grace within it.
+const RUNNER_STOP: Duration = Duration::from_secs(5);
+
+/// A folder of agents as a durable, callable site. Clones are handles on the same site.
+#[derive(Debug, Clone)]
+pub struct Site(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    settings: SiteSettings,
+    started_at: Timestamp,
+    store: SharedStore,
+    workshop: Workshop,
+    hub: Arc<Hub>,
+    desk: Arc<Desk>,
+    keys: Arc<Keys>,
+    workers: Workers,
+    concierge: AgentName,
+}
+
+/// How a site fares, for the people who run it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// The site's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: &'static str,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// Its agents.
+    pub agents: Vec<AgentView>,
+    /// Agent folders that could not be read.
+    pub broken: Vec<BrokenAgent>,
+    /// Its background work.
+    pub workers: Vec<WorkerView>,
+    /// What is stored.
+    pub store: StoreStats,
+    /// Tasks that wait for a place or run now.
+    pub live_tasks: usize,
+}
+
+impl Site {
+    /// Opens a site on a store. Install its agents, then [`Self::start`] it.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`] when the store cannot be read.
+    pub async fn open(
+        settings: SiteSettings,
+        world: World,
+        store: SharedStore,
+        workshop: Workshop,
+        metrics: SiteMetrics,
+    ) -> Result<Self, SiteError> {
+        let ids = world.ids();
+        let hub = Arc::new(Hub::default());
+        let desk = Desk::new(store.clone(), ids.clone(), metrics);
+        let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
+        let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
+        hub.put(concierge::entry(&hub, AgentLog::new(world.clock.clone())));
+        let workers = Workers::new(world.clock.clone());
+        let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
+        let started_at = world.clock.now();
+        Ok(Self(Arc::new(Inner { settings, started_at, store, workshop, hub, desk, keys, workers, concierge })))
+    }
+
+    /// Takes up what an earlier process left and starts the background work.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`] when the store cannot be read or written.
+    pub async fn start(&self) -> Result<Recovery, SiteError> {
+        let hub = self.0.hub.clone();
+        let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
+        let worker = self.0.workers.register("retention");
+        let retention = self.0.settings.retention.clone();
+        let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
+        self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop));
+        Ok(recovery)
+    }
+
+    /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued work stays queued for the
+    /// next start.
+    pub async fn stop(&self) {
+        let desk = &self.0.desk;
+        desk.stopping.cancel();
+        desk.running.close();
+        if tokio::time::timeout(self.0.settings.drain.0, desk.running.wait()).await.is_err() {
+            let left = desk.live_count();
+            tracing::warn!(left, "Some tasks did not finish in time; they are taken up again at the next start.");
+            desk.halted.cancel();
+            let _ = tokio::time::timeout(RUNNER_STOP, desk.running.wait()).await;
+        }
+        let runners = self.0.hub.all();
+        let ends = runners.iter().map(|entry| entry.runner.stop());
+        let _ = tokio::time::timeout(RUNNER_STOP, futures::future::join_all(ends)).await;
+        if let Err(error) = self.0.store.close().await {
+            tracing::error!(%error, "The store did not close cleanly.");
+        }
+    }
+
+    /// Whether the site takes no more work.
+    #[must_use]
+    pub fn is_stopping(&self) -> bool {
+        self.0.desk.stopping.is_cancelled()
+    }
+
+    /// Adds an agent, or replaces the one of this name; does nothing when it is unchanged.
+    ///
+    /// # Errors
+    /// [`SiteError::Agent`] says what the agent lacks; an earlier version then goes on.
+    pub async fn install(&self, manifest: Manifest, folder: Option<PathBuf>) -> Result<(), SiteError> {
+        let name = manifest.name.clone();
+        let known = self.0.hub.get(&name).is_some();
+        if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop)? {
+            before.runner.stop().await;
+        }
+        if !known && !self.is_stopping() {
+            let hub = self.0.hub.clone();
+            self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes an agent out; false when there was none.
+    pub async fn uninstall(&self, name: &AgentName) -> bool {
+        match self.0.hub.uninstall(name) {
+            Some(entry) => {
+                entry.runner.stop().await;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Says which agent folders could not be read.
+    pub fn set_broken(&self, broken: Vec<BrokenAgent>) {
+        self.0.hub.set_broken(broken);
+    }
+
+    /// Agent folders that could not be read; only the people who run the site see them.
+    #[must_use]
+    pub fn broken(&self, caller: &Caller) -> Vec<BrokenAgent> {
+        if caller.is_admin() { self.0.hub.broken() } else { Vec::new() }
+    }
+
+    /// The agents this caller may call, by name.
+    #[must_use]
+    pub fn agents(&self, caller: &Caller) -> Vec<AgentView> {
+        self.0.hub.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
+    }
+
+    /// One agent.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
+    pub fn agent(&self, caller: &Caller, name: &AgentName) -> Result<AgentView, SiteError> {
+        Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
+    }
+
+    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
+    pub fn card(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
+        Ok(self.0.hub.visible(caller, name)?.card(base, &self.0.settings))
+    }
+
+    /// The card of the site itself.
+    #[must_use]
+    pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
+        self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge)
+    }
+
+    /// The agent that answers for the site itself.
+    #[must_use]
+    pub fn concierge(&self) -> AgentName {
+        self.0.concierge.clone()
+    }
+
+    /// The last lines of an agent's log.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`].
+    pub fn agent_log(&self, caller: &Caller, name: &AgentName, most: usize) -> Result<Vec<LogLine>, SiteError> {
+        admin_only(caller)?;
+        Ok(self.0.hub.visible(caller, name)?.log.tail(most))
+    }
+
+    /// Sends a message to an agent: opens a task, continues the one it names, or gets an answer at once.
+    ///
+    /// # Errors
+    /// What is wrong with the message, the agent or the task; nothing was accepted then.
+    pub async fn send(&self, caller: &Caller, agent: &AgentName, message: Message) -> Result<Sent, SiteError> {
+        let entry = self.0.hub.visible(caller, agent)?;
+        check_message(&message, self.0.settings.max_message.0)?;
+        if entry.is_message_only() {
+            return self.0.desk.ask(caller, &entry, message).await.map(Sent::Message);
+        }
+        self.0.desk.send(caller, entry, message, Origin::default()).await.map(Sent::Task)
+    }
+
+    /// A task as it is on disk.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        self.0.desk.load(caller, id).await
+    }
+
+    /// Tasks of this caller, or of everybody for the people who run the site; the last changed first.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn tasks(
+        &self,
+        caller: &Caller,
+        mut filter: TaskFilter,
+        after: Option<TaskCursor>,
+        limit: usize,
+    ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
+        if !caller.is_admin() {
+            filter.owner = Some(caller.owner().clone());
+        }
+        Ok(self.0.store.tasks(filter, after, limit.clamp(1, MAX_PAGE)).await?)
+    }
+
+    /// Ends a task.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], [`SiteError::NotCancelable`].
+    pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        self.0.desk.cancel(caller, id).await
+    }
+
+    /// Follows a task from event `after` on.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
+        self.0.desk.watch(caller, id, after).await
+    }
+
+    /// Events of a task after a cursor.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    pub async fn events(&self, caller: &Caller, id: TaskId, after: u64, limit: usize) -> Result<Vec<TaskEvent>, SiteError> {
+        self.0.desk.agent_of(caller, id).await?;
+        Ok(self.0.store.events(id, after, limit.clamp(1, MAX_PAGE)).await?)
+    }
+
+    /// Who holds this key, token or session.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`].
+    pub async fn caller_by_key(&self, secret: &str) -> Result<Caller, SiteError> {
+        self.0.keys.caller(secret).await
+    }
+
+    /// Makes an API key.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn new_key(
+        &self,
+        by: &Caller,
+        label: &str,
+        scopes: Vec<Scope>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<NewKey, SiteError> {
+        admin_only(by)?;
+        if scopes.is_empty() {
+            return Err(SiteError::BadMessage("name at least one scope: admin, call or call:AGENT".into()));
+        }
+        self.0.keys.make(by.owner().as_str(), label, scopes, expires_at, false).await
+    }
+
+    /// All API keys and sessions, without their secrets.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn keys(&self, by: &Caller) -> Result<Vec<KeyRecord>, SiteError> {
+        admin_only(by)?;
+        Ok(self.0.keys.list())
+    }
+
+    /// Ends an API key or session; false when there is none.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
+        admin_only(by)?;
+        self.0.keys.revoke(by.owner().as_str(), id).await
+    }
+
+    /// On the very first start, gives the admin token.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn first_run(&self) -> Result<Option<FirstRun>, SiteError> {
+        self.0.keys.first_run().await
+    }
+
+    /// Makes a one-time token with which a browser signs in.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn new_sign_in(&self, by: &Caller) -> Result<String, SiteError> {
+        admin_only(by)?;
+        self.0.keys.new_sign_in().await
+    }
+
+    /// Signs a browser in with a one-time token.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it is unknown, used or too old.
+    pub async fn sign_in(&self, one_time: &str) -> Result<Session, SiteError> {
+        self.0.keys.sign_in(one_time).await
+    }
+
+    /// Lines of the journal, newest first.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn journal(&self, caller: &Caller, mut query: JournalQuery) -> Result<Vec<StoredLine>, SiteError> {
+        admin_only(caller)?;
+        query.limit = query.limit.clamp(1, MAX_PAGE);
+        Ok(self.0.store.journal(query).await?)
+    }
+
+    /// How the site fares.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
+        admin_only(caller)?;
+        Ok(StatusReport {
+            name: self.0.settings.name.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.0.started_at,
+            agents: self.agents(caller),
+            broken: self.broken(caller),
+            workers: self.0.workers.list(),
+            store: self.0.store.stats().await?,
+            live_tasks: self.0.desk.live_count(),
+        })
+    }
+
+    /// Writes a consistent copy of everything to a new file.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file cannot be written.
+    pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
+        admin_only(caller)?;
+        Ok(self.0.store.backup(to).await?)
+    }
+
+    /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn expire(&self) -> Result<usize, SiteError> {
+        retention::expire(&self.0.desk, &self.0.keys, &self.0.settings.retention).await
+    }
+
+    /// The list of background work, for those who add to it.
+    #[must_use]
+    pub fn workers(&self) -> &Workers {
+        &self.0.workers
+    }
+
+    /// Makes ids and tells the time.
+    #[must_use]
+    pub fn ids(&self) -> &Ids {
+        &self.0.desk.ids
+    }
+
+    /// What the operator has set.
+    #[must_use]
+    pub fn settings(&self) -> &SiteSettings {
+        &self.0.settings
+    }
+
+    /// Folders and reasons may tell about the machine; only the people who run the site see them.
+    fn view(&self, caller: &Caller, mut view: AgentView) -> AgentView {
+        if !caller.is_admin() {
+            view.folder = None;
+            view.reason = None;
+        }
+        view
+    }
+}
+
+fn admin_only(caller: &Caller) -> Result<(), SiteError> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    Err(SiteError::Forbidden("only the people who run this site may do that; use a key with the scope admin".into()))
+}

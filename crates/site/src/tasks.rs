@@ -1,0 +1,294 @@
+//! Tasks: how a message becomes work, and how work is followed, continued and ended.
+//!
+//! Promises: `send` answers when the task is on disk; the same message sent twice gives the same task; the runner starts at once when a
+//! place is free. One driver owns each live task; everybody else reads its log. Tasks that ended or wait for their caller cost no
+//! memory.
+//!
+//! The rules of the lifecycle are in `protocol`; how agents run is in `host`.
+
+mod desk;
+mod drive;
+mod job;
+mod journal;
+mod log;
+mod message_only;
+mod recover;
+
+use std::sync::Arc;
+
+use agentsite_protocol::{
+    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId,
+};
+use agentsite_store::{SentKey, StoreError};
+use sha2::{Digest, Sha256};
+use tokio::sync::oneshot;
+
+pub(crate) use desk::Desk;
+pub use log::TaskWatch;
+pub use recover::Recovery;
+
+use crate::SiteError;
+use crate::hub::Entry;
+use crate::lane::Admission;
+use drive::{Drive, Order};
+use log::TaskLog;
+
+/// Events read from the store at once when a task is rebuilt.
+const REPLAY_PAGE: usize = 2_000;
+
+/// What a message led to.
+#[derive(Debug)]
+pub enum Sent {
+    /// A task, to be followed.
+    Task(TaskWatch),
+    /// An answer, of an agent that keeps no record.
+    Message(Message),
+}
+
+/// From where a message comes when an agent sends it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Origin {
+    pub(crate) parent: Option<TaskId>,
+    pub(crate) depth: u32,
+}
+
+impl Desk {
+    /// Opens a task with a message, or continues the one that the message names.
+    pub(crate) async fn send(
+        self: &Arc<Self>,
+        caller: &Caller,
+        entry: Arc<Entry>,
+        message: Message,
+        origin: Origin,
+    ) -> Result<TaskWatch, SiteError> {
+        let sent = SentKey {
+            owner: caller.owner().clone(),
+            agent: entry.manifest.name.clone(),
+            message: message.message_id.clone(),
+            body_hash: body_hash(&message),
+        };
+        match &message.task_id {
+            None => self.open_task(caller, entry, message, sent, origin).await,
+            Some(id) => {
+                let id: TaskId = id.parse().map_err(|_| SiteError::NoSuchTask(excerpt(id)))?;
+                self.continue_task(caller, entry, id, message, sent).await
+            }
+        }
+    }
+
+    async fn open_task(
+        self: &Arc<Self>,
+        caller: &Caller,
+        entry: Arc<Entry>,
+        mut message: Message,
+        sent: SentKey,
+        origin: Origin,
+    ) -> Result<TaskWatch, SiteError> {
+        let admission = self.admit(&entry)?;
+        let id = self.ids.task();
+        let context = message.context_id.clone().unwrap_or_else(|| self.ids.context());
+        message.context_id = Some(context.clone());
+        message.task_id = Some(id.to_string());
+        let opening = Opening {
+            agent: entry.manifest.name.clone(),
+            context,
+            owner: caller.owner().clone(),
+            message,
+            parent: origin.parent,
+            deadline: None,
+        };
+        let kind = TaskEventKind::Opened(Box::new(opening));
+        let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };
+        let task = Task::open(&event).expect("the first event opens the task");
+        self.drive(entry, task, vec![event], 0, Some(sent), admission, TaskLog::new(), origin.depth).await
+    }
+
+    async fn continue_task(
+        self: &Arc<Self>,
+        caller: &Caller,
+        entry: Arc<Entry>,
+        id: TaskId,
+        mut message: Message,
+        sent: SentKey,
+    ) -> Result<TaskWatch, SiteError> {
+        let task = self.load(caller, id).await?;
+        if task.head.agent != entry.manifest.name {
+            return Err(SiteError::NoSuchTask(id.to_string()));
+        }
+        if message.context_id.as_ref().is_some_and(|context| *context != task.head.context) {
+            return Err(SiteError::ContextMismatch);
+        }
+        if !task.head.state.is_interrupted() {
+            return match self.store.sent(&sent.owner, &sent.agent, &sent.message).await? {
+                Some(same) if same == id => self.watch(caller, id, 0).await,
+                _ if task.head.state.is_terminal() => Err(SiteError::TaskEnded(task.head.state)),
+                _ => Err(SiteError::TaskBusy(task.head.state)),
+            };
+        }
+        message.context_id = Some(task.head.context.clone());
+        let admission = self.admit(&entry)?;
+        let said = task.decide(Command::Say(message), self.ids.clock().now()).map_err(SiteError::refused)?;
+        let (before, log) = (task.head.seq, TaskLog::resumed(task.clone()));
+        let mut task = task;
+        for event in &said {
+            task.apply(event).expect("decided events apply");
+        }
+        self.drive(entry, task, said, before, Some(sent), admission, log, 0).await
+    }
+
+    /// Ends a task for its caller.
+    pub(crate) async fn cancel(self: &Arc<Self>, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        loop {
+            let task = self.load(caller, id).await?;
+            if task.head.state.is_terminal() {
+                return Err(SiteError::NotCancelable(task.head.state));
+            }
+            if let Some(live) = self.live(id) {
+                if live.orders.send(Order::Cancel).await.is_err() {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                let watch = TaskWatch::new(&task, task.head.seq, live.log, self.store.clone());
+                return Ok(watch.settled().await);
+            }
+            match self.settle_unattended(task, Command::Cancel(None)).await {
+                Err(SiteError::Store(StoreError::Stale { .. })) => {}
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Follows a task from a cursor.
+    pub(crate) async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
+        if let Some(live) = self.live(id)
+            && let Some(task) = live.log.task()
+        {
+            return if caller.may_see(&task.head.owner) {
+                Ok(TaskWatch::new(&task, after, live.log, self.store.clone()))
+            } else {
+                Err(SiteError::NoSuchTask(id.to_string()))
+            };
+        }
+        let task = self.load(caller, id).await?;
+        Ok(TaskWatch::ended(task, after, self.store.clone()))
+    }
+
+    /// The committed state of a task, if it is this caller's.
+    pub(crate) async fn load(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        let task = match self.live(id).and_then(|live| live.log.task()) {
+            Some(task) => Some(task),
+            None => self.replay(id).await?,
+        };
+        task.filter(|task| caller.may_see(&task.head.owner)).ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+    }
+
+    /// Rebuilds a task from the store.
+    pub(crate) async fn replay(&self, id: TaskId) -> Result<Option<Task>, SiteError> {
+        let mut task: Option<Task> = None;
+        loop {
+            let after = task.as_ref().map_or(0, |task| task.head.seq);
+            let events = self.store.events(id, after, REPLAY_PAGE).await?;
+            let damaged = |error| SiteError::Store(StoreError::Corrupt(format!("task {id}: {error}")));
+            if events.is_empty() {
+                return Ok(task);
+            }
+            match &mut task {
+                None => task = Task::replay(&events).map_err(damaged)?,
+                Some(task) => {
+                    for event in &events {
+                        task.apply(event).map_err(damaged)?;
+                    }
+                }
+            }
+            if events.len() < REPLAY_PAGE {
+                return Ok(task);
+            }
+        }
+    }
+
+    fn admit(&self, entry: &Entry) -> Result<Admission, SiteError> {
+        if self.stopping.is_cancelled() {
+            return Err(SiteError::Stopping);
+        }
+        entry.lane.admit(false).map_err(|retry_after| {
+            self.metrics.refused.inc();
+            SiteError::Busy { agent: entry.manifest.name.clone(), retry_after }
+        })
+    }
+
+    /// Gives a task to a driver and waits until its first events are on disk.
+    #[expect(clippy::too_many_arguments, reason = "the parts of one drive; a struct would only repeat them")]
+    async fn drive(
+        self: &Arc<Self>,
+        entry: Arc<Entry>,
+        task: Task,
+        pending: Vec<TaskEvent>,
+        committed: u64,
+        sent: Option<SentKey>,
+        admission: Admission,
+        log: Arc<TaskLog>,
+        depth: u32,
+    ) -> Result<TaskWatch, SiteError> {
+        let id = task.head.id;
+        let head = task.clone();
+        let Some(orders) = self.enlist(id, &log) else { return Err(SiteError::TaskBusy(task.head.state)) };
+        let (accepted, acceptance) = oneshot::channel();
+        let drive = Drive::new(self.clone(), entry, task, log.clone(), orders)
+            .with_pending(pending, committed, sent, accepted)
+            .with_admission(admission, depth);
+        self.running.spawn(drive.run());
+        match acceptance.await {
+            Ok(Ok(())) => Ok(TaskWatch::new(&head, 0, log, self.store.clone())),
+            Ok(Err(SiteError::Store(StoreError::Duplicate { task, same_body: true }))) => {
+                let watch = self.replay(task).await?.ok_or_else(|| SiteError::NoSuchTask(task.to_string()))?;
+                let caller = Caller::inside(watch.head.owner.clone());
+                self.watch(&caller, task, 0).await
+            }
+            Ok(Err(SiteError::Store(StoreError::Duplicate { same_body: false, .. }))) => Err(SiteError::IdReused),
+            Ok(Err(SiteError::Store(StoreError::Stale { .. }))) => Err(SiteError::TaskBusy(head.head.state)),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(SiteError::Stopping),
+        }
+    }
+}
+
+/// Checks what a caller sends, so that nothing malformed reaches an agent or the store.
+pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), SiteError> {
+    let bad = |what: &str| Err(SiteError::BadMessage(what.into()));
+    if message.role != Role::User {
+        return bad("the message's role must be ROLE_USER: agents answer, callers ask");
+    }
+    if message.parts.is_empty() {
+        return bad("the message has no parts; send at least one, such as {\"text\": \"hello\"}");
+    }
+    if message.parts.iter().any(|part| part.contents() != 1) {
+        return bad("each part must have exactly one of text, raw, url and data");
+    }
+    let size: usize = message.parts.iter().map(agentsite_protocol::Part::size).sum();
+    if size as u64 > most {
+        return Err(SiteError::BadMessage(format!("the message has {size} bytes of content; at most {most} are taken")));
+    }
+    Ok(())
+}
+
+/// A name or id of a caller, short enough to be repeated to it.
+pub(crate) fn excerpt(text: &str) -> String {
+    agentsite_protocol::JournalLine::excerpt(text)
+}
+
+/// What makes two messages the same: their content, not their place.
+fn body_hash(message: &Message) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    hash.update(serde_json::to_vec(&message.parts).unwrap_or_default());
+    hash.update(message.task_id.as_deref().unwrap_or_default());
+    let mut short = [0; 16];
+    short.copy_from_slice(&hash.finalize()[..16]);
+    short
+}
+
+/// The agent's name of a task, for messages that only say which task they continue.
+impl Desk {
+    pub(crate) async fn agent_of(&self, caller: &Caller, id: TaskId) -> Result<AgentName, SiteError> {
+        Ok(self.load(caller, id).await?.head.agent)
+    }
+}

@@ -1,0 +1,389 @@
+//! Drive: the one owner of a live task. It waits for a place, runs the agent, and writes what happens.
+//!
+//! Promises: nothing is shown before it is on disk; everything that is ready goes into one commit; a run that is cancelled, too long,
+//! too loud or broken ends with a reason. A run of an agent that changes the world begins only after its start is on disk.
+//!
+//! Decisions are the task machine's (`protocol`); this is the thin driver around it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_host::{Job, Reporter};
+use agentsite_protocol::{Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage};
+use agentsite_store::{Change, SentKey, StoreError, TaskChange, UsageChange};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::{mpsc, oneshot};
+use tokio_util::sync::CancellationToken;
+
+use super::log::TaskLog;
+use super::{Desk, journal};
+use crate::SiteError;
+use crate::hub::Entry;
+use crate::lane::{Admission, Slot};
+
+/// Steps gathered for one commit; more only delays what watchers see.
+const MAX_GATHERED: usize = 64;
+
+/// How long a run may take to stop after it was told to; then it is dropped.
+const STOP_GRACE: Duration = Duration::from_secs(5);
+
+/// How long to wait before a commit is tried again on a full disk.
+const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
+
+/// What others want of a live task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Order {
+    Cancel,
+}
+
+/// The drive ends without a result: the store or the site stopped.
+struct Halted;
+
+/// Why a run ended.
+enum End {
+    Outcome(Outcome),
+    Cancelled,
+    Expired,
+    TooLoud(u64),
+}
+
+/// The owner of a live task.
+pub(super) struct Drive {
+    desk: Arc<Desk>,
+    entry: Arc<Entry>,
+    /// The task with everything decided so far, written or not.
+    task: Task,
+    log: Arc<TaskLog>,
+    orders: mpsc::Receiver<Order>,
+    pending: Vec<TaskEvent>,
+    /// Number of the last event on disk.
+    committed: u64,
+    sent: Option<SentKey>,
+    accepted: Option<oneshot::Sender<Result<(), SiteError>>>,
+    admission: Option<Admission>,
+    slot: Option<Slot>,
+    depth: u32,
+    produced: u64,
+    used: Usage,
+}
+
+impl Drive {
+    pub(super) fn new(desk: Arc<Desk>, entry: Arc<Entry>, task: Task, log: Arc<TaskLog>, orders: mpsc::Receiver<Order>) -> Self {
+        let committed = task.head.seq;
+        Self {
+            desk,
+            entry,
+            task,
+            log,
+            orders,
+            pending: Vec::new(),
+            committed,
+            sent: None,
+            accepted: None,
+            admission: None,
+            slot: None,
+            depth: 0,
+            produced: 0,
+            used: Usage::default(),
+        }
+    }
+
+    /// Events that are decided and must be written first, and who waits for that.
+    pub(super) fn with_pending(
+        mut self,
+        pending: Vec<TaskEvent>,
+        committed: u64,
+        sent: Option<SentKey>,
+        accepted: oneshot::Sender<Result<(), SiteError>>,
+    ) -> Self {
+        (self.pending, self.committed, self.sent, self.accepted) = (pending, committed, sent, Some(accepted));
+        self
+    }
+
+    /// The place of the task in the lane of its agent.
+    pub(super) fn with_admission(mut self, admission: Admission, depth: u32) -> Self {
+        (self.admission, self.depth) = (Some(admission), depth);
+        self
+    }
+
+    /// Works until the task has ended, waits for its caller, or the site stops.
+    pub(super) async fn run(mut self) {
+        let _ = self.work().await;
+        self.desk.forget(self.task.head.id, &self.log);
+        self.log.close();
+    }
+
+    async fn work(&mut self) -> Result<(), Halted> {
+        loop {
+            match self.task.head.state {
+                TaskState::Submitted => self.take_turn().await?,
+                TaskState::Working => self.run_once().await?,
+                _ => return self.flush().await,
+            }
+        }
+    }
+
+    /// Waits for a place and starts the run; an order to cancel ends the task instead.
+    async fn take_turn(&mut self) -> Result<(), Halted> {
+        let slot = match self.admission.take() {
+            Some(Admission::Now(slot)) => slot,
+            Some(Admission::Later(place)) => {
+                self.flush().await?;
+                self.desk.metrics.queued.inc();
+                let turn = tokio::select! {
+                    slot = place.slot() => Ok(Some(slot)),
+                    Some(Order::Cancel) = self.orders.recv() => Ok(None),
+                    () = self.desk.stopping.cancelled() => Err(Halted),
+                };
+                self.desk.metrics.queued.dec();
+                match turn? {
+                    Some(slot) => slot,
+                    None => return self.decide(Command::Cancel(None)),
+                }
+            }
+            None => return Err(Halted),
+        };
+        self.slot = Some(slot);
+        self.decide(Command::Start)?;
+        if !self.entry.runner.is_pure() {
+            self.flush().await?;
+        }
+        Ok(())
+    }
+
+    /// One run of the agent, from its start to its outcome.
+    async fn run_once(&mut self) -> Result<(), Halted> {
+        let began = self.now();
+        self.desk.metrics.started_after(began.since(self.task.head.created_at));
+        let cancel = CancellationToken::new();
+        let job = match self.desk.job(&self.entry, &self.task, self.depth, cancel.clone()).await {
+            Ok(job) => job,
+            Err(error) => {
+                let why = self.words(format!("the task could not be prepared: {error}"));
+                return self.decide(Command::Finish(Outcome::Failed(why)));
+            }
+        };
+        let end = self.follow(job, &cancel).await?;
+        self.entry.lane.took(self.now().since(began));
+        self.slot = None;
+        let limits = &self.entry.manifest.limits;
+        let command = match end {
+            End::Outcome(outcome) => Command::Finish(outcome),
+            End::Cancelled => Command::Cancel(None),
+            End::Expired => Command::Expire(self.words(format!(
+                "{} did not finish within {} (limits.timeout); raise it in agent.toml or ask for less",
+                self.task.head.agent, limits.timeout
+            ))),
+            End::TooLoud(size) => Command::Expire(self.words(format!(
+                "{} produced more than {} ({size} bytes so far, limits.output); raise it in agent.toml or ask for less",
+                self.task.head.agent, limits.output
+            ))),
+        };
+        self.decide(command)
+    }
+
+    /// Runs the agent and takes its steps until it ends.
+    async fn follow(&mut self, job: Job, cancel: &CancellationToken) -> Result<End, Halted> {
+        let (reporter, mut reports) = Reporter::channel();
+        let ids = job.ids.clone();
+        let run = self.entry.runner.run(job, reporter);
+        let mut run: BoxFuture<'_, Outcome> = Box::pin(AssertUnwindSafe(run).catch_unwind().map(move |ended| {
+            ended.unwrap_or_else(|_| {
+                let text = "the agent's runner broke down; its log may say more";
+                Outcome::Failed(Message::text(ids.message(), Role::Agent, text))
+            })
+        }));
+        let timeout = tokio::time::sleep(self.entry.manifest.limits.timeout.0);
+        tokio::pin!(timeout);
+        let halted = self.desk.halted.clone();
+        loop {
+            let dirty = !self.pending.is_empty();
+            let end = tokio::select! {
+                biased;
+                Some(Order::Cancel) = self.orders.recv() => End::Cancelled,
+                () = halted.cancelled() => {
+                    cancel.cancel();
+                    let _ = tokio::time::timeout(STOP_GRACE, run).await;
+                    return Err(Halted);
+                }
+                Some(step) = reports.recv() => match self.take_step(step) {
+                    Some(end) => end,
+                    None => {
+                        if self.pending.len() >= MAX_GATHERED {
+                            self.flush().await?;
+                        }
+                        continue;
+                    }
+                },
+                outcome = &mut run => {
+                    while let Ok(step) = reports.try_recv() {
+                        if let Some(end) = self.take_step(step) {
+                            return Ok(end);
+                        }
+                    }
+                    return Ok(End::Outcome(outcome));
+                }
+                () = &mut timeout => End::Expired,
+                // Nothing more is ready: write what has gathered.
+                () = std::future::ready(()), if dirty => {
+                    self.flush().await?;
+                    continue;
+                }
+            };
+            cancel.cancel();
+            reports.close();
+            let _ = tokio::time::timeout(STOP_GRACE, run).await;
+            return Ok(end);
+        }
+    }
+
+    /// Takes one step of the runner; gives an end when the run has gone too far.
+    fn take_step(&mut self, step: Step) -> Option<End> {
+        let step = match self.join_chunk(step) {
+            None => return self.too_loud(),
+            Some(step) => step,
+        };
+        match &step {
+            Step::Artifact { artifact, .. } => self.produced += artifact.size() as u64,
+            Step::Used(usage) => {
+                self.used.add(*usage);
+                self.entry.use_today(self.now().day(), *usage);
+            }
+            Step::Status(_) | Step::Memo(_) => {}
+        }
+        match self.task.decide(Command::Report(step), self.now()) {
+            Ok(events) => self.apply(events),
+            Err(Refusal::TooManyEvents) => {
+                let why = self.words(format!("the task reached {} events", agentsite_protocol::MAX_EVENTS));
+                return Some(End::Outcome(Outcome::Failed(why)));
+            }
+            Err(_) => {}
+        }
+        self.too_loud()
+    }
+
+    /// Joins a chunk of text to the chunk before it, when that is not written yet; gives back what cannot be joined.
+    fn join_chunk(&mut self, step: Step) -> Option<Step> {
+        let Step::Artifact { artifact, append: true, last_chunk } = step else { return Some(step) };
+        match self.task.join_chunk(self.pending.last_mut(), artifact, last_chunk) {
+            Ok(size) => {
+                self.produced += size as u64;
+                None
+            }
+            Err(artifact) => Some(Step::Artifact { artifact, append: true, last_chunk }),
+        }
+    }
+
+    fn too_loud(&self) -> Option<End> {
+        (self.produced > self.entry.manifest.limits.output.0).then_some(End::TooLoud(self.produced))
+    }
+
+    /// Decides a command and keeps its events for the next commit.
+    fn decide(&mut self, command: Command) -> Result<(), Halted> {
+        match self.task.decide(command, self.now()) {
+            Ok(events) => {
+                self.apply(events);
+                Ok(())
+            }
+            Err(refusal) => {
+                tracing::error!(task = %self.task.head.id, %refusal, "A driver made an impossible move; the task is left as it is.");
+                Err(Halted)
+            }
+        }
+    }
+
+    fn apply(&mut self, events: Vec<TaskEvent>) {
+        for event in &events {
+            self.task.apply(event).expect("decided events apply");
+        }
+        self.pending.extend(events);
+    }
+
+    /// Writes what is pending, then shows it to watchers.
+    async fn flush(&mut self) -> Result<(), Halted> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let events = std::mem::take(&mut self.pending);
+        while let Err(error) = self.desk.store.commit(self.change(&events)).await {
+            let first = self.accepted.is_some();
+            if !matches!(error, StoreError::Full) || first {
+                return Err(self.give_up(error));
+            }
+            tracing::warn!(task = %self.task.head.id, "The disk is full; the task waits until there is space.");
+            tokio::select! {
+                () = tokio::time::sleep(FULL_DISK_PAUSE) => {}
+                () = self.desk.halted.cancelled() => return Err(Halted),
+            }
+        }
+        self.committed = self.task.head.seq;
+        (self.sent, self.used) = (None, Usage::default());
+        self.count(&events);
+        if self.task.head.state.is_settled() {
+            // Before anybody sees the end, so that a prompt further message finds the task free.
+            self.desk.forget(self.task.head.id, &self.log);
+        }
+        self.log.publish(events);
+        if let Some(accepted) = self.accepted.take() {
+            let _ = accepted.send(Ok(()));
+        }
+        Ok(())
+    }
+
+    fn change(&self, events: &[TaskEvent]) -> Change {
+        let head = self.task.head.clone();
+        let usage = (!self.used.is_empty()).then(|| UsageChange {
+            agent: head.agent.clone(),
+            day: self.now().day(),
+            usage: self.used,
+        });
+        Change {
+            journal: journal::lines(&self.task, events),
+            usage: usage.into_iter().collect(),
+            task: Some(TaskChange { head, expect_seq: self.committed, events: events.to_vec(), sent: self.sent.clone() }),
+            ..Change::default()
+        }
+    }
+
+    fn give_up(&mut self, error: StoreError) -> Halted {
+        let id = self.task.head.id;
+        match self.accepted.take() {
+            Some(accepted) => {
+                self.desk.forget(id, &self.log);
+                let _ = accepted.send(Err(error.into()));
+            }
+            None => tracing::error!(task = %id, %error, "A task could not be written and is left as it was."),
+        }
+        Halted
+    }
+
+    fn count(&self, events: &[TaskEvent]) {
+        use agentsite_protocol::TaskEventKind::{Opened, Started, Status};
+        let metrics = &self.desk.metrics;
+        for event in events {
+            match &event.kind {
+                Opened(_) => metrics.entered(TaskState::Submitted),
+                Started { .. } => metrics.entered(TaskState::Working),
+                Status { state: TaskState::Working, .. } => {}
+                Status { state, .. } => metrics.entered(*state),
+                _ => {}
+            }
+        }
+        if self.task.head.state.is_settled() {
+            metrics.settled_after(self.task.head.updated_at.since(self.task.head.created_at));
+        }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.desk.ids.clock().now()
+    }
+
+    fn words(&self, text: String) -> Message {
+        let mut message = Message::text(self.desk.ids.message(), Role::Agent, text);
+        message.task_id = Some(self.task.head.id.to_string());
+        message.context_id = Some(self.task.head.context.clone());
+        message
+    }
+}

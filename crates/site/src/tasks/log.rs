@@ -1,0 +1,188 @@
+//! TaskLog: the committed events of a live task, and the watches that follow it.
+//!
+//! Promises: only committed events get in; every watch sees all of them, in order, once. A slow watch costs nothing: it holds a
+//! cursor, not a queue. When the task is no longer live, a watch reads what it still lacks from the store.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agentsite_protocol::{ContextId, Task, TaskEvent, TaskId};
+use agentsite_store::SharedStore;
+use tokio::sync::watch;
+
+/// Events read from the store at once; about one screen of a stream.
+const PAGE: usize = 256;
+
+/// What is committed of a live task.
+#[derive(Debug)]
+pub(crate) struct TaskLog {
+    // A std lock: held while a few events are added or copied, never across an await.
+    state: Mutex<LogState>,
+    /// Ticks when events were added or the log was closed.
+    tick: watch::Sender<()>,
+}
+
+#[derive(Debug)]
+struct LogState {
+    task: Option<Task>,
+    /// Number of the last event before `events`.
+    base: u64,
+    events: Vec<Arc<TaskEvent>>,
+    closed: bool,
+}
+
+impl TaskLog {
+    /// The log of a new task, of which nothing is committed yet.
+    pub(crate) fn new() -> Arc<Self> {
+        Self::with(None)
+    }
+
+    /// The log of a task that goes on; its earlier events are in the store.
+    pub(crate) fn resumed(task: Task) -> Arc<Self> {
+        Self::with(Some(task))
+    }
+
+    fn with(task: Option<Task>) -> Arc<Self> {
+        let base = task.as_ref().map_or(0, |task| task.head.seq);
+        let state = LogState { task, base, events: Vec::new(), closed: false };
+        Arc::new(Self { state: Mutex::new(state), tick: watch::Sender::new(()) })
+    }
+
+    /// Adds events that are on disk now.
+    pub(crate) fn publish(&self, events: Vec<TaskEvent>) {
+        let mut state = self.lock();
+        for event in events {
+            let applied = match &mut state.task {
+                Some(task) => task.apply(&event),
+                None => Task::open(&event).map(|task| state.task = Some(task)),
+            };
+            debug_assert!(applied.is_ok(), "committed events are dense: {applied:?}");
+            state.events.push(Arc::new(event));
+        }
+        drop(state);
+        self.tick.send_replace(());
+    }
+
+    /// Says that this process adds no more events.
+    pub(crate) fn close(&self) {
+        self.lock().closed = true;
+        self.tick.send_replace(());
+    }
+
+    /// The committed state; `None` before the first commit.
+    pub(crate) fn task(&self) -> Option<Task> {
+        self.lock().task.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LogState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Follows one task from a cursor.
+#[derive(Debug)]
+pub struct TaskWatch {
+    id: TaskId,
+    context: ContextId,
+    cursor: u64,
+    log: Arc<TaskLog>,
+    tick: watch::Receiver<()>,
+    store: SharedStore,
+}
+
+/// What a look into the log gave.
+enum Look {
+    Events(Vec<Arc<TaskEvent>>),
+    InStore,
+    Wait,
+    End,
+}
+
+impl TaskWatch {
+    pub(crate) fn new(task: &Task, cursor: u64, log: Arc<TaskLog>, store: SharedStore) -> Self {
+        let tick = log.tick.subscribe();
+        Self { id: task.head.id, context: task.head.context.clone(), cursor, log, tick, store }
+    }
+
+    /// A watch on a task that is not live.
+    pub(crate) fn ended(task: Task, cursor: u64, store: SharedStore) -> Self {
+        let log = TaskLog::resumed(task.clone());
+        log.close();
+        Self::new(&task, cursor, log, store)
+    }
+
+    /// The task that is followed.
+    #[must_use]
+    pub fn id(&self) -> TaskId {
+        self.id
+    }
+
+    /// Its conversation.
+    #[must_use]
+    pub fn context(&self) -> &ContextId {
+        &self.context
+    }
+
+    /// The committed state now; [`Self::next`] goes on after it.
+    ///
+    /// # Panics
+    /// Never: a watch is made only of tasks that have a committed state.
+    #[must_use]
+    pub fn snapshot(&mut self) -> Task {
+        let task = self.log.task().expect("a watched task is committed");
+        self.cursor = task.head.seq;
+        task
+    }
+
+    /// The next events after the cursor, waiting for them. `None` when the task has ended or waits for its caller and everything
+    /// was given. Cancellation safe: events that were not returned are given by the next call.
+    pub async fn next(&mut self) -> Option<Vec<Arc<TaskEvent>>> {
+        loop {
+            self.tick.mark_unchanged();
+            let events = match self.look() {
+                Look::Events(events) => events,
+                Look::InStore => {
+                    let events = self.store.events(self.id, self.cursor, PAGE).await.ok()?;
+                    events.into_iter().map(Arc::new).collect()
+                }
+                Look::End => return None,
+                Look::Wait => {
+                    self.tick.changed().await.ok()?;
+                    continue;
+                }
+            };
+            self.cursor = events.last()?.seq;
+            return Some(events);
+        }
+    }
+
+    /// Waits until the task has ended or waits for its caller.
+    ///
+    /// # Panics
+    /// Never: a watch is made only of tasks that have a committed state.
+    pub async fn settled(mut self) -> Task {
+        loop {
+            self.tick.mark_unchanged();
+            let done = {
+                let state = self.log.lock();
+                state.closed || state.task.as_ref().is_some_and(|task| task.head.state.is_settled())
+            };
+            if done || self.tick.changed().await.is_err() {
+                return self.log.task().expect("a watched task is committed");
+            }
+        }
+    }
+
+    fn look(&self) -> Look {
+        let state = self.log.lock();
+        let last = state.base + state.events.len() as u64;
+        if self.cursor < state.base {
+            return Look::InStore;
+        }
+        if self.cursor < last {
+            let from = usize::try_from(self.cursor - state.base).unwrap_or(usize::MAX);
+            return Look::Events(state.events[from..].to_vec());
+        }
+        let settled = state.task.as_ref().is_some_and(|task| task.head.state.is_settled());
+        if state.closed || settled { Look::End } else { Look::Wait }
+    }
+}

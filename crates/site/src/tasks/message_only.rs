@@ -1,0 +1,108 @@
+//! Agents that answer with a message and keep no record.
+//!
+//! Promises: the same limits on time, places and output as for tasks; nothing is written. What cannot be said in one message (a question
+//! back, a failure) becomes words or an error.
+
+use agentsite_host::{Answers, Job, Reporter};
+use agentsite_protocol::{Caller, Message, Outcome, Part, Role, Step, Usage};
+use tokio_util::sync::CancellationToken;
+
+use super::Desk;
+use crate::SiteError;
+use crate::hub::Entry;
+use crate::lane::Admission;
+
+impl Entry {
+    /// Whether callers get a message and nothing else.
+    pub(crate) fn is_message_only(&self) -> bool {
+        self.manifest.answers == Answers::Message
+    }
+}
+
+impl Desk {
+    /// Asks an agent that keeps no record.
+    pub(crate) async fn ask(&self, caller: &Caller, entry: &Entry, message: Message) -> Result<Message, SiteError> {
+        if let Some(task) = &message.task_id {
+            return Err(SiteError::NoSuchTask(super::excerpt(task)));
+        }
+        let slot = match self.admit(entry)? {
+            Admission::Now(slot) => slot,
+            Admission::Later(place) => place.slot().await,
+        };
+        let cancel = CancellationToken::new();
+        let _stops_the_run_when_nobody_waits = cancel.clone().drop_guard();
+        let context = message.context_id.clone().unwrap_or_else(|| self.ids.context());
+        let job = Job {
+            task: self.ids.task(),
+            context: context.clone(),
+            agent: entry.manifest.name.clone(),
+            owner: caller.owner().clone(),
+            message,
+            history: Vec::new(),
+            conversation: Vec::new(),
+            memo: None,
+            attempt: 1,
+            deadline: None,
+            depth: 0,
+            used: Usage::default(),
+            used_today: Usage::default(),
+            cancel,
+            ids: self.ids.clone(),
+            calls: self.calls(),
+        };
+        let answer = self.listen(entry, job).await;
+        drop(slot);
+        let mut answer = answer?;
+        answer.context_id = Some(context);
+        answer.task_id = None;
+        Ok(answer)
+    }
+
+    async fn listen(&self, entry: &Entry, job: Job) -> Result<Message, SiteError> {
+        let limits = &entry.manifest.limits;
+        let (reporter, mut reports) = Reporter::channel();
+        let mut run = entry.runner.run(job, reporter);
+        let timeout = tokio::time::sleep(limits.timeout.0);
+        tokio::pin!(timeout);
+        let mut parts: Vec<Part> = Vec::new();
+        let mut size = 0;
+        let outcome = loop {
+            tokio::select! {
+                biased;
+                outcome = &mut run => break outcome,
+                Some(step) = reports.recv() => gather(step, &mut parts, &mut size),
+                () = &mut timeout => {
+                    return Err(SiteError::Agent(format!("{} did not answer within {} (limits.timeout)", entry.manifest.name, limits.timeout)));
+                }
+            }
+            if size as u64 > limits.output.0 {
+                return Err(SiteError::Agent(format!("{} produced more than {} (limits.output)", entry.manifest.name, limits.output)));
+            }
+        };
+        while let Ok(step) = reports.try_recv() {
+            gather(step, &mut parts, &mut size);
+        }
+        match outcome {
+            Outcome::Completed(last) => parts.extend(last.map(|message| message.parts).unwrap_or_default()),
+            Outcome::InputRequired(question) | Outcome::AuthRequired(question) => parts.extend(question.parts),
+            Outcome::Failed(why) | Outcome::Rejected(why) => return Err(SiteError::Agent(why.plain_text())),
+            Outcome::Canceled(_) => return Err(SiteError::Stopping),
+        }
+        let mut answer = Message::text(self.ids.message(), Role::Agent, "");
+        answer.parts = parts;
+        Ok(answer)
+    }
+}
+
+/// Takes the content of a step; chunks of text become one text.
+fn gather(step: Step, parts: &mut Vec<Part>, size: &mut usize) {
+    let Step::Artifact { artifact, append, .. } = step else { return };
+    *size += artifact.size();
+    let mut whole = agentsite_protocol::Artifact { parts: std::mem::take(parts), ..Default::default() };
+    if append {
+        whole.append(artifact);
+    } else {
+        whole.parts.extend(artifact.parts);
+    }
+    *parts = whole.parts;
+}

@@ -1,0 +1,90 @@
+//! After a stop or a crash: what becomes of the tasks that had not ended.
+//!
+//! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and says why; work that waits for
+//! its caller goes on waiting; work for an agent that is not here now waits until it is.
+
+use std::sync::Arc;
+
+use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
+
+use super::drive::Drive;
+use super::log::TaskLog;
+use super::Desk;
+use crate::SiteError;
+use crate::hub::Entry;
+use crate::lane::Admission;
+
+/// What became of the tasks that had not ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Recovery {
+    /// Had waited and run now.
+    pub requeued: usize,
+    /// Were at work and are tried again.
+    pub retried: usize,
+    /// Were at work and failed.
+    pub failed: usize,
+    /// Wait for their caller or their agent.
+    pub waiting: usize,
+}
+
+impl Desk {
+    /// Takes up all tasks that had not ended, or only those of one agent.
+    pub(crate) async fn recover(
+        self: &Arc<Self>,
+        only: Option<&AgentName>,
+        entry_of: impl Fn(&AgentName) -> Option<Arc<Entry>>,
+    ) -> Result<Recovery, SiteError> {
+        let mut recovery = Recovery::default();
+        for head in self.store.open_tasks().await? {
+            if only.is_some_and(|only| *only != head.agent) || self.live(head.id).is_some() {
+                continue;
+            }
+            match entry_of(&head.agent) {
+                Some(entry) if !head.state.is_interrupted() => self.resume(head, entry, &mut recovery).await?,
+                _ => recovery.waiting += 1,
+            }
+        }
+        Ok(recovery)
+    }
+
+    async fn resume(self: &Arc<Self>, head: TaskHead, entry: Arc<Entry>, recovery: &mut Recovery) -> Result<(), SiteError> {
+        let Some(mut task) = self.replay(head.id).await? else { return Ok(()) };
+        if task.head.state == TaskState::Working {
+            let retry = entry.manifest.limits.retry;
+            let command = interrupted(&task, retry, |text| Message::text(self.ids.message(), Role::Agent, text));
+            match &command {
+                Command::Requeue(_) => recovery.retried += 1,
+                _ => recovery.failed += 1,
+            }
+            task = self.settle_unattended(task, command).await?;
+        } else {
+            recovery.requeued += 1;
+        }
+        if task.head.state == TaskState::Submitted {
+            self.take_up(entry, task);
+        }
+        Ok(())
+    }
+
+    fn take_up(self: &Arc<Self>, entry: Arc<Entry>, task: Task) {
+        let log = TaskLog::resumed(task.clone());
+        let Some(orders) = self.enlist(task.head.id, &log) else { return };
+        let admission: Admission = entry.lane.admit(true).expect("forced admissions are never refused");
+        let drive = Drive::new(self.clone(), entry, task, log, orders).with_admission(admission, 0);
+        self.running.spawn(drive.run());
+    }
+}
+
+/// What becomes of a task that was at work when the site stopped.
+fn interrupted(task: &Task, retry: u32, words: impl Fn(String) -> Message) -> Command {
+    if task.retries < retry {
+        let text = format!("the site was stopped while the agent worked; trying again ({} of {retry})", task.retries + 1);
+        Command::Requeue(words(text))
+    } else {
+        let text = format!(
+            "the site was stopped while {} worked on this and it may not be tried again (limits.retry = {retry} in its agent.toml); send the message again",
+            task.head.agent
+        );
+        Command::Finish(Outcome::Failed(words(text)))
+    }
+}

@@ -1,0 +1,49 @@
+//! `cargo xtask test`: everything that has to pass, from a clean clone, in one command.
+//!
+//! Promises: sets up what the stages need, runs them in order, stops at the first failure and ends with
+//! `stages: N passed, M failed`. Nothing is skipped silently: what a machine lacks is installed or named. To add a
+//! stage, add a line to [`STAGES`].
+
+use crate::arguments::Arguments;
+use crate::failure::Outcome;
+use crate::python;
+use crate::stages::{self, AfterFailure, Stage};
+use crate::workspace::{Workspace, run as run_command};
+
+/// What `cargo xtask test --help` prints.
+pub(crate) const HELP: &str = "\
+usage: cargo xtask test [--only STAGE]
+
+Runs the test stages in order and stops at the first failure.
+
+  setup     the Python environment of the end-to-end tests (always runs; reused when nothing changed)
+  tests     every test of the workspace, by nextest when it is installed, else by cargo test
+  doctests  the examples in the documentation";
+
+/// Every stage, in order.
+const STAGES: &[Stage] = &[
+    Stage { name: "setup", always: true, run: python::set_up },
+    Stage { name: "tests", always: false, run: tests },
+    Stage { name: "doctests", always: false, run: doctests },
+];
+
+/// Runs the stages, or the one that `--only` names.
+pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
+    let only: Option<String> = arguments.value("--only")?;
+    arguments.finish()?;
+    stages::run(workspace, STAGES, only.as_deref(), AfterFailure::Stop)
+}
+
+fn tests(workspace: &Workspace) -> Outcome {
+    let words = if workspace.has_nextest() {
+        "nextest run --workspace --profile ci"
+    } else {
+        println!("cargo-nextest is not installed; cargo test does the same work");
+        "test --workspace --lib --bins --tests --examples"
+    };
+    run_command(workspace.cargo(words).env("AGENTSITE_TEST_PYTHON", python::program(workspace, "python")))
+}
+
+fn doctests(workspace: &Workspace) -> Outcome {
+    run_command(&mut workspace.cargo("test --doc --workspace"))
+}
