@@ -1,2 +1,31 @@
-//! Placeholder header so that the workspace loads.
-//! The first real code replaces it.
+//! How an Agent runs: the Runner seam and its implementations.
+//!
+//! Promises: a [`Runner`] gets a [`Job`], reports steps on the way and ends with one outcome; it stops soon after it is told
+//! to. Whatever a runner does, it cannot take another one down. Every implementation passes the one contract suite.
+//!
+//! It does not store tasks, does not queue and does not decide who may call: `site` does.
+
+// `sandbox` holds the only unsafe block; see docs/decisions.
+
+pub mod a2a;
+pub mod builtin;
+mod contract;
+mod exec;
+mod launch;
+pub mod llm;
+mod log;
+mod manifest;
+mod runner;
+mod sandbox;
+mod scripted;
+mod workshop;
+
+pub use agentsite_client::Egress;
+pub use log::{AgentLog, LogLine, LogSource};
+pub use manifest::{
+    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi, Runtime,
+    RuntimeKind, SkillEntry, Stdin, agent_schema,
+};
+pub use runner::{CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Runner, STEP_QUEUE};
+pub use scripted::ScriptedRunner;
+pub use workshop::{Environment, LaunchError, Workshop};

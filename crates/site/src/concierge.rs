@@ -160,7 +160,7 @@ mod tests {
         let text = format!(
             "name = \"{name}\"\ndescription = \"{description}\"\n[[skills]]\nid = \"s\"\ndescription = \"{description}\"\nexamples = [\"{example}\"]\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
         );
-        let runner = Arc::new(ScriptedRunner::echo());
+        let runner = Arc::new(ScriptedRunner::new().echo());
         Arc::new(Entry::new(Manifest::read(&text).unwrap(), runner, AgentLog::new(Arc::new(SystemClock)), None))
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, LogLine, Manifest, Workshop};
+use agentsite_host::{AgentLog, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{
     AgentCard, AgentName, Caller, Ids, KeyId, Message, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
@@ -15,7 +15,7 @@ use agentsite_store::{JournalQuery, KeyRecord, Page, SharedStore, StoreStats, St
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
-use crate::hub::Hub;
+use crate::hub::{Entry, Hub};
 use crate::keys::Keys;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
@@ -147,6 +147,12 @@ impl Site {
             self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
         }
         Ok(())
+    }
+
+    /// Adds an agent that runs in this process on a runner of your own, or replaces the one of this name.
+    pub fn install_runner(&self, manifest: Manifest, runner: Arc<dyn Runner>) {
+        let log = AgentLog::new(self.ids().clock().clone());
+        self.0.hub.put(Entry::new(manifest, runner, log, None));
     }
 
     /// Takes an agent out; false when there was none.

@@ -1,0 +1,29 @@
+//! The one place that turns a Manifest into a Runner.
+//!
+//! Promises: making a runner does no slow work; supervised servers start in the background. A runner that cannot be made says why.
+//! It does not read files other than those that the manifest names inside the agent's own folder.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::a2a::A2aRunner;
+use crate::builtin::BuiltinRunner;
+use crate::exec::ExecRunner;
+use crate::llm::LlmRunner;
+use crate::{AgentLog, LaunchError, Manifest, Runner, Runtime, Workshop};
+
+impl Workshop {
+    /// Makes the runner of an agent. `folder` is where its `agent.toml` lies; built-in agents have none.
+    ///
+    /// # Errors
+    /// [`LaunchError`] says what is missing.
+    pub fn launch(&self, manifest: &Manifest, folder: Option<&Path>, log: &AgentLog) -> Result<Arc<dyn Runner>, LaunchError> {
+        let folder = folder.unwrap_or_else(|| Path::new("."));
+        Ok(match &manifest.runtime {
+            Runtime::Builtin(builtin) => Arc::new(BuiltinRunner::new(*builtin)),
+            Runtime::Exec(exec) => Arc::new(ExecRunner::new(exec.clone(), &manifest.limits, folder, &self.environment, log.clone())),
+            Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
+            Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,
+        })
+    }
+}

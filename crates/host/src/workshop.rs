@@ -1,0 +1,64 @@
+//! The Workshop: what runners are made from.
+//!
+//! Promises: a value that is cheap to copy; secrets in it are never printed. It makes nothing itself: see `launch`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agentsite_client::Egress;
+use agentsite_protocol::Ids;
+
+use crate::llm::ModelSettings;
+
+/// What runners are made from; shared by all of them.
+#[derive(Debug, Clone)]
+pub struct Workshop {
+    /// Makes ids and tells the time.
+    pub ids: Ids,
+    /// The one way out of the site.
+    pub egress: Egress,
+    /// Which models there are.
+    pub models: ModelSettings,
+    /// The environment of the site, from which agents get the variables that their files name (see `pass_env`).
+    pub environment: Environment,
+}
+
+/// A copy of the environment taken by the binary at start; nothing below it reads the live one.
+#[derive(Clone, Default)]
+pub struct Environment(Arc<BTreeMap<String, String>>);
+
+impl Environment {
+    /// Takes the variables over.
+    pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(Arc::new(variables.into_iter().collect()))
+    }
+
+    /// One variable.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+}
+
+/// Names only: values may be secrets.
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+/// Why a runner could not be made from a manifest.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// A file that the manifest names cannot be read.
+    #[error("{file}: {source}; check the path in agent.toml, it is relative to the agent's folder")]
+    File {
+        /// The file.
+        file: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The manifest asks for something that cannot be.
+    #[error("{0}")]
+    Setup(String),
+}

@@ -1,0 +1,123 @@
+//! Who may do what: visibility, ownership, keys, sign-in.
+//!
+//! A foreign id must answer exactly like one that does not exist.
+
+use super::*;
+use agentsite_protocol::{KeyId, Scope, TaskId};
+use agentsite_store::TaskFilter;
+
+async fn key_caller(story: &Story, scopes: &[&str]) -> (Caller, KeyId) {
+    let scopes = scopes.iter().map(|scope| scope.parse().unwrap()).collect();
+    let made = story.site.new_key(&Caller::local(), "test", scopes, None).await.unwrap();
+    (story.site.caller_by_key(&made.secret).await.unwrap(), made.record.id)
+}
+
+#[tokio::test]
+async fn a_foreign_task_answers_like_none() {
+    let story = Story::begin().await;
+    let agent = story.agent("asker", ScriptedRunner::new().ask("?"));
+    let (one, _) = key_caller(&story, &["call"]).await;
+    let (two, _) = key_caller(&story, &["call"]).await;
+    let Sent::Task(watch) = story.try_send(&one, &agent, story.says("mine")).await.unwrap() else { panic!() };
+    let task = watch.settled().await;
+    let none: TaskId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
+    for (id, name) in [(task.head.id, "foreign"), (none, "none")] {
+        let errors = [
+            story.site.task(&two, id).await.unwrap_err(),
+            story.site.cancel(&two, id).await.unwrap_err(),
+            story.site.watch(&two, id, 0).await.map(|_| ()).unwrap_err(),
+            story.site.events(&two, id, 0, 10).await.unwrap_err(),
+            story.try_send(&two, &agent, Message { task_id: Some(id.to_string()), ..story.says("x") }).await.map(|_| ()).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.to_string(), format!("there is no task `{id}` here"), "{name}");
+        }
+    }
+    assert!(story.site.tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
+    let filter = TaskFilter { owner: Some(one.owner().clone()), ..TaskFilter::default() };
+    assert!(story.site.tasks(&two, filter, None, 10).await.unwrap().items.is_empty(), "the filter cannot widen it");
+    assert_eq!(story.site.tasks(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
+    assert!(story.site.task(&Caller::local(), task.head.id).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_private_agent_does_not_exist_for_strangers() {
+    let story = Story::begin().await;
+    let text = "name = \"secret\"\ndescription = \"d\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
+    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    let agent: AgentName = "secret".parse().unwrap();
+    let stranger = Caller::anonymous("192.0.2.1".parse().unwrap());
+    let error = story.try_send(&stranger, &agent, story.says("x")).await.unwrap_err();
+    assert!(matches!(error, SiteError::NoSuchAgent(_)), "{error}");
+    assert!(story.site.card(&stranger, &agent, "http://x").is_err());
+    assert!(story.site.agents(&stranger).is_empty());
+    let card = story.site.site_card(&stranger, "http://x");
+    assert!(!serde_json::to_string(&card).unwrap().contains("secret"));
+    let Sent::Task(watch) = story.try_send(&stranger, &story.site.concierge(), story.says("ask secret")).await.unwrap() else { panic!() };
+    assert_eq!(state(&watch.settled().await), TaskState::Rejected, "the concierge opens no back door");
+    let (caller, _) = key_caller(&story, &["call:secret"]).await;
+    assert!(story.try_send(&caller, &agent, story.says("x")).await.is_ok());
+}
+
+#[tokio::test]
+async fn keys_work_until_they_are_revoked_or_expire() {
+    let story = Story::begin().await;
+    let until = story.site.ids().clock().now().plus(std::time::Duration::from_secs(60));
+    let short = story.site.new_key(&Caller::local(), "short", vec![Scope::Call], Some(until)).await.unwrap();
+    let long = story.site.new_key(&Caller::local(), "long", vec![Scope::Call], None).await.unwrap();
+    assert!(story.site.caller_by_key(&short.secret).await.is_ok());
+    story.clock.advance(60_000);
+    assert!(matches!(story.site.caller_by_key(&short.secret).await, Err(SiteError::BadKey)));
+    assert!(story.site.caller_by_key(&long.secret).await.is_ok());
+    let wrong = format!("{}0", &long.secret[..long.secret.len() - 1]);
+    let wrong = if wrong == long.secret { format!("{}1", &long.secret[..long.secret.len() - 1]) } else { wrong };
+    for bad in [wrong.as_str(), "", "ask_", "ask_zz_yy", "Bearer", &long.secret[4..]] {
+        assert!(matches!(story.site.caller_by_key(bad).await, Err(SiteError::BadKey)), "{bad}");
+    }
+    let story = story.crash().await;
+    assert!(story.site.caller_by_key(&long.secret).await.is_ok(), "keys survive a restart");
+    assert!(story.site.revoke_key(&Caller::local(), &long.record.id).await.unwrap());
+    assert!(story.site.caller_by_key(&long.secret).await.is_err());
+    assert!(!story.site.revoke_key(&Caller::local(), &long.record.id).await.unwrap());
+}
+
+#[tokio::test]
+async fn secrets_are_nowhere_but_in_the_callers_hand() {
+    let story = Story::begin().await;
+    let made = story.site.new_key(&Caller::local(), "x", vec![Scope::Call], None).await.unwrap();
+    let listed = serde_json::to_string(&story.site.keys(&Caller::local()).await.unwrap()).unwrap();
+    let lines = story.site.journal(&Caller::local(), crate::JournalQuery { limit: 100, ..Default::default() }).await.unwrap();
+    let secret = made.secret.rsplit('_').next().unwrap();
+    assert!(!listed.contains(secret) && !format!("{lines:?}").contains(secret));
+    assert!(!listed.contains("hash"), "{listed}");
+}
+
+#[tokio::test]
+async fn the_admin_token_is_made_once_and_links_work_once() {
+    let story = Story::begin().await;
+    let first = story.site.first_run().await.unwrap().expect("the first start");
+    assert!(story.site.first_run().await.unwrap().is_none());
+    let admin = story.site.caller_by_key(&first.admin_token).await.unwrap();
+    assert!(admin.is_admin());
+    let link = story.site.new_sign_in(&admin).await.unwrap();
+    let session = story.site.sign_in(&link).await.unwrap();
+    assert!(story.site.caller_by_key(&session.secret).await.unwrap().is_admin());
+    assert!(matches!(story.site.sign_in(&link).await, Err(SiteError::BadKey)));
+    let old = story.site.new_sign_in(&admin).await.unwrap();
+    story.clock.advance(16 * 60_000);
+    assert!(matches!(story.site.sign_in(&old).await, Err(SiteError::BadKey)));
+}
+
+#[tokio::test]
+async fn operations_are_for_admins() {
+    let story = Story::begin().await;
+    let (caller, id) = key_caller(&story, &["call"]).await;
+    assert!(story.site.status(&caller).await.is_err());
+    assert!(story.site.journal(&caller, Default::default()).await.is_err());
+    assert!(story.site.keys(&caller).await.is_err());
+    assert!(story.site.new_key(&caller, "x", vec![Scope::Admin], None).await.is_err());
+    assert!(story.site.revoke_key(&caller, &id).await.is_err());
+    assert!(story.site.new_sign_in(&caller).await.is_err());
+    assert!(story.site.backup(&caller, std::path::Path::new("x")).await.is_err());
+    assert!(story.site.agent_log(&caller, &story.site.concierge(), 5).is_err());
+}

@@ -1,0 +1,70 @@
+//! Agents come, change and go while the site runs.
+//!
+//! What a card shows is checked against the A2A shape in the gateway's golden files; here only what the site puts into it.
+
+use super::*;
+use crate::BrokenAgent;
+
+#[tokio::test]
+async fn agents_are_installed_replaced_and_taken_out() {
+    let story = Story::begin().await;
+    story.site.install(manifest("echo", ""), None).await.unwrap();
+    let name: AgentName = "echo".parse().unwrap();
+    assert_eq!(story.ask(&name, "hi").await.answer(), "hi");
+    story.site.install(manifest("echo", "[limits]\nconcurrency = 2"), None).await.unwrap();
+    assert_eq!(story.site.agent(&Caller::local(), &name).unwrap().concurrency, 2);
+    assert!(story.site.uninstall(&name).await);
+    assert!(!story.site.uninstall(&name).await);
+    let error = story.try_send(&Caller::local(), &name, story.says("x")).await.unwrap_err();
+    assert!(matches!(error, SiteError::NoSuchAgent(_)));
+}
+
+#[tokio::test]
+async fn a_replaced_agent_lets_its_running_task_end() {
+    let story = Story::begin().await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let old = Arc::new(ScriptedRunner::new().gate(&gate).chunk("from the old one"));
+    let agent = story.agent_with("a", "", old.clone());
+    let watch = story.send(&agent, "x").await;
+    old.started(1).await;
+    story.agent("a", ScriptedRunner::new().chunk("from the new one"));
+    assert_eq!(story.ask(&agent, "x").await.answer(), "from the new one");
+    gate.add_permits(1);
+    assert_eq!(watch.settled().await.answer(), "from the old one");
+}
+
+#[tokio::test]
+async fn cards_carry_the_sites_own_addresses() {
+    let story = Story::begin().await;
+    let agent = story.agent("echo", echo());
+    let card = story.site.card(&Caller::local(), &agent, "https://example.org").unwrap();
+    assert_eq!(card.supported_interfaces[0].url, "https://example.org/a2a/echo");
+    assert_eq!(card.skills[0].id, "echo");
+    let site = story.site.site_card(&Caller::local(), "https://example.org");
+    assert_eq!(site.supported_interfaces[0].url, "https://example.org/a2a");
+    let ids: Vec<&str> = site.skills.iter().map(|skill| skill.id.as_str()).collect();
+    assert_eq!(ids, ["ask-anyone", "echo/echo"]);
+}
+
+#[tokio::test]
+async fn broken_folders_are_shown_to_admins_only() {
+    let story = Story::begin().await;
+    story.site.set_broken(vec![BrokenAgent { file: "agents/x/agent.toml".into(), error: "1:1: what".into() }]);
+    assert_eq!(story.site.broken(&Caller::local()).len(), 1);
+    assert!(story.site.broken(&Caller::anonymous("192.0.2.1".parse().unwrap())).is_empty());
+    let report = story.site.status(&Caller::local()).await.unwrap();
+    assert_eq!(report.broken.len(), 1);
+}
+
+#[tokio::test]
+async fn background_work_is_seen() {
+    let story = Story::begin().await;
+    story.site.start().await.unwrap();
+    let worker = story.site.workers().register("watcher");
+    worker.failing("no such folder");
+    let find = |name: &str| story.site.workers().list().into_iter().find(|worker| worker.name == name).unwrap();
+    assert_eq!((find("watcher").state, find("watcher").errors), ("failing", 1));
+    drop(worker);
+    assert_eq!(find("watcher").state, "stopped");
+    find("retention");
+}

@@ -1,0 +1,107 @@
+//! What is bounded: places, queues, time, output, events, broken runners, malformed messages, age.
+//!
+//! Time is paused, so that an hour passes at once.
+
+use super::*;
+use agentsite_protocol::{Part, Period};
+use agentsite_store::Store;
+use crate::Retention;
+
+#[tokio::test]
+async fn a_full_queue_refuses_with_the_time_to_try_again() {
+    let story = Story::begin().await;
+    let agent = story.agent_with("one", "[limits]\nconcurrency = 1\nqueue = 2", Arc::new(ScriptedRunner::new().hold()));
+    for _ in 0..3 {
+        story.send(&agent, "x").await;
+    }
+    let error = story.try_send(&Caller::local(), &agent, story.says("x")).await.unwrap_err();
+    let SiteError::Busy { retry_after, .. } = error else { panic!("{error}") };
+    assert!(retry_after.as_secs() >= 1);
+    assert_eq!(story.store.stats().await.unwrap().tasks, 3, "a refused task leaves nothing");
+}
+
+#[tokio::test]
+async fn never_more_at_work_than_allowed() {
+    let story = Story::begin().await;
+    let runner = Arc::new(ScriptedRunner::new().hold());
+    let agent = story.agent_with("three", "[limits]\nconcurrency = 3", runner.clone());
+    for _ in 0..10 {
+        story.send(&agent, "x").await;
+    }
+    runner.started(3).await;
+    let view = story.site.agent(&Caller::local(), &agent).unwrap();
+    assert_eq!((view.running, view.queued, runner.at_work()), (3, 7, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_takes_too_long_fails_and_names_the_limit() {
+    let story = Story::begin().await;
+    for runner in [ScriptedRunner::new().hold(), ScriptedRunner::new().stubborn()] {
+        let runner = Arc::new(runner);
+        let agent = story.agent_with("slow", "[limits]\ntimeout = \"1h\"", runner.clone());
+        let task = story.ask(&agent, "x").await;
+        assert_eq!(state(&task), TaskState::Failed);
+        assert!(last_words(&task).contains("1h (limits.timeout)"), "{}", last_words(&task));
+        runner.idle().await;
+    }
+}
+
+#[tokio::test]
+async fn a_run_that_talks_without_end_is_stopped() {
+    let story = Story::begin().await;
+    let runner = Arc::new(ScriptedRunner::new().talk(&"x".repeat(1000)));
+    let agent = story.agent_with("loud", "[limits]\noutput = \"64KiB\"", runner.clone());
+    let task = story.ask(&agent, "x").await;
+    assert_eq!(state(&task), TaskState::Failed);
+    assert!(last_words(&task).contains("64KiB"), "{}", last_words(&task));
+    assert!(task.answer().len() < 200_000);
+    runner.idle().await;
+}
+
+#[tokio::test]
+async fn a_runner_that_breaks_down_fails_its_task_alone() {
+    let story = Story::begin().await;
+    let broken = story.agent("broken", ScriptedRunner::new().panic("a defect"));
+    let task = story.ask(&broken, "x").await;
+    assert_eq!(state(&task), TaskState::Failed);
+    let echo = story.agent("echo", echo());
+    assert_eq!(story.ask(&echo, "still here").await.answer(), "still here");
+    assert_eq!(story.site.agent(&Caller::local(), &broken).unwrap().running, 0, "its place is free again");
+}
+
+#[tokio::test]
+async fn malformed_messages_are_refused_with_what_to_do() {
+    let story = Story::begin().await;
+    let agent = story.agent("echo", echo());
+    let cases: Vec<(&str, Box<dyn Fn(&mut Message)>)> = vec![
+        ("no parts", Box::new(|m| m.parts.clear())),
+        ("exactly one of", Box::new(|m| m.parts.push(Part::default()))),
+        ("exactly one of", Box::new(|m| m.parts[0].url = Some("http://x".into()))),
+        ("ROLE_USER", Box::new(|m| m.role = Role::Agent)),
+        ("bytes of content", Box::new(|m| m.parts[0].text = Some("x".repeat(2 << 20)))),
+    ];
+    for (expected, spoil) in cases {
+        let mut message = story.says("x");
+        spoil(&mut message);
+        let error = story.try_send(&Caller::local(), &agent, message).await.unwrap_err();
+        assert!(matches!(error, SiteError::BadMessage(_)) && error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn finished_tasks_go_by_number_and_by_age_and_open_ones_stay() {
+    let retention = Retention { keep_tasks: 3, max_age: Period::seconds(100), ..Retention::default() };
+    let story = Story::with(SiteSettings { retention, ..SiteSettings::default() }).await;
+    let echo = story.agent("echo", echo());
+    let asker = story.agent("asker", ScriptedRunner::new().ask("?"));
+    let open = story.ask(&asker, "x").await;
+    for _ in 0..5 {
+        story.clock.advance(10);
+        story.ask(&echo, "x").await;
+    }
+    assert_eq!(story.site.expire().await.unwrap(), 2);
+    story.clock.advance(200_000);
+    assert_eq!(story.site.expire().await.unwrap(), 3);
+    assert!(story.site.task(&Caller::local(), open.head.id).await.is_ok());
+    assert_eq!(story.store.stats().await.unwrap().tasks, 1);
+}
