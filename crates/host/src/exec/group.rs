@@ -1,0 +1,81 @@
+//! ProcessGroup: a program and everything it starts, ended together.
+//!
+//! Promises: the program runs bounded, in a group of its own; dropping the group kills every process in it at once, `terminate` asks
+//! first. What outlives the program itself is killed when the program's end is noticed.
+//!
+//! It does not follow a process that leaves the group (`setsid`); such a one is bounded all the same, and loses its
+//! pipes.
+
+use std::io;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+
+use crate::sandbox::{Bounds, bound};
+
+/// A running program with its process group.
+#[derive(Debug)]
+pub(crate) struct ProcessGroup {
+    child: Child,
+    /// The group's number, which is the program's; `None` once the group was killed and the number may belong to others.
+    group: Option<Pid>,
+}
+
+impl ProcessGroup {
+    /// Starts the command, bounded, as the leader of a group of its own. What its pipes are is for the caller to set.
+    ///
+    /// # Errors
+    /// What the system says when the program cannot be started or a bound cannot be set.
+    pub(crate) fn spawn(mut command: Command, bounds: &Bounds) -> io::Result<Self> {
+        bound(&mut command, bounds);
+        let child = command.process_group(0).spawn()?;
+        let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        Ok(Self { child, group })
+    }
+
+    /// The program itself, to take its pipes. Wait for its end with [`Self::wait`], which also ends what it left behind.
+    pub(crate) fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+
+    /// Waits until the program has ended, then kills what it left behind in its group. Can be dropped and called again.
+    ///
+    /// # Errors
+    /// What the system says when it cannot be waited for.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        let ended = self.child.wait().await;
+        self.kill();
+        ended
+    }
+
+    /// Asks the group to end and kills it after `grace`. Gives the program's exit status when it could be had.
+    pub(crate) async fn terminate(&mut self, grace: Duration) -> Option<ExitStatus> {
+        self.signal(Signal::TERM);
+        if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
+            self.signal(Signal::KILL);
+        }
+        self.wait().await.ok()
+    }
+
+    /// Kills the group at once. Later calls do nothing: the number may soon belong to another group.
+    pub(crate) fn kill(&mut self) {
+        self.signal(Signal::KILL);
+        self.group = None;
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // Fails only when nobody is left in the group, which is what was wanted.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// The program is reaped by the runtime.
+impl Drop for ProcessGroup {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}

@@ -1,0 +1,52 @@
+//! What a command reads on its standard input.
+//!
+//! Promises: the input is written while the output is read, so neither side can hold the other up; a command that does not read, or
+//! stops reading, is none the worse for it. The pipe is closed after the last byte.
+
+use agentsite_protocol::Message;
+use serde::Serialize;
+use tokio::io::AsyncWriteExt;
+use tokio::process::ChildStdin;
+
+use crate::{Job, Stdin};
+
+/// The one JSON object of `stdin = "json"`.
+#[derive(Debug, Serialize)]
+struct JobLine<'a> {
+    task: String,
+    context: &'a str,
+    agent: &'a str,
+    attempt: u32,
+    /// All text of the message, for commands that need nothing else.
+    text: String,
+    message: &'a Message,
+    history: &'a [Message],
+}
+
+/// The bytes that a command is given for a job.
+pub(super) fn bytes(stdin: Stdin, job: &Job) -> Vec<u8> {
+    let text = job.message.plain_text();
+    match stdin {
+        Stdin::Text => text.into_bytes(),
+        Stdin::Json => {
+            let line = JobLine {
+                task: job.task.to_string(),
+                context: job.context.as_str(),
+                agent: job.agent.as_str(),
+                attempt: job.attempt,
+                text,
+                message: &job.message,
+                history: &job.history,
+            };
+            let mut bytes = serde_json::to_vec(&line).expect("every key of a job is a string");
+            bytes.push(b'\n');
+            bytes
+        }
+    }
+}
+
+/// Writes the bytes and closes the pipe.
+pub(super) async fn feed(mut stdin: ChildStdin, bytes: Vec<u8>) {
+    // It fails when the command has closed its input. What it makes of that shows in its exit code.
+    let _ = stdin.write_all(&bytes).await;
+}

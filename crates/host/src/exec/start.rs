@@ -1,0 +1,129 @@
+//! How a command is started: its program, its folder, its variables, its bounds.
+//!
+//! Promises: a command sees only the variables named here and in its `agent.toml`; a relative path is one of the agent's folder,
+//! whatever the site's own folder is. When it cannot be started, the caller learns what is wrong and the log learns where.
+
+use std::collections::BTreeMap;
+use std::io::{Error, ErrorKind};
+use std::path::{Path, PathBuf, absolute};
+use std::process::Stdio;
+
+use agentsite_protocol::{ByteSize, Period};
+use tokio::process::Command;
+
+use super::{ProcessGroup, input};
+use crate::sandbox::Bounds;
+use crate::{Environment, ExecRuntime, Job, Stdin};
+
+/// Where programs are looked for when the site itself was started without a PATH.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Text is UTF-8 on both sides, and messages are not translated.
+const LOCALE: &str = "C.UTF-8";
+
+/// Everything about a command that is the same for all tasks.
+pub(super) struct Start {
+    command: Vec<String>,
+    stdin: Stdin,
+    folder: PathBuf,
+    variables: BTreeMap<String, String>,
+    bounds: Bounds,
+    pub(super) cpu: Option<Period>,
+    pub(super) memory: Option<ByteSize>,
+    pub(super) file_size: Option<ByteSize>,
+}
+
+impl Start {
+    /// Works out everything that is the same for all tasks.
+    pub(super) fn new(exec: ExecRuntime, folder: &Path, environment: &Environment) -> Self {
+        let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
+        let variables = variables(&exec, &folder, environment);
+        let mut bounds = Bounds {
+            memory: exec.memory.map(|size| size.0),
+            cpu: exec.cpu.map(|time| time.0),
+            file_size: exec.file_size.map(|size| size.0),
+            ..Bounds::default()
+        };
+        bounds.open_files = exec.open_files.unwrap_or(bounds.open_files);
+        let (cpu, memory, file_size) = (exec.cpu, exec.memory, exec.file_size);
+        Self { command: exec.command, stdin: exec.stdin, folder, variables, bounds, cpu, memory, file_size }
+    }
+
+    /// The program as `agent.toml` names it.
+    pub(super) fn program(&self) -> &str {
+        self.command.first().map_or("", String::as_str)
+    }
+
+    /// What the command reads.
+    pub(super) fn input(&self, job: &Job) -> Vec<u8> {
+        input::bytes(self.stdin, job)
+    }
+
+    /// Starts the command with three pipes.
+    pub(super) fn spawn(&self, job: &Job) -> Result<ProcessGroup, Error> {
+        let mut command = Command::new(self.file().unwrap_or_else(|| self.program().into()));
+        command
+            .args(self.command.iter().skip(1))
+            .current_dir(&self.folder)
+            .env_clear()
+            .env("AGENTSITE_TASK", job.task.to_string())
+            .env("AGENTSITE_CONTEXT", job.context.as_str())
+            .env("AGENTSITE_AGENT", job.agent.as_str())
+            .env("AGENTSITE_ATTEMPT", job.attempt.to_string())
+            .envs(&self.variables)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        ProcessGroup::spawn(command, &self.bounds)
+    }
+
+    /// The file of a program that is named by a path; `None` for one that is looked for in PATH.
+    fn file(&self) -> Option<PathBuf> {
+        self.program().contains('/').then(|| self.folder.join(self.program()))
+    }
+
+    /// What the caller is told when the command cannot be started; it names no place on this machine.
+    pub(super) fn why_it_did_not_start(&self, error: &Error) -> String {
+        let program = self.program();
+        match (error.kind(), self.file()) {
+            (ErrorKind::NotFound, _) if !self.folder.is_dir() => {
+                format!("`{program}` cannot run: the agent's folder is gone; put it back or remove the agent")
+            }
+            (ErrorKind::NotFound, Some(file)) if file.exists() => format!(
+                "`{program}` cannot run: the interpreter that its first line names is not installed; correct the line or install it"
+            ),
+            (ErrorKind::NotFound, Some(_)) => format!(
+                "there is no file `{program}`; check `command` in agent.toml, a path is relative to the agent's folder"
+            ),
+            (ErrorKind::NotFound, None) => format!(
+                "there is no program `{program}` in PATH; install it, or write its path into `command` in agent.toml"
+            ),
+            (ErrorKind::PermissionDenied, _) => {
+                format!("`{program}` may not be executed; make it executable with chmod +x")
+            }
+            _ => format!("`{program}` could not be started: {error}"),
+        }
+    }
+
+    /// The same for the log, with the places.
+    pub(super) fn why_it_did_not_start_in_full(&self, error: &Error) -> String {
+        let path = self.variables.get("PATH").map_or("", String::as_str);
+        let folder = self.folder.display();
+        format!("{} (folder {folder}, PATH {path}: {error})", self.why_it_did_not_start(error))
+    }
+}
+
+/// What every command sees, then what the site passes on, then what the file sets; later ones win.
+fn variables(exec: &ExecRuntime, folder: &Path, environment: &Environment) -> BTreeMap<String, String> {
+    let passed = |name: &str| environment.get(name).map(|value| (name.to_owned(), value.to_owned()));
+    let mut all = BTreeMap::from([
+        ("PATH".to_owned(), environment.get("PATH").unwrap_or(USUAL_PATH).to_owned()),
+        ("HOME".to_owned(), folder.to_string_lossy().into_owned()),
+        ("LANG".to_owned(), LOCALE.to_owned()),
+        ("LC_ALL".to_owned(), LOCALE.to_owned()),
+    ]);
+    all.extend(passed("TZ"));
+    all.extend(exec.pass_env.iter().filter_map(|name| passed(name)));
+    all.extend(exec.env.clone());
+    all
+}
