@@ -8,6 +8,8 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
+use crate::StoreError;
+
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
 pub struct Change {
@@ -36,6 +38,25 @@ pub struct TaskChange {
     pub events: Vec<TaskEvent>,
     /// The message of the caller that caused them, to recognise a repeat.
     pub sent: Option<SentKey>,
+}
+
+impl TaskChange {
+    /// Refuses events that leave a gap, belong to another task or do not lead to the head; that is a fault of the caller's
+    /// code, never of its data.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
+        let wrong = |what: &str| Err(StoreError::Engine(format!("a change of task {} {what}", self.head.id)));
+        if self.events.is_empty() {
+            return wrong("carries no events");
+        }
+        let dense = (self.expect_seq + 1..).zip(&self.events).all(|(seq, event)| event.seq == seq);
+        if !dense || self.events.iter().any(|event| event.task != self.head.id) {
+            return wrong("carries events that do not follow one another");
+        }
+        if self.head.seq != self.expect_seq + self.events.len() as u64 {
+            return wrong("has a head that its events do not lead to");
+        }
+        Ok(())
+    }
 }
 
 /// By what a repeated message is recognised. Kept as long as its task.
@@ -73,7 +94,7 @@ pub enum OutboxChange {
     Add(OutboxRow),
     /// It has left.
     Done(u64),
-    /// It could not leave; try again then.
+    /// It could not leave; try again then. Brings a dead row back, too.
     Retry {
         /// The row.
         id: u64,

@@ -2,14 +2,15 @@
 //!
 //! Promises: a [`Change`] is applied whole or not at all; once its commit is acknowledged it survives a kill and a power
 //! cut. Changes take effect in the order in which they were enqueued. Reads see only what is committed. Every
-//! implementation passes the one contract suite in [`contract`].
+//! implementation passes the one contract suite in `contract`.
 //!
 //! It does not decide anything: it guards sequence numbers and keys, and leaves meaning to `site`.
 
 #![forbid(unsafe_code)]
 
 mod change;
-pub mod contract;
+#[cfg(test)]
+mod contract;
 mod mem;
 mod metrics;
 mod query;
@@ -18,14 +19,16 @@ mod sqlite;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_protocol::{AgentName, JournalLine, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
 use futures::future::BoxFuture;
 
-pub use change::{Change, KeyChange, KeyRecord, OutboxChange, OutboxRow, SentKey, SettingChange, TaskChange, UsageChange};
+pub use change::{
+    Change, KeyChange, KeyRecord, OutboxChange, OutboxRow, SentKey, SettingChange, TaskChange, UsageChange,
+};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
 pub use query::{Claim, Expiry, JournalQuery, Page, StoreStats, StoredLine, TaskCursor, TaskFilter};
-pub use sqlite::{SqliteStore, restore, SCHEMA_VERSION};
+pub use sqlite::{SCHEMA_VERSION, SqliteStore, restore};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
 pub type Durable = BoxFuture<'static, Result<(), StoreError>>;
@@ -58,7 +61,9 @@ pub enum StoreError {
     #[error("the disk is full: free some space or lower the retention limits, then try again")]
     Full,
     /// The file was written by a later version.
-    #[error("the data was written by a later version of agentsite (schema {found}, this one knows {known}): start that version, or restore a backup")]
+    #[error(
+        "the data was written by a later version of agentsite (schema {found}, this one knows {known}): start that version, or restore a backup"
+    )]
     TooNew {
         /// Schema version found.
         found: i64,
@@ -100,7 +105,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>>;
 
     /// Tasks that match, newest change first, with a cursor to the next page.
-    fn tasks(&self, filter: TaskFilter, after: Option<TaskCursor>, limit: usize) -> Reply<'_, Page<TaskHead, TaskCursor>>;
+    fn tasks(
+        &self,
+        filter: TaskFilter,
+        after: Option<TaskCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<TaskHead, TaskCursor>>;
 
     /// All tasks that have not ended, oldest first; read once at start.
     fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>>;
@@ -140,7 +150,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 /// A store shared by the parts of a site.
 pub type SharedStore = Arc<dyn Store>;
 
-/// One accepted line with its place in the journal; see [`StoredLine`].
-pub(crate) fn stored(seq: u64, line: JournalLine) -> StoredLine {
-    StoredLine { seq, line }
+/// The refusal of a head whose unchanging part is not that of the task.
+fn other_root(task: agentsite_protocol::TaskId) -> StoreError {
+    StoreError::Engine(format!(
+        "a change of task {task} names another agent, owner, context, parent or start than the task has"
+    ))
 }

@@ -2,9 +2,7 @@
 //!
 //! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
 
-use agentsite_protocol::{
-    AgentName, ContextId, JournalLine, Owner, TaskId, TaskState, Timestamp,
-};
+use agentsite_protocol::{AgentName, ContextId, JournalLine, Owner, TaskHead, TaskId, TaskState, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::OutboxRow;
@@ -16,6 +14,21 @@ pub struct Page<T, C> {
     pub items: Vec<T>,
     /// Where the next page begins; `None` at the end.
     pub next: Option<C>,
+}
+
+/// Longest page of tasks a store gives, whatever was asked for; enough for any screen, little enough for memory.
+pub(crate) const MAX_PAGE: usize = 1_000;
+
+impl Page<TaskHead, TaskCursor> {
+    /// Cuts a sorted list, which may be longer than asked for, to one page with the cursor to the next.
+    pub(crate) fn cut(mut items: Vec<TaskHead>, limit: usize) -> Self {
+        let limit = limit.clamp(1, MAX_PAGE);
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let last = items.last().filter(|_| more);
+        let next = last.map(|head| TaskCursor { updated_at: head.updated_at, id: head.id });
+        Self { items, next }
+    }
 }
 
 /// Which tasks are wanted; empty means all.
@@ -33,6 +46,19 @@ pub struct TaskFilter {
     pub updated_since: Option<Timestamp>,
     /// Started in the course of this task.
     pub parent: Option<TaskId>,
+}
+
+impl TaskFilter {
+    /// Whether a task is wanted.
+    #[must_use]
+    pub fn fits(&self, head: &TaskHead) -> bool {
+        self.owner.as_ref().is_none_or(|owner| *owner == head.owner)
+            && self.agent.as_ref().is_none_or(|agent| *agent == head.agent)
+            && self.context.as_ref().is_none_or(|context| *context == head.context)
+            && (self.states.is_empty() || self.states.contains(&head.state))
+            && self.updated_since.is_none_or(|since| head.updated_at >= since)
+            && (self.parent.is_none() || self.parent == head.parent)
+    }
 }
 
 /// Place in the list of tasks, which is ordered by last change and then by id, both descending.
@@ -74,7 +100,7 @@ pub struct StoredLine {
 pub struct Claim {
     /// Its id.
     pub id: u64,
-    /// How often it was tried before.
+    /// How often it was claimed before, whether or not the worker came back to say what became of it.
     pub attempts: u32,
     /// The row.
     pub row: OutboxRow,
@@ -83,14 +109,22 @@ pub struct Claim {
 /// Which finished tasks may go.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
-    /// Those last changed before this time.
+    /// Those last changed before this time; dead rows of the outbox whose deadline was earlier go too.
     pub before: Timestamp,
     /// Those beyond this number, oldest first.
     pub keep: usize,
     /// At most so many in one go, so that the writer is never held up for long.
     pub portion: usize,
-    /// Journal lines older than this go too.
+    /// Journal lines older than this go too, except the newest, which keeps the count.
     pub journal_before: Timestamp,
+}
+
+impl Expiry {
+    /// Journal lines that go with one portion of tasks: a task leaves a few lines each, and a line is cheap to remove.
+    pub(crate) fn lines(&self) -> usize {
+        const LINES_PER_TASK: usize = 8;
+        self.portion.saturating_mul(LINES_PER_TASK)
+    }
 }
 
 /// Sizes and counts.

@@ -1,0 +1,92 @@
+//! The contract: what every store must do, as named cases that run on each implementation.
+//!
+//! A case takes a [`Fresh`] store and knows nothing of how it is made. Between writing and reading it calls
+//! [`Fresh::reread`]; an implementation that can be closed and opened again does so there, and must still know everything.
+//! Only what all stores share is here; what belongs to one (files, crashes) is tested beside it.
+
+pub(crate) mod expiry;
+pub(crate) mod keeping;
+pub(crate) mod lists;
+pub(crate) mod outbox;
+pub(crate) mod samples;
+pub(crate) mod tasks;
+
+use std::any::Any;
+
+use futures::future::BoxFuture;
+
+use crate::{SharedStore, Store};
+
+type Again = Box<dyn Fn(SharedStore) -> BoxFuture<'static, SharedStore> + Send>;
+
+/// An empty store for one case, with whatever must live as long.
+pub(crate) struct Fresh {
+    store: SharedStore,
+    again: Option<Again>,
+    _kept: Box<dyn Any + Send>,
+}
+
+impl Fresh {
+    /// A store that is not opened again.
+    pub(crate) fn of(store: impl Store) -> Self {
+        Self { store: std::sync::Arc::new(store), again: None, _kept: Box::new(()) }
+    }
+
+    /// Keeps something, such as a folder, as long as the store.
+    pub(crate) fn keeping(mut self, kept: impl Any + Send) -> Self {
+        self._kept = Box::new(kept);
+        self
+    }
+
+    /// Closes the store and opens it again this way at each [`Self::reread`].
+    pub(crate) fn opening_again(mut self, again: Again) -> Self {
+        self.again = Some(again);
+        self
+    }
+
+    /// The store as it is.
+    pub(crate) fn store(&self) -> SharedStore {
+        self.store.clone()
+    }
+
+    /// The store as somebody finds it who comes later.
+    pub(crate) async fn reread(&mut self) -> SharedStore {
+        if let Some(again) = &self.again {
+            self.store = again(self.store.clone()).await;
+        }
+        self.store.clone()
+    }
+}
+
+/// Makes one test per case of the contract, each on a store that `$make` makes.
+macro_rules! contract_suite {
+    ($make:expr) => {
+        $crate::contract::contract_suite! { @cases $make;
+            tasks: a_change_is_applied_whole_or_not_at_all, a_stale_change_leaves_nothing,
+                a_repeated_message_is_told_from_an_id_used_twice, messages_of_others_are_no_repeats,
+                changes_take_effect_in_the_order_of_enqueueing, one_of_eight_writers_wins_each_number,
+                events_are_read_from_a_cursor_in_whole_commits, events_with_gaps_are_refused,
+                a_task_keeps_its_owner, a_refused_change_does_not_touch_the_others, a_dropped_durable_undoes_nothing, a_closed_store_refuses_everything;
+            lists: tasks_are_listed_by_last_change, every_filter_narrows_the_list,
+                pages_join_without_gap_or_repeat, a_page_stays_right_while_rows_change, open_tasks_come_oldest_first,
+                the_journal_is_read_backwards, the_journal_is_filtered;
+            keeping: keys_are_put_used_and_removed, a_key_is_never_written_with_its_hash, settings_are_written_and_removed,
+                usage_adds_up_and_never_overflows, stats_count_what_is_there;
+            outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,
+                a_retried_row_comes_again_and_a_dead_one_does_not, a_done_row_is_gone;
+            expiry: old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
+                open_tasks_never_expire, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
+        }
+    };
+    (@cases $make:expr; $($group:ident: $($case:ident),+ $(,)?;)+) => {
+        $($(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                let make = $make;
+                $crate::contract::$group::$case(make().await).await;
+            }
+        )+)+
+    };
+}
+
+pub(crate) use contract_suite;

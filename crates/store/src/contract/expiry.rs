@@ -1,0 +1,110 @@
+//! Cases about expiry: what goes, what stays, and in which portions.
+//!
+//! They tell that memory and disk stay bounded and that no work is lost for it.
+
+use agentsite_protocol::{Owner, TaskState};
+
+use super::Fresh;
+use super::samples::{Life, at, line, parcel, post, sent, task_id};
+use crate::{Expiry, JournalQuery, OutboxChange, SharedStore};
+
+/// An expiry that removes nothing.
+fn nothing() -> Expiry {
+    Expiry { before: at(-1), keep: usize::MAX, portion: 100, journal_before: at(-1) }
+}
+
+async fn ended(store: &SharedStore, numbers: std::ops::RangeInclusive<u64>) {
+    for number in numbers {
+        let change = Life::new(number).whole(TaskState::Completed, number as i64);
+        store.commit(sent(change, &format!("m{number}"), 1)).await.unwrap();
+    }
+}
+
+async fn left(store: &SharedStore) -> Vec<u64> {
+    let mut left = Vec::new();
+    for number in 1..=20 {
+        if store.task(task_id(number)).await.unwrap().is_some() {
+            left.push(number);
+        }
+    }
+    left
+}
+
+pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=5).await;
+    assert_eq!(store.expire(nothing()).await.unwrap(), 0);
+    assert_eq!(store.expire(Expiry { before: at(4), ..nothing() }).await.unwrap(), 3);
+    let store = fresh.reread().await;
+    assert_eq!(left(&store).await, [4, 5]);
+    assert!(store.events(task_id(3), 0, 10).await.unwrap().is_empty());
+    assert_eq!(store.events(task_id(4), 0, 10).await.unwrap().len(), 3);
+    let (owner, agent) = (Owner::stored("local"), "echo".parse().unwrap());
+    assert_eq!(store.sent(&owner, &agent, &"m3".parse().unwrap()).await.unwrap(), None);
+    assert_eq!(store.sent(&owner, &agent, &"m4".parse().unwrap()).await.unwrap(), Some(task_id(4)));
+    // The same ids may come again, as if they had never been.
+    ended(&store, 1..=3).await;
+    assert_eq!(left(&store).await, [1, 2, 3, 4, 5]);
+}
+
+pub(crate) async fn tasks_beyond_the_number_go_oldest_first(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=6).await;
+    assert_eq!(store.expire(Expiry { keep: 4, ..nothing() }).await.unwrap(), 2);
+    assert_eq!(store.expire(Expiry { keep: 4, ..nothing() }).await.unwrap(), 0);
+    let store = fresh.reread().await;
+    assert_eq!(left(&store).await, [3, 4, 5, 6]);
+}
+
+pub(crate) async fn open_tasks_never_expire(mut fresh: Fresh) {
+    let store = fresh.store();
+    let states = TaskState::ALL.into_iter().filter(|state| !state.is_terminal());
+    for (number, state) in (1..).zip(states) {
+        store.commit(Life::new(number).whole(state, 1)).await.unwrap();
+    }
+    ended(&store, 5..=5).await;
+    let all = Expiry { before: at(1_000), keep: 0, portion: 100, journal_before: at(1_000) };
+    assert_eq!(store.expire(all).await.unwrap(), 1);
+    let store = fresh.reread().await;
+    assert_eq!(left(&store).await, [1, 2, 3, 4]);
+    assert_eq!(store.events(task_id(1), 0, 10).await.unwrap().len(), 3);
+}
+
+pub(crate) async fn expiry_goes_in_portions(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=7).await;
+    let portion = Expiry { before: at(100), portion: 3, ..nothing() };
+    let mut gone = Vec::new();
+    for _ in 0..4 {
+        gone.push(store.expire(portion).await.unwrap());
+    }
+    assert_eq!(gone, [3, 3, 1, 0]);
+    let store = fresh.reread().await;
+    assert_eq!(left(&store).await, [0; 0]);
+}
+
+pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: Fresh) {
+    let store = fresh.store();
+    for number in 1..=4 {
+        store.commit(line(number, "a line")).await.unwrap();
+    }
+    store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
+    let id = store.claim(at(1), at(2), 5).await.unwrap()[0].id;
+    store.commit(post(OutboxChange::Dead { id, error: "gone".into() })).await.unwrap();
+    store.expire(Expiry { journal_before: at(3), ..nothing() }).await.unwrap();
+    let store_later = fresh.reread().await;
+    let seqs = async |store: &SharedStore| {
+        let lines = store.journal(JournalQuery { limit: 10, ..JournalQuery::default() }).await.unwrap();
+        lines.into_iter().map(|stored| stored.seq).collect::<Vec<_>>()
+    };
+    assert_eq!(seqs(&store_later).await, [4, 3]);
+    assert_eq!(store_later.stats().await.unwrap().dead, 1);
+    // All are old now, and so is what could not leave; the newest line stays to keep the count.
+    let all = Expiry { journal_before: at(99), before: at(20_000), ..nothing() };
+    store_later.expire(all).await.unwrap();
+    let store = fresh.reread().await;
+    assert_eq!(seqs(&store).await, [4]);
+    assert_eq!(store.stats().await.unwrap().dead, 0);
+    store.commit(line(200, "a new line")).await.unwrap();
+    assert_eq!(seqs(&store).await, [5, 4]);
+}

@@ -1,0 +1,153 @@
+//! Small lives of tasks, out of which the cases are told.
+//!
+//! A [`Life`] keeps the head as the caller of a store would, and gives the change for each step. Times are small
+//! numbers after a fixed moment, ids sort by their number.
+
+use agentsite_protocol::{
+    JournalLine, Message, Opening, Owner, Role, TaskEvent, TaskEventKind, TaskHead, TaskId, TaskState,
+    Timestamp, Usage,
+};
+
+use crate::{Change, OutboxChange, OutboxRow, SentKey, TaskChange, UsageChange};
+
+/// A task's id by number.
+pub(crate) fn task_id(number: u64) -> TaskId {
+    let mut bytes = [7; 16];
+    bytes[..8].copy_from_slice(&number.to_be_bytes());
+    TaskId::from_bytes(bytes)
+}
+
+/// A moment by number.
+pub(crate) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(1_700_000_000_000 + millis)
+}
+
+/// A whole opening change of task `number`, as a hurried test needs it.
+pub(crate) fn opening(number: u64) -> Change {
+    Life::new(number).open()
+}
+
+/// A task on its way.
+#[derive(Debug, Clone)]
+pub(crate) struct Life {
+    pub(crate) head: TaskHead,
+}
+
+impl Life {
+    /// A task of agent `echo` for the local caller, created at its own number.
+    pub(crate) fn new(number: u64) -> Self {
+        let moment = at(number as i64);
+        Self {
+            head: TaskHead {
+                id: task_id(number),
+                context: format!("c{number}").parse().unwrap(),
+                agent: "echo".parse().unwrap(),
+                owner: Owner::stored("local"),
+                state: TaskState::Submitted,
+                created_at: moment,
+                updated_at: moment,
+                seq: 0,
+                parent: None,
+            },
+        }
+    }
+
+    pub(crate) fn owner(mut self, owner: &str) -> Self {
+        self.head.owner = Owner::stored(owner);
+        self
+    }
+
+    pub(crate) fn agent(mut self, agent: &str) -> Self {
+        self.head.agent = agent.parse().unwrap();
+        self
+    }
+
+    pub(crate) fn context(mut self, context: &str) -> Self {
+        self.head.context = context.parse().unwrap();
+        self
+    }
+
+    pub(crate) fn parent(mut self, number: u64) -> Self {
+        self.head.parent = Some(task_id(number));
+        self
+    }
+
+    /// Its first event.
+    pub(crate) fn open(&mut self) -> Change {
+        let opening = Opening {
+            agent: self.head.agent.clone(),
+            context: self.head.context.clone(),
+            owner: self.head.owner.clone(),
+            message: Message::text("m1".parse().unwrap(), Role::User, "hello"),
+            parent: self.head.parent,
+            deadline: None,
+        };
+        self.change(vec![TaskEventKind::Opened(Box::new(opening))])
+    }
+
+    /// Further events, the last of which leads to this state.
+    pub(crate) fn go(&mut self, state: TaskState, millis: i64, events: usize) -> Change {
+        self.head.state = state;
+        self.head.updated_at = at(millis);
+        self.change(vec![TaskEventKind::Status { state, message: None }; events])
+    }
+
+    /// Open and end in one commit.
+    pub(crate) fn whole(&mut self, state: TaskState, millis: i64) -> Change {
+        let mut change = self.open();
+        let more = self.go(state, millis, 2).task.unwrap();
+        let task = change.task.as_mut().unwrap();
+        task.events.extend(more.events);
+        task.head = more.head;
+        change
+    }
+
+    fn change(&mut self, kinds: Vec<TaskEventKind>) -> Change {
+        let expect_seq = self.head.seq;
+        let numbered = (expect_seq + 1..).zip(kinds);
+        let event = |(seq, kind)| TaskEvent { task: self.head.id, seq, at: self.head.updated_at, kind };
+        let events: Vec<TaskEvent> = numbered.map(event).collect();
+        self.head.seq += events.len() as u64;
+        Change {
+            task: Some(TaskChange { head: self.head.clone(), expect_seq, events, sent: None }),
+            ..Change::default()
+        }
+    }
+}
+
+/// Adds the message that caused a change of a task.
+pub(crate) fn sent(mut change: Change, message: &str, body: u8) -> Change {
+    let task = change.task.as_mut().unwrap();
+    let (owner, agent) = (task.head.owner.clone(), task.head.agent.clone());
+    task.sent = Some(SentKey { owner, agent, message: message.parse().unwrap(), body_hash: [body; 16] });
+    change
+}
+
+/// A change of one journal line.
+pub(crate) fn line(millis: i64, text: &str) -> Change {
+    let line =
+        JournalLine { at: at(millis), actor: "local".into(), agent: None, task: None, text: text.into() };
+    Change { journal: vec![line], ..Change::default() }
+}
+
+/// A row that must leave the site.
+pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
+    OutboxRow {
+        task: Some(task_id(1)),
+        kind: "push".into(),
+        body: body.into(),
+        due: at(due),
+        deadline: at(10_000),
+    }
+}
+
+/// A change of the outbox alone.
+pub(crate) fn post(change: OutboxChange) -> Change {
+    Change { outbox: vec![change], ..Change::default() }
+}
+
+/// A change of usage alone.
+pub(crate) fn used(agent: &str, day: i64, input_tokens: u64) -> Change {
+    let usage = Usage { input_tokens, output_tokens: 2, turns: 1, calls: 0 };
+    Change { usage: vec![UsageChange { agent: agent.parse().unwrap(), day, usage }], ..Change::default() }
+}

@@ -1,0 +1,282 @@
+//! The store in memory: for tests and simulation, with a disk that can be held back, lost or made to fail.
+//!
+//! Promises: the same answers as every other store. While it is held, changes wait unsynced: nobody reads them, their
+//! [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately survives no process and
+//! writes no backup.
+
+mod content;
+
+use std::collections::VecDeque;
+use std::future::ready;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use tokio::sync::oneshot;
+
+use crate::{
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, Page, Reply, Store, StoreError, StoreStats,
+    StoredLine, TaskCursor, TaskFilter,
+};
+use content::Content;
+
+/// Most changes that may wait while the store is held; a test that queues more has forgotten to sync.
+const MAX_HELD: usize = 65_536;
+
+/// A store in memory; see the module's words. Clones share one content, as two handles of one file would.
+#[derive(Debug, Clone)]
+pub struct MemStore {
+    // A std lock: no holder ever waits or awaits, each verb is one short look into maps.
+    inner: Arc<Mutex<Inner>>,
+    /// Which opening of the content this handle belongs to; an older one is dead, like a killed process.
+    opening: u64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    content: Content,
+    waiting: VecDeque<(Change, oneshot::Sender<Result<(), StoreError>>)>,
+    held: bool,
+    closed: bool,
+    opening: u64,
+    fail_next: Option<StoreError>,
+}
+
+impl Default for MemStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemStore {
+    /// Makes an empty store that syncs every change at once.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { inner: Arc::default(), opening: 0 }
+    }
+
+    /// From now on changes wait unsynced until [`Self::sync`] or [`Self::crash`].
+    pub fn hold(&self) {
+        self.lock().held = true;
+    }
+
+    /// Writes what waits, in order, answers it, and ends the hold.
+    pub fn sync(&self) {
+        let mut inner = self.lock();
+        inner.held = false;
+        inner.sync();
+    }
+
+    /// Loses everything unsynced: its [`Durable`]s fail with [`StoreError::Stopped`]. The hold ends; the store goes on
+    /// with what was synced, as after a restart.
+    pub fn crash(&self) {
+        self.lock().lose();
+    }
+
+    /// Loses everything unsynced like [`Self::crash`], stops all handles of today and gives a new one, so that nothing that
+    /// survived the "crash" in a test can go on writing. Also opens a closed store again.
+    #[must_use]
+    pub fn reopen(&self) -> Self {
+        let mut inner = self.lock();
+        inner.lose();
+        inner.closed = false;
+        inner.opening += 1;
+        Self { inner: self.inner.clone(), opening: inner.opening }
+    }
+
+    /// Makes the next change fail with this error; it leaves nothing.
+    pub fn fail_next(&self, error: StoreError) {
+        self.lock().fail_next = Some(error);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> Result<MutexGuard<'_, Inner>, StoreError> {
+        let inner = self.lock();
+        if inner.closed || inner.opening != self.opening {
+            return Err(StoreError::Stopped("it was closed".into()));
+        }
+        Ok(inner)
+    }
+
+    fn take(&self, change: Change) -> Result<Durable, StoreError> {
+        let mut inner = self.live()?;
+        if let Some(task) = &change.task {
+            task.check()?;
+        }
+        if let Some(error) = inner.fail_next.take() {
+            return Ok(Box::pin(ready(Err(error))));
+        }
+        if !inner.held {
+            return Ok(Box::pin(ready(inner.content.apply(change))));
+        }
+        if inner.waiting.len() >= MAX_HELD {
+            return Err(StoreError::Full);
+        }
+        let (answer, answered) = oneshot::channel();
+        inner.waiting.push_back((change, answer));
+        Ok(Box::pin(async move { answered.await.unwrap_or_else(|_| Err(crashed())) }))
+    }
+
+    fn read<T>(&self, look: impl FnOnce(&mut Content) -> T) -> Result<T, StoreError> {
+        Ok(look(&mut self.live()?.content))
+    }
+
+    fn reply<T: Send + 'static>(&self, look: impl FnOnce(&mut Content) -> T) -> Reply<'_, T> {
+        Box::pin(ready(self.read(look)))
+    }
+}
+
+impl Inner {
+    fn sync(&mut self) {
+        for (change, answer) in std::mem::take(&mut self.waiting) {
+            let result = self.content.apply(change);
+            // The asker may have dropped its Durable; the change stands all the same.
+            let _ = answer.send(result);
+        }
+    }
+
+    fn lose(&mut self) {
+        self.held = false;
+        for (_, answer) in self.waiting.drain(..) {
+            let _ = answer.send(Err(crashed()));
+        }
+    }
+}
+
+fn crashed() -> StoreError {
+    StoreError::Stopped("it crashed before the change was on disk".into())
+}
+
+impl Store for MemStore {
+    fn enqueue(&self, change: Change) -> Reply<'_, Durable> {
+        // Taken when polled, not when called: only a future that runs fixes a place in the order.
+        Box::pin(async move { self.take(change) })
+    }
+
+    fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>> {
+        self.reply(|content| content.task(id))
+    }
+
+    fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
+        self.reply(|content| content.events(id, after, limit))
+    }
+
+    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
+        self.reply(|content| content.sent(owner, agent, message))
+    }
+
+    fn tasks(
+        &self,
+        filter: TaskFilter,
+        after: Option<TaskCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<TaskHead, TaskCursor>> {
+        self.reply(|content| content.tasks(&filter, after, limit))
+    }
+
+    fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
+        self.reply(|content| content.open_tasks())
+    }
+
+    fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>> {
+        self.reply(|content| content.journal(&query))
+    }
+
+    fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
+        self.reply(|content| content.keys())
+    }
+
+    fn key(&self, id: KeyId) -> Reply<'_, Option<KeyRecord>> {
+        self.reply(|content| content.key(&id))
+    }
+
+    fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
+        self.reply(|content| content.setting(name))
+    }
+
+    fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
+        self.reply(|content| content.usage(agent, day))
+    }
+
+    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
+        self.reply(|content| content.claim(now, until, limit))
+    }
+
+    fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
+        self.reply(|content| content.expire(expiry))
+    }
+
+    fn backup(&self, _: &Path) -> Reply<'_, ()> {
+        let refusal = "a store in memory has no file to copy: run the site with a data folder";
+        Box::pin(ready(Err(StoreError::Engine(refusal.into()))))
+    }
+
+    fn stats(&self) -> Reply<'_, StoreStats> {
+        self.reply(|content| content.stats())
+    }
+
+    fn close(&self) -> Reply<'_, ()> {
+        Box::pin(async move {
+            if let Ok(mut inner) = self.live() {
+                inner.sync();
+                inner.closed = true;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::samples::{opening, task_id};
+    use crate::contract::{Fresh, contract_suite};
+
+    contract_suite!(async || Fresh::of(MemStore::new()));
+
+    #[tokio::test]
+    async fn held_changes_are_unread_until_they_are_synced() {
+        let store = MemStore::new();
+        store.hold();
+        let durable = store.enqueue(opening(1)).await.unwrap();
+        assert!(store.task(task_id(1)).await.unwrap().is_none());
+        store.sync();
+        durable.await.unwrap();
+        assert!(store.task(task_id(1)).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_crash_loses_what_was_not_synced_and_nothing_else() {
+        let store = MemStore::new();
+        store.commit(opening(1)).await.unwrap();
+        store.hold();
+        let durable = store.enqueue(opening(2)).await.unwrap();
+        store.crash();
+        assert!(matches!(durable.await, Err(StoreError::Stopped(_))));
+        assert!(store.task(task_id(1)).await.unwrap().is_some());
+        assert!(store.task(task_id(2)).await.unwrap().is_none());
+        store.commit(opening(2)).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_reopened_store_leaves_older_handles_dead() {
+        let old = MemStore::new();
+        old.commit(opening(1)).await.unwrap();
+        let new = old.reopen();
+        assert!(matches!(old.commit(opening(2)).await, Err(StoreError::Stopped(_))));
+        assert!(new.task(task_id(1)).await.unwrap().is_some());
+        new.close().await.unwrap();
+        assert!(new.reopen().task(task_id(1)).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn only_the_next_change_fails_when_told_to() {
+        let store = MemStore::new();
+        store.fail_next(StoreError::Full);
+        assert!(matches!(store.commit(opening(1)).await, Err(StoreError::Full)));
+        store.commit(opening(1)).await.unwrap();
+    }
+}

@@ -1,0 +1,277 @@
+//! What a store holds, as plain maps: the shortest statement of what every store must do.
+//!
+//! Promises: `apply` checks all guards before it writes anything. Every query is written for clearness and looks at
+//! everything it holds; it deliberately has no index.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use agentsite_protocol::{
+    AgentName, JournalLine, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+};
+
+use crate::{
+    Change, Claim, Expiry, JournalQuery, KeyChange, KeyRecord, OutboxChange, OutboxRow, Page, StoreError,
+    StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange, other_root,
+};
+
+type SentId = (Owner, AgentName, MessageId);
+
+#[derive(Debug, Default)]
+pub(super) struct Content {
+    tasks: BTreeMap<TaskId, Kept>,
+    sent: HashMap<SentId, (TaskId, [u8; 16])>,
+    journal: VecDeque<StoredLine>,
+    lines: u64,
+    outbox: BTreeMap<u64, Waiting>,
+    parcels: u64,
+    keys: BTreeMap<KeyId, KeyRecord>,
+    settings: BTreeMap<String, String>,
+    usage: BTreeMap<(AgentName, i64), Usage>,
+}
+
+/// A task with its events, one list per commit.
+#[derive(Debug)]
+struct Kept {
+    head: TaskHead,
+    commits: Vec<Vec<TaskEvent>>,
+}
+
+#[derive(Debug)]
+struct Waiting {
+    row: OutboxRow,
+    attempts: u32,
+    error: Option<String>,
+    dead: bool,
+}
+
+impl Content {
+    pub(super) fn apply(&mut self, change: Change) -> Result<(), StoreError> {
+        if let Some(task) = &change.task {
+            self.guard(task)?;
+        }
+        if let Some(task) = change.task {
+            self.put_task(task);
+        }
+        for line in change.journal {
+            self.lines += 1;
+            self.journal.push_back(StoredLine { seq: self.lines, line });
+        }
+        change.outbox.into_iter().for_each(|change| self.change_outbox(change));
+        change.keys.into_iter().for_each(|change| self.change_key(change));
+        for setting in change.settings {
+            match setting.value {
+                Some(value) => self.settings.insert(setting.name, value),
+                None => self.settings.remove(&setting.name),
+            };
+        }
+        change.usage.into_iter().for_each(|change| self.add_usage(change));
+        Ok(())
+    }
+
+    fn guard(&self, change: &TaskChange) -> Result<(), StoreError> {
+        if let Some(key) = &change.sent {
+            let id = (key.owner.clone(), key.agent.clone(), key.message.clone());
+            if let Some((task, body)) = self.sent.get(&id) {
+                return Err(StoreError::Duplicate { task: *task, same_body: *body == key.body_hash });
+            }
+        }
+        let found = self.tasks.get(&change.head.id).map_or(0, |kept| kept.head.seq);
+        if found != change.expect_seq {
+            return Err(StoreError::Stale { task: change.head.id, expected: change.expect_seq, found });
+        }
+        let root = |head: &TaskHead| {
+            (head.created_at, head.parent, head.agent.clone(), head.owner.clone(), head.context.clone())
+        };
+        match self.tasks.get(&change.head.id) {
+            Some(kept) if root(&kept.head) != root(&change.head) => Err(other_root(change.head.id)),
+            _ => Ok(()),
+        }
+    }
+
+    fn put_task(&mut self, change: TaskChange) {
+        let id = change.head.id;
+        if let Some(key) = change.sent {
+            self.sent.insert((key.owner, key.agent, key.message), (id, key.body_hash));
+        }
+        let kept =
+            self.tasks.entry(id).or_insert_with(|| Kept { head: change.head.clone(), commits: Vec::new() });
+        kept.head = change.head;
+        kept.commits.push(change.events);
+    }
+
+    fn change_outbox(&mut self, change: OutboxChange) {
+        match change {
+            OutboxChange::Add(row) => {
+                self.parcels += 1;
+                self.outbox.insert(self.parcels, Waiting { row, attempts: 0, error: None, dead: false });
+            }
+            OutboxChange::Done(id) => drop(self.outbox.remove(&id)),
+            OutboxChange::Retry { id, due, error } => {
+                if let Some(waiting) = self.outbox.get_mut(&id) {
+                    (waiting.row.due, waiting.error, waiting.dead) = (due, Some(error), false);
+                }
+            }
+            OutboxChange::Dead { id, error } => {
+                if let Some(waiting) = self.outbox.get_mut(&id) {
+                    (waiting.error, waiting.dead) = (Some(error), true);
+                }
+            }
+        }
+    }
+
+    fn change_key(&mut self, change: KeyChange) {
+        match change {
+            KeyChange::Put(key) => drop(self.keys.insert(key.id.clone(), key)),
+            KeyChange::Used(id, at) => {
+                if let Some(key) = self.keys.get_mut(&id) {
+                    key.last_used_at = Some(at);
+                }
+            }
+            KeyChange::Remove(id) => drop(self.keys.remove(&id)),
+        }
+    }
+
+    fn add_usage(&mut self, change: UsageChange) {
+        let sum = self.usage.entry((change.agent, change.day)).or_default();
+        sum.add(change.usage);
+        *sum = bounded(*sum);
+    }
+
+    pub(super) fn task(&self, id: TaskId) -> Option<TaskHead> {
+        self.tasks.get(&id).map(|kept| kept.head.clone())
+    }
+
+    pub(super) fn events(&self, id: TaskId, after: u64, limit: usize) -> Vec<TaskEvent> {
+        let mut events = Vec::new();
+        for commit in self.tasks.get(&id).map_or(&[][..], |kept| &kept.commits) {
+            if events.len() >= limit.max(1) {
+                break;
+            }
+            events.extend(commit.iter().filter(|event| event.seq > after).cloned());
+        }
+        events
+    }
+
+    pub(super) fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Option<TaskId> {
+        self.sent.get(&(owner.clone(), agent.clone(), message.clone())).map(|(task, _)| *task)
+    }
+
+    pub(super) fn tasks(
+        &self,
+        filter: &TaskFilter,
+        after: Option<TaskCursor>,
+        limit: usize,
+    ) -> Page<TaskHead, TaskCursor> {
+        let heads = self.tasks.values().map(|kept| &kept.head);
+        let past = |head: &TaskHead| after.is_none_or(|c| (head.updated_at, head.id) < (c.updated_at, c.id));
+        let mut items: Vec<TaskHead> =
+            heads.filter(|head| past(head) && filter.fits(head)).cloned().collect();
+        items.sort_by_key(|head| std::cmp::Reverse((head.updated_at, head.id)));
+        Page::cut(items, limit)
+    }
+
+    pub(super) fn open_tasks(&self) -> Vec<TaskHead> {
+        let heads = self.tasks.values().map(|kept| &kept.head);
+        let mut open: Vec<TaskHead> = heads.filter(|head| !head.state.is_terminal()).cloned().collect();
+        open.sort_by_key(|head| (head.created_at, head.id));
+        open
+    }
+
+    pub(super) fn journal(&self, query: &JournalQuery) -> Vec<StoredLine> {
+        let text = query.text.as_ref().map(|text| text.to_ascii_lowercase());
+        let fits = |stored: &&StoredLine| {
+            let JournalLine { agent, task, text: said, .. } = &stored.line;
+            query.before.is_none_or(|before| stored.seq < before)
+                && (query.agent.is_none() || query.agent == *agent)
+                && (query.task.is_none() || query.task == *task)
+                && text.as_ref().is_none_or(|text| said.to_ascii_lowercase().contains(text))
+        };
+        self.journal.iter().rev().filter(fits).take(query.limit).cloned().collect()
+    }
+
+    pub(super) fn keys(&self) -> Vec<KeyRecord> {
+        let mut keys: Vec<KeyRecord> = self.keys.values().cloned().collect();
+        keys.sort_by(|one, two| (one.created_at, &one.id).cmp(&(two.created_at, &two.id)));
+        keys
+    }
+
+    pub(super) fn key(&self, id: &KeyId) -> Option<KeyRecord> {
+        self.keys.get(id).cloned()
+    }
+
+    pub(super) fn setting(&self, name: &str) -> Option<String> {
+        self.settings.get(name).cloned()
+    }
+
+    pub(super) fn usage(&self, agent: &AgentName, day: i64) -> Usage {
+        self.usage.get(&(agent.clone(), day)).copied().unwrap_or_default()
+    }
+
+    pub(super) fn claim(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Vec<Claim> {
+        let due = |(id, waiting): (&u64, &Waiting)| {
+            (!waiting.dead && waiting.row.due <= now).then_some((waiting.row.due, *id))
+        };
+        let mut ids: Vec<(Timestamp, u64)> = self.outbox.iter().filter_map(due).collect();
+        ids.sort_unstable();
+        ids.truncate(limit);
+        let mut claims = Vec::new();
+        for (_, id) in ids {
+            let waiting = self.outbox.get_mut(&id).expect("the id was just seen");
+            claims.push(Claim { id, attempts: waiting.attempts, row: waiting.row.clone() });
+            waiting.attempts = waiting.attempts.saturating_add(1);
+            waiting.row.due = until;
+        }
+        claims
+    }
+
+    pub(super) fn expire(&mut self, expiry: Expiry) -> usize {
+        let ended = self.tasks.values().filter(|kept| kept.head.state.is_terminal());
+        let mut ended: Vec<(Timestamp, TaskId)> =
+            ended.map(|kept| (kept.head.updated_at, kept.head.id)).collect();
+        ended.sort_unstable();
+        let old = ended.iter().take_while(|(updated_at, _)| *updated_at < expiry.before).count();
+        let go = old.max(ended.len().saturating_sub(expiry.keep)).min(expiry.portion);
+        for (_, id) in &ended[..go] {
+            self.tasks.remove(id);
+            self.sent.retain(|_, (task, _)| task != id);
+        }
+        for _ in 0..expiry.lines() {
+            let gone = self.journal.len() > 1 && self.journal[0].line.at < expiry.journal_before;
+            if !gone {
+                break;
+            }
+            self.journal.pop_front();
+        }
+        let buried = |(id, waiting): (&u64, &Waiting)| {
+            (waiting.dead && waiting.row.deadline < expiry.before).then_some(*id)
+        };
+        let dead: Vec<u64> = self.outbox.iter().filter_map(buried).take(expiry.portion).collect();
+        for id in dead {
+            self.outbox.remove(&id);
+        }
+        go
+    }
+
+    pub(super) fn stats(&self) -> StoreStats {
+        let dead = self.outbox.values().filter(|waiting| waiting.dead).count();
+        StoreStats {
+            tasks: self.tasks.len() as u64,
+            open_tasks: self.open_tasks().len() as u64,
+            journal_lines: self.journal.len() as u64,
+            outbox: (self.outbox.len() - dead) as u64,
+            dead: dead as u64,
+            bytes: 0,
+        }
+    }
+}
+
+/// Sums end where a column of a database ends, so that all stores end at the same number.
+fn bounded(usage: Usage) -> Usage {
+    const END: u64 = i64::MAX as u64;
+    Usage {
+        input_tokens: usage.input_tokens.min(END),
+        output_tokens: usage.output_tokens.min(END),
+        turns: usage.turns.min(END),
+        calls: usage.calls.min(END),
+    }
+}

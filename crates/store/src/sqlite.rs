@@ -1,0 +1,162 @@
+//! The store in one SQLite file: the default of a site.
+//!
+//! Promises: one writer thread commits whatever is queued in one transaction and answers after the fsync; readers have
+//! connections of their own and never hold it up. One process owns the file. A full disk refuses changes and goes on; any
+//! other failure of a commit stops the store, because what the file handle then holds is not known.
+//! It deliberately has no settings: page size, sync mode and caches are part of the promise.
+
+mod apply;
+mod backup;
+mod expire;
+mod fault;
+mod file;
+mod list;
+mod outbox;
+mod read;
+mod readers;
+mod ready;
+mod schema;
+mod seal;
+mod writer;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::{Path, PathBuf};
+
+use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use tokio::sync::oneshot;
+
+use crate::{
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, Page, Reply, Store, StoreError, StoreMetrics,
+    StoreStats, StoredLine, TaskCursor, TaskFilter,
+};
+use readers::Readers;
+use ready::Ready;
+use writer::{Job, Writer};
+
+pub use backup::restore;
+pub use schema::SCHEMA_VERSION;
+
+/// A store in one SQLite file, with its write-ahead log and its lock beside it.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    // Before the writer, so that on drop no reader holds the log when the writer empties it.
+    readers: Readers,
+    writer: Writer,
+}
+
+impl SqliteStore {
+    /// Opens the file, makes it when it is missing, brings its schema up to date and starts the writer. Blocks: it reads,
+    /// and after an unclean stop checks, the file.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`] and [`StoreError::Corrupt`] by what it
+    /// holds, [`StoreError::Full`] or [`StoreError::Engine`] when it cannot be opened.
+    pub fn open(path: &Path, metrics: StoreMetrics) -> Result<Self, StoreError> {
+        let lock = file::Lock::take(path)?;
+        let db = file::open(path)?;
+        let writer = Writer::start(db, lock, metrics)?;
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer })
+    }
+
+    /// Queues a job that answers through a channel, and waits for the answer.
+    fn ask<T: Send + 'static>(
+        &self,
+        job: impl FnOnce(oneshot::Sender<Result<T, StoreError>>) -> Job + Send + 'static,
+    ) -> Reply<'_, T> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            self.writer.queue(job(answer)).await?;
+            answered.await.unwrap_or_else(|_| Err(self.writer.stopped()))
+        })
+    }
+}
+
+impl Store for SqliteStore {
+    fn enqueue(&self, change: Change) -> Reply<'_, Durable> {
+        Box::pin(async move {
+            // Serialised here, in the asker's task, so that the one writer only binds and steps.
+            let ready = Box::new(Ready::new(change)?);
+            let answered = self.writer.change(ready).await?;
+            let why = self.writer.why();
+            let durable: Durable =
+                Box::pin(async move { answered.await.unwrap_or_else(|_| Err(writer::stopped(&why))) });
+            Ok(durable)
+        })
+    }
+
+    fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>> {
+        self.readers.read(move |db| read::task(db, id))
+    }
+
+    fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
+        self.readers.read(move |db| read::events(db, id, after, limit))
+    }
+
+    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
+        let key = seal::sent_key(owner, agent, message);
+        self.readers.read(move |db| Ok(apply::find_sent(db, &key)?.map(|(task, _)| task)))
+    }
+
+    fn tasks(
+        &self,
+        filter: TaskFilter,
+        after: Option<TaskCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<TaskHead, TaskCursor>> {
+        self.readers.read(move |db| list::tasks(db, &filter, after, limit))
+    }
+
+    fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
+        self.readers.read(read::open_tasks)
+    }
+
+    fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>> {
+        self.readers.read(move |db| list::journal(db, &query))
+    }
+
+    fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
+        self.readers.read(read::keys)
+    }
+
+    fn key(&self, id: KeyId) -> Reply<'_, Option<KeyRecord>> {
+        self.readers.read(move |db| read::key(db, &id))
+    }
+
+    fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
+        let name = name.to_owned();
+        self.readers.read(move |db| read::setting(db, &name))
+    }
+
+    fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
+        let agent = agent.clone();
+        self.readers.read(move |db| read::usage(db, &agent, day))
+    }
+
+    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
+        self.ask(move |answer| Job::Claim { now, until, limit, found: Vec::new(), answer })
+    }
+
+    fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
+        self.ask(move |answer| Job::Expire { expiry, gone: 0, answer })
+    }
+
+    fn backup(&self, to: &Path) -> Reply<'_, ()> {
+        let (from, to) = (self.path.clone(), to.to_owned());
+        self.readers.apart(move || backup::backup(&from, &to))
+    }
+
+    fn stats(&self) -> Reply<'_, StoreStats> {
+        let path = self.path.clone();
+        self.readers.read(move |db| read::stats(db, &path))
+    }
+
+    fn close(&self) -> Reply<'_, ()> {
+        Box::pin(async move {
+            self.readers.close().await;
+            self.writer.close().await
+        })
+    }
+}

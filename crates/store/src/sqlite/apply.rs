@@ -1,0 +1,215 @@
+//! One change inside the writer's transaction: guards first, then rows.
+//!
+//! Promises: a guard that fails refuses this change alone and before anything of it is written; after the guards only the
+//! engine itself can fail, and then the whole group is rolled back. The outer result of [`apply`] is the engine's, the
+//! inner one the change's.
+
+use agentsite_protocol::{JournalLine, TaskId};
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::ready::{Ready, ReadySent, ReadyTask, number};
+use super::{outbox, seal};
+use crate::{KeyChange, KeyRecord, SettingChange, StoreError, UsageChange, other_root};
+
+/// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
+/// them, and a move then puts several keys on each page of a table of a hundred thousand.
+const RECENT: usize = 4_096;
+
+/// Applies a change or refuses it.
+pub(super) fn apply(
+    db: &Connection,
+    change: &Ready,
+    recent: &mut usize,
+) -> rusqlite::Result<Result<(), StoreError>> {
+    if let Some(task) = &change.task {
+        match guard(db, task)? {
+            Ok(row) => put_task(db, task, row, recent)?,
+            Err(refusal) => return Ok(Err(refusal)),
+        }
+    }
+    for line in &change.journal {
+        put_line(db, line)?;
+    }
+    for one in &change.outbox {
+        outbox::change(db, one)?;
+    }
+    for one in &change.keys {
+        change_key(db, one)?;
+    }
+    for one in &change.settings {
+        change_setting(db, one)?;
+    }
+    for one in &change.usage {
+        add_usage(db, one)?;
+    }
+    Ok(Ok(()))
+}
+
+/// Checks that the message is new and the task is where the change assumes it; gives the task's row if it exists.
+fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i64>, StoreError>> {
+    if let Some(sent) = &task.sent
+        && let Some((first, body)) = find_sent(db, sent.key())?
+    {
+        let same_body = body == sent.body_hash();
+        return Ok(Err(StoreError::Duplicate { task: first, same_body }));
+    }
+    let mut find = db.prepare_cached("SELECT row, seq, state, updated_at, seal FROM tasks WHERE id = ?1")?;
+    let found = find.query_row([task.head.id.as_bytes().as_slice()], |row| {
+        let (seq, state, updated_at): (i64, i64, i64) = (row.get(1)?, row.get(2)?, row.get(3)?);
+        Ok((row.get(0)?, seq, seal::head(row.get(4)?, state, updated_at, seq)))
+    });
+    let found: Option<(i64, i64, i64)> = found.optional()?;
+    let seq = found.map_or(0, |(_, seq, _)| seq);
+    if seq != task.expect_seq {
+        let (expected, found) = (task.expect_seq.unsigned_abs(), seq.unsigned_abs());
+        return Ok(Err(StoreError::Stale { task: task.head.id, expected, found }));
+    }
+    match found {
+        Some((_, _, root)) if root != task.root => Ok(Err(other_root(task.head.id))),
+        found => Ok(Ok(found.map(|(row, ..)| row))),
+    }
+}
+
+/// The task that a message opened or continued, with the hash of its content.
+pub(super) fn find_sent(db: &Connection, key: &[u8]) -> rusqlite::Result<Option<(TaskId, Vec<u8>)>> {
+    const RECENT: &str = "SELECT events FROM sent_recent WHERE key = ?1";
+    const SETTLED: &str = "SELECT events FROM sent WHERE key = ?1";
+    for sql in [RECENT, SETTLED] {
+        let found: Option<i64> = db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?;
+        let Some(events) = found else { continue };
+        let sql = "SELECT t.id, e.sent FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.row = ?1";
+        return db.prepare_cached(sql)?.query_row([events], |row| {
+            let sent: Vec<u8> = row.get(1)?;
+            let hash = ReadySent::from_blob(&sent).map(|sent| sent.body_hash().to_vec());
+            Ok(Some((TaskId::from_bytes(row.get(0)?), hash.unwrap_or_default())))
+        });
+    }
+    Ok(None)
+}
+
+fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut usize) -> rusqlite::Result<()> {
+    let head = &task.head;
+    let (state, updated_at) = (seal::state_number(head.state), head.updated_at.as_millis());
+    let sealed = seal::head(task.root, state, updated_at, task.last_seq);
+    let row = if let Some(row) = row {
+        let sql = "UPDATE tasks SET state = ?2, seq = ?3, updated_at = ?4, seal = ?5 WHERE row = ?1";
+        db.prepare_cached(sql)?.execute(params![row, state, task.last_seq, updated_at, sealed])?;
+        row
+    } else {
+        let sql =
+            "INSERT INTO tasks (id, state, seq, created_at, updated_at, seal, parent, agent, owner, context)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+        db.prepare_cached(sql)?.insert(params![
+            head.id.as_bytes().as_slice(),
+            state,
+            task.last_seq,
+            head.created_at.as_millis(),
+            updated_at,
+            sealed,
+            head.parent.as_ref().map(|id| id.as_bytes().as_slice()),
+            head.agent.as_str(),
+            head.owner.as_str(),
+            head.context.as_str(),
+        ])?
+    };
+    let sql = "INSERT INTO task_events (task, first_seq, last_seq, seal, sent, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+    let sent = task.sent.as_ref().map(ReadySent::blob);
+    let values = params![row, task.expect_seq + 1, task.last_seq, task.seal, sent, task.body];
+    let events = db.prepare_cached(sql)?.insert(values)?;
+    if let Some(sent) = &task.sent {
+        let sql = "INSERT INTO sent_recent (key, events) VALUES (?1, ?2)";
+        db.prepare_cached(sql)?.execute(params![sent.key(), events])?;
+        *recent += 1;
+    }
+    Ok(())
+}
+
+/// How many keys have gathered.
+pub(super) fn count_recent(db: &Connection) -> rusqlite::Result<usize> {
+    let count: i64 = db.query_row("SELECT count(*) FROM sent_recent", [], |row| row.get(0))?;
+    Ok(usize::try_from(count).unwrap_or(0))
+}
+
+/// Moves the gathered keys to their place, in order, when there are enough of them.
+pub(super) fn settle_recent(db: &Connection, recent: &mut usize) -> rusqlite::Result<()> {
+    if *recent >= RECENT {
+        db.prepare_cached("INSERT INTO sent SELECT key, events FROM sent_recent ORDER BY key")?.execute([])?;
+        db.prepare_cached("DELETE FROM sent_recent")?.execute([])?;
+        *recent = 0;
+    }
+    Ok(())
+}
+
+fn put_line(db: &Connection, line: &JournalLine) -> rusqlite::Result<()> {
+    let sql = "INSERT INTO journal (at, actor, agent, task, text) VALUES (?1, ?2, ?3, ?4, ?5)";
+    let agent = line.agent.as_ref().map(agentsite_protocol::AgentName::as_str);
+    let task = line.task.as_ref().map(|id| id.as_bytes().as_slice());
+    db.prepare_cached(sql)?.execute(params![line.at.as_millis(), line.actor, agent, task, line.text])?;
+    Ok(())
+}
+
+fn change_key(db: &Connection, change: &KeyChange) -> rusqlite::Result<()> {
+    match change {
+        KeyChange::Put(key) => put_key(db, key),
+        KeyChange::Used(id, at) => {
+            let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1";
+            db.prepare_cached(sql)?.execute(params![id.as_str(), at.as_millis()])?;
+            Ok(())
+        }
+        KeyChange::Remove(id) => {
+            db.prepare_cached("DELETE FROM keys WHERE id = ?1")?.execute([id.as_str()])?;
+            Ok(())
+        }
+    }
+}
+
+fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
+    let sql =
+        "INSERT OR REPLACE INTO keys (id, hash, label, scopes, created_at, expires_at, last_used_at, session)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+    let scopes: Vec<String> = key.scopes.iter().map(ToString::to_string).collect();
+    db.prepare_cached(sql)?.execute(params![
+        key.id.as_str(),
+        key.hash.as_slice(),
+        key.label,
+        scopes.join(" "),
+        key.created_at.as_millis(),
+        key.expires_at.map(agentsite_protocol::Timestamp::as_millis),
+        key.last_used_at.map(agentsite_protocol::Timestamp::as_millis),
+        key.session,
+    ])?;
+    Ok(())
+}
+
+fn change_setting(db: &Connection, change: &SettingChange) -> rusqlite::Result<()> {
+    match &change.value {
+        Some(value) => {
+            let sql = "INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)";
+            db.prepare_cached(sql)?.execute([&change.name, value])?;
+        }
+        None => {
+            db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([&change.name])?;
+        }
+    }
+    Ok(())
+}
+
+fn add_usage(db: &Connection, change: &UsageChange) -> rusqlite::Result<()> {
+    // The sums stop at the largest number of a column instead of turning into floats.
+    let sql = "INSERT INTO usage (agent, day, input_tokens, output_tokens, turns, calls) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+               ON CONFLICT DO UPDATE SET
+                   input_tokens = min(input_tokens, 9223372036854775807 - excluded.input_tokens) + excluded.input_tokens,
+                   output_tokens = min(output_tokens, 9223372036854775807 - excluded.output_tokens) + excluded.output_tokens,
+                   turns = min(turns, 9223372036854775807 - excluded.turns) + excluded.turns,
+                   calls = min(calls, 9223372036854775807 - excluded.calls) + excluded.calls";
+    let used = change.usage;
+    db.prepare_cached(sql)?.execute(params![
+        change.agent.as_str(),
+        change.day,
+        number(used.input_tokens),
+        number(used.output_tokens),
+        number(used.turns),
+        number(used.calls),
+    ])?;
+    Ok(())
+}

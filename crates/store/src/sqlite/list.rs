@@ -1,0 +1,144 @@
+//! Lists with filters: tasks by last change, and the journal.
+//!
+//! Promises: a page costs about its own length, because each filter that can be selective has an index in the right
+//! order. Open tasks stand in an index of their own, are few, and are sorted in; both parts are read at one moment.
+
+use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+
+use super::fault::damaged;
+use super::read::{HEAD, heads};
+use super::ready::number;
+use super::seal::{self, time};
+use crate::query::MAX_PAGE;
+use crate::{JournalQuery, Page, StoreError, StoredLine, TaskCursor, TaskFilter};
+
+/// Conditions of a query and the values they name, in order.
+#[derive(Default)]
+struct Where {
+    sql: String,
+    values: Vec<Value>,
+}
+
+impl Where {
+    fn and(&mut self, condition: &str, value: impl Into<Value>) {
+        self.sql.push_str(if self.sql.is_empty() { "" } else { " AND " });
+        self.sql.push_str(condition);
+        self.values.push(value.into());
+    }
+
+    fn and_if(&mut self, condition: &str, value: Option<impl Into<Value>>) {
+        if let Some(value) = value {
+            self.and(condition, value);
+        }
+    }
+}
+
+/// Tasks that fit, newest change first.
+pub(super) fn tasks(
+    db: &Connection,
+    filter: &TaskFilter,
+    after: Option<TaskCursor>,
+    limit: usize,
+) -> Result<Page<TaskHead, TaskCursor>, StoreError> {
+    let wanted =
+        |ended: bool| filter.states.is_empty() || filter.states.iter().any(|one| one.is_terminal() == ended);
+    let moment = db.unchecked_transaction()?;
+    let mut items = Vec::new();
+    if wanted(false) {
+        items = part(&moment, "tasks_open", "state < 4", filter, after, limit)?;
+    }
+    if wanted(true) {
+        items.extend(part(&moment, ended_index(filter), "state >= 4", filter, after, limit)?);
+    }
+    items.sort_by_key(|head| std::cmp::Reverse((head.updated_at, head.id)));
+    Ok(Page::cut(items, limit))
+}
+
+/// The index that fits the most selective filter.
+fn ended_index(filter: &TaskFilter) -> &'static str {
+    if filter.parent.is_some() {
+        "tasks_parent"
+    } else if filter.context.is_some() {
+        "tasks_context"
+    } else if filter.owner.is_some() {
+        "tasks_owner"
+    } else {
+        "tasks_ended"
+    }
+}
+
+/// The open or the ended tasks that fit: one more than a page, to see whether there is a next one.
+fn part(
+    db: &Connection,
+    index: &str,
+    class: &str,
+    filter: &TaskFilter,
+    after: Option<TaskCursor>,
+    limit: usize,
+) -> Result<Vec<TaskHead>, StoreError> {
+    let mut fits = Where { sql: class.to_owned(), values: Vec::new() };
+    fits.and_if("parent = ?", filter.parent.map(blob));
+    fits.and_if("context = ?", filter.context.as_ref().map(|context| context.as_str().to_owned()));
+    fits.and_if("owner = ?", filter.owner.as_ref().map(|owner| owner.as_str().to_owned()));
+    fits.and_if("agent = ?", filter.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+    fits.and_if("updated_at >= ?", filter.updated_since.map(Timestamp::as_millis));
+    if !filter.states.is_empty() {
+        let numbers: Vec<String> =
+            filter.states.iter().map(|one| seal::state_number(*one).to_string()).collect();
+        fits.sql.push_str(&format!(" AND state IN ({})", numbers.join(", ")));
+    }
+    if let Some(cursor) = after {
+        fits.and("updated_at <= ?", cursor.updated_at.as_millis());
+        fits.and("(updated_at, id) < (?, ", cursor.updated_at.as_millis());
+        fits.sql.push_str("?)");
+        fits.values.push(blob(cursor.id).into());
+    }
+    let limit = limit.clamp(1, MAX_PAGE) + 1;
+    let sql = format!(
+        "SELECT {HEAD} FROM tasks INDEXED BY {index} WHERE {} ORDER BY updated_at DESC, id DESC LIMIT {limit}",
+        fits.sql
+    );
+    heads(db, &sql, params_from_iter(fits.values))
+}
+
+/// Lines that fit, newest first.
+pub(super) fn journal(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, StoreError> {
+    let mut fits = Where::default();
+    fits.and("seq < ?", query.before.map_or(i64::MAX, number));
+    fits.and_if("agent = ?", query.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+    fits.and_if("task = ?", query.task.map(blob));
+    fits.and_if("instr(lower(text), lower(?)) > 0", query.text.clone());
+    let sql = format!(
+        "SELECT seq, at, actor, agent, task, text FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
+        fits.sql,
+        i64::try_from(query.limit).unwrap_or(i64::MAX)
+    );
+    let mut statement = db.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(fits.values))?;
+    let mut lines = Vec::new();
+    while let Some(row) = rows.next()? {
+        lines.push(line(row)?);
+    }
+    Ok(lines)
+}
+
+fn line(row: &Row<'_>) -> Result<StoredLine, StoreError> {
+    let seq: i64 = row.get(0)?;
+    let agent: Option<String> = row.get(3)?;
+    let agent = agent.map(|name| name.parse()).transpose();
+    let task: Option<[u8; 16]> = row.get(4)?;
+    let line = JournalLine {
+        at: time(row.get(1)?),
+        actor: row.get(2)?,
+        agent: agent.map_err(|_| damaged(format!("the agent of journal line {seq}")))?,
+        task: task.map(TaskId::from_bytes),
+        text: row.get(5)?,
+    };
+    Ok(StoredLine { seq: seq.unsigned_abs(), line })
+}
+
+fn blob(id: TaskId) -> Vec<u8> {
+    id.as_bytes().to_vec()
+}

@@ -1,0 +1,112 @@
+//! A change made ready for the writer: serialised, hashed and measured in the task that asks.
+//!
+//! Promises: whatever can be refused without the file is refused here, and whatever costs time without the file is spent
+//! here. It does not touch the database.
+
+use agentsite_protocol::{JournalLine, TaskHead};
+
+use super::seal;
+use crate::{Change, KeyChange, OutboxChange, SettingChange, StoreError, TaskChange, UsageChange};
+
+/// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
+/// what SQLite takes in one row.
+const MAX_CHANGE: usize = 64 << 20;
+
+/// Bytes a change is counted with beside its events: a head, keys and a journal line come to about this.
+const BASE_COST: usize = 512;
+
+/// A change the writer only has to bind.
+#[derive(Debug)]
+pub(super) struct Ready {
+    pub(super) task: Option<ReadyTask>,
+    pub(super) journal: Vec<JournalLine>,
+    pub(super) outbox: Vec<OutboxChange>,
+    pub(super) keys: Vec<KeyChange>,
+    pub(super) settings: Vec<SettingChange>,
+    pub(super) usage: Vec<UsageChange>,
+    /// About how many bytes it will write.
+    pub(super) cost: usize,
+}
+
+/// The new events of a task as the row that will hold them.
+#[derive(Debug)]
+pub(super) struct ReadyTask {
+    pub(super) head: TaskHead,
+    pub(super) root: i64,
+    pub(super) expect_seq: i64,
+    pub(super) last_seq: i64,
+    pub(super) body: String,
+    pub(super) seal: i64,
+    pub(super) sent: Option<ReadySent>,
+}
+
+/// The key of a message and, behind it, the hash of its content: one blob in the row of events.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ReadySent([u8; 32]);
+
+impl ReadySent {
+    /// Reads the blob back.
+    pub(super) fn from_blob(blob: &[u8]) -> Option<Self> {
+        blob.try_into().ok().map(Self)
+    }
+
+    pub(super) fn key(&self) -> &[u8] {
+        &self.0[..16]
+    }
+
+    pub(super) fn body_hash(&self) -> &[u8] {
+        &self.0[16..]
+    }
+
+    pub(super) fn blob(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Ready {
+    pub(super) fn new(change: Change) -> Result<Self, StoreError> {
+        let task = change.task.map(ReadyTask::new).transpose()?;
+        let outbox: usize = change.outbox.iter().map(outbox_cost).sum();
+        let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
+        let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
+        let cost = BASE_COST + task.as_ref().map_or(0, |task| task.body.len()) + outbox + lines + settings;
+        if cost > MAX_CHANGE {
+            return Err(StoreError::Engine(format!(
+                "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
+            )));
+        }
+        let Change { journal, outbox, keys, settings, usage, .. } = Change { task: None, ..change };
+        Ok(Self { task, journal, outbox, keys, settings, usage, cost })
+    }
+}
+
+impl ReadyTask {
+    fn new(change: TaskChange) -> Result<Self, StoreError> {
+        change.check()?;
+        let body = serde_json::to_string(&change.events)
+            .map_err(|error| StoreError::Engine(format!("events cannot be written as JSON: {error}")))?;
+        let sent = change.sent.as_ref().map(|key| {
+            let mut blob = [0; 32];
+            blob[..16].copy_from_slice(&seal::sent_key(&key.owner, &key.agent, &key.message));
+            blob[16..].copy_from_slice(&key.body_hash);
+            ReadySent(blob)
+        });
+        let (expect_seq, last_seq) = (number(change.expect_seq), number(change.head.seq));
+        let blob = sent.as_ref().map(ReadySent::blob);
+        let seal = seal::events(change.head.id, expect_seq + 1, last_seq, blob, body.as_bytes());
+        Ok(Self { root: seal::root(&change.head), head: change.head, expect_seq, last_seq, body, seal, sent })
+    }
+}
+
+/// A count as SQLite holds it; no real count comes near the end.
+pub(super) fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
+fn outbox_cost(change: &OutboxChange) -> usize {
+    match change {
+        OutboxChange::Add(row) => row.body.len() + row.kind.len(),
+        OutboxChange::Retry { error, .. } | OutboxChange::Dead { error, .. } => error.len(),
+        OutboxChange::Done(_) => 0,
+    }
+}

@@ -1,0 +1,144 @@
+//! The tables, and how a file of an older version becomes one of this.
+//!
+//! Promises: each step runs in one transaction that also raises the version, so a kill between steps leaves a file that
+//! the next start carries on with. A file of a later version is refused untouched. Tables are written for appending: rows
+//! in the order of arrival, and as few indexes as the lists need, because each costs time in every commit.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::fault::damaged;
+use crate::StoreError;
+
+/// The newest schema this program knows.
+pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
+
+/// Marks the file as ours for tools such as file(1): "AgSt".
+pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
+
+/// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
+const STEPS: &[&str] = &[FIRST];
+
+/// Version 1.
+///
+/// An open task stands in `tasks_open` only; the indexes of the lists are written once, when it ends, and expiry reads
+/// them from the other end. All new events of a commit are one row, so that reading them is one seek. Keys of messages are
+/// hashes and would scatter over the whole file: they gather in `sent_recent`, and the writer moves them in order when there
+/// are enough to share pages.
+const FIRST: &str = "
+CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
+
+CREATE TABLE tasks (
+    row INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    state INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    seal INTEGER NOT NULL,
+    parent BLOB,
+    agent TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    context TEXT NOT NULL
+);
+CREATE UNIQUE INDEX tasks_id ON tasks (id);
+CREATE INDEX tasks_open ON tasks (created_at) WHERE state < 4;
+CREATE INDEX tasks_ended ON tasks (updated_at, agent) WHERE state >= 4;
+CREATE INDEX tasks_owner ON tasks (owner, updated_at) WHERE state >= 4;
+CREATE INDEX tasks_context ON tasks (context, updated_at) WHERE state >= 4;
+CREATE INDEX tasks_parent ON tasks (parent, updated_at) WHERE state >= 4 AND parent IS NOT NULL;
+
+CREATE TABLE task_events (
+    row INTEGER PRIMARY KEY,
+    task INTEGER NOT NULL,
+    first_seq INTEGER NOT NULL,
+    last_seq INTEGER NOT NULL,
+    seal INTEGER NOT NULL,
+    sent BLOB,
+    body TEXT NOT NULL
+);
+CREATE INDEX task_events_task ON task_events (task, last_seq);
+
+CREATE TABLE sent_recent (key BLOB PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE sent (key BLOB PRIMARY KEY, events INTEGER NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE journal (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    actor TEXT NOT NULL,
+    agent TEXT,
+    task BLOB,
+    text TEXT NOT NULL
+);
+CREATE INDEX journal_task ON journal (task) WHERE task IS NOT NULL;
+
+CREATE TABLE outbox (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    due INTEGER NOT NULL,
+    deadline INTEGER NOT NULL,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    dead INTEGER NOT NULL DEFAULT 0,
+    task BLOB,
+    kind TEXT NOT NULL,
+    error TEXT,
+    body TEXT NOT NULL
+);
+CREATE INDEX outbox_due ON outbox (due) WHERE dead = 0;
+
+CREATE TABLE keys (
+    id TEXT PRIMARY KEY,
+    hash BLOB NOT NULL,
+    label TEXT NOT NULL,
+    scopes TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    last_used_at INTEGER,
+    session INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+
+CREATE TABLE usage (
+    agent TEXT NOT NULL,
+    day INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    turns INTEGER NOT NULL,
+    calls INTEGER NOT NULL,
+    PRIMARY KEY (agent, day)
+) WITHOUT ROWID;
+";
+
+/// The version of a file, after a look at whose file it is.
+///
+/// # Errors
+/// [`StoreError::Corrupt`] when it is no database or another program's, [`StoreError::TooNew`] when it is of a later version.
+pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
+    let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let tables: i64 = db.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty = tables == 0 && found == 0;
+    if !empty && application != APPLICATION_ID {
+        return Err(damaged("it is the database of another program"));
+    }
+    if found > SCHEMA_VERSION {
+        return Err(StoreError::TooNew { found, known: SCHEMA_VERSION });
+    }
+    if found < 0 || (tables == 0) != (found == 0) {
+        return Err(damaged(format!("its schema version {found} does not fit its {tables} tables")));
+    }
+    Ok(found)
+}
+
+/// Takes the steps that the file has not taken yet.
+pub(super) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
+    let found = version(db)?;
+    for (at, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+        let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        transaction.execute_batch(step)?;
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+        transaction.pragma_update(None, "user_version", at as i64 + 1)?;
+        transaction.commit()?;
+        tracing::info!(version = at + 1, "the database has a new schema");
+    }
+    Ok(())
+}

@@ -1,0 +1,180 @@
+//! The file against the model: any sequence of changes gives the same answers in memory and on disk.
+//!
+//! The store in memory is short enough to be read as the specification; this property holds SQLite to it. The ignored test
+//! prints how fast the writer is, for information.
+
+use agentsite_protocol::{TaskState, Usage};
+use proptest::prelude::*;
+
+use super::*;
+use crate::contract::samples::{line, parcel, post, used};
+use crate::{MemStore, OutboxChange, TaskFilter};
+
+/// One thing that somebody does to a store.
+#[derive(Debug, Clone)]
+enum Deed {
+    Open { task: u64, owner: bool, message: Option<u8> },
+    Go { task: u64, state: usize, events: usize, skip: u64, message: Option<u8> },
+    Line { text: u8 },
+    Post { due: i64 },
+    Claim { now: i64, limit: usize },
+    Settle { id: u64, how: u8 },
+    Use { tokens: u64 },
+    Expire { before: i64, keep: usize, portion: usize, journal: i64 },
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    let message = || proptest::option::of(0..6u8);
+    prop_oneof![
+        3 => (1..8u64, any::<bool>(), message()).prop_map(|(task, owner, message)| Deed::Open { task, owner, message }),
+        6 => (1..8u64, 0..8usize, 1..4usize, 0..10u64, message())
+            .prop_map(|(task, state, events, skip, message)| Deed::Go { task, state, events, skip, message }),
+        1 => (0..4u8).prop_map(|text| Deed::Line { text }),
+        1 => (0..50i64).prop_map(|due| Deed::Post { due }),
+        1 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Deed::Claim { now, limit }),
+        1 => (1..6u64, 0..3u8).prop_map(|(id, how)| Deed::Settle { id, how }),
+        1 => (0..1_000u64).prop_map(|tokens| Deed::Use { tokens }),
+        1 => (0..40i64, 0..6usize, 1..4usize, 0..40i64)
+            .prop_map(|(before, keep, portion, journal)| Deed::Expire { before, keep, portion, journal }),
+    ]
+}
+
+/// Does one deed and says what came of it, in words that must be the same for both stores.
+async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
+    let maybe_sent = |change, message: &Option<u8>| match message {
+        Some(message) => sent(change, &format!("m{message}"), message % 2),
+        None => change,
+    };
+    let change = match deed {
+        Deed::Open { task, owner, message } => {
+            let life = Life::new(*task).owner(if *owner { "key:a" } else { "local" });
+            maybe_sent(life.clone().open(), message)
+        }
+        Deed::Go { task, state, events, skip, message } => {
+            let head = store.task(task_id(*task)).await.unwrap();
+            let mut life = head.map_or_else(|| Life::new(*task), |head| Life { head });
+            // Now and then from a number that is not the last.
+            life.head.seq += u64::from(*skip == 0);
+            maybe_sent(life.go(TaskState::ALL[*state], moment, *events), message)
+        }
+        Deed::Line { text } => line(moment, &format!("line {text}")),
+        Deed::Post { due } => post(OutboxChange::Add(parcel("news", *due))),
+        Deed::Settle { id, how: 0 } => post(OutboxChange::Done(*id)),
+        Deed::Settle { id, how: 1 } => {
+            post(OutboxChange::Retry { id: *id, due: at(moment), error: "no".into() })
+        }
+        Deed::Settle { id, .. } => post(OutboxChange::Dead { id: *id, error: "never".into() }),
+        Deed::Use { tokens } => used("echo", 1, *tokens),
+        Deed::Claim { now, limit } => {
+            return format!("{:?}", store.claim(at(*now), at(now + 5), *limit).await);
+        }
+        Deed::Expire { before, keep, portion, journal } => {
+            let (before, journal_before) = (at(*before), at(*journal));
+            let expiry = Expiry { before, keep: *keep, portion: *portion, journal_before };
+            return format!("{:?}", store.expire(expiry).await);
+        }
+    };
+    format!("{:?}", store.commit(change).await)
+}
+
+/// Everything that can be read, as one text.
+async fn everything(store: &dyn Store) -> String {
+    let mut told = String::new();
+    for filter in [
+        TaskFilter::default(),
+        TaskFilter { owner: Some(Owner::stored("key:a")), ..TaskFilter::default() },
+        TaskFilter { states: vec![TaskState::Working, TaskState::Failed], ..TaskFilter::default() },
+        TaskFilter { context: Some("c3".parse().unwrap()), ..TaskFilter::default() },
+        TaskFilter {
+            agent: Some("echo".parse().unwrap()),
+            updated_since: Some(at(20)),
+            ..TaskFilter::default()
+        },
+    ] {
+        let mut after = None;
+        loop {
+            let page = store.tasks(filter.clone(), after, 2).await.unwrap();
+            told.push_str(&format!("{page:?}\n"));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+    }
+    for task in 1..8 {
+        for (after, limit) in [(0, 100), (2, 2)] {
+            told.push_str(&format!("{:?}\n", store.events(task_id(task), after, limit).await));
+        }
+    }
+    for message in 0..6 {
+        let (owner, message) = (Owner::stored("local"), format!("m{message}").parse().unwrap());
+        told.push_str(&format!("{:?}\n", store.sent(&owner, &"echo".parse().unwrap(), &message).await));
+    }
+    let lines = store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await;
+    let usage: Usage = store.usage(&"echo".parse().unwrap(), 1).await.unwrap();
+    let stats = StoreStats { bytes: 0, ..store.stats().await.unwrap() };
+    told.push_str(&format!("{lines:?}\n{:?}\n{usage:?}\n{stats:?}\n", store.open_tasks().await));
+    told
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_sequence_of_changes_reads_the_same_in_memory_and_on_disk(
+        deeds in proptest::collection::vec(deed(), 1..60)
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(async {
+            let (_folder, path) = folder();
+            let (mem, file) = (MemStore::new(), open(&path));
+            for (moment, deed) in (0..).zip(&deeds) {
+                assert_eq!(act(&mem, moment, deed).await, act(&file, moment, deed).await, "{deed:?}");
+            }
+            assert_eq!(everything(&mem).await, everything(&file).await);
+            file.close().await.unwrap();
+            assert_eq!(everything(&mem).await, everything(&open(&path)).await);
+        });
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "prints the writer's speed for information; says nothing in an unoptimised build"]
+async fn how_many_small_changes_are_durable_in_a_second() {
+    const CHANGES: u64 = 40_000;
+    const FLIGHT: usize = 128;
+    let (_folder, path) = folder();
+    let store = std::sync::Arc::new(open(&path));
+    let begun = std::time::Instant::now();
+    let mut flight = std::collections::VecDeque::new();
+    for number in 1..=CHANGES {
+        let mut change =
+            sent(Life::new(number).whole(TaskState::Completed, 1), &format!("message-{number}"), 1);
+        change.journal = line(number as i64, "local asked echo: hello; it was done in 2 ms").journal;
+        change.journal[0].task = Some(task_id(number));
+        flight.push_back(store.enqueue(change).await.unwrap());
+        if flight.len() >= 2 * FLIGHT {
+            for durable in flight.drain(..FLIGHT) {
+                durable.await.unwrap();
+            }
+        }
+    }
+    for durable in flight {
+        durable.await.unwrap();
+    }
+    let rate = CHANGES as f64 / begun.elapsed().as_secs_f64();
+    let bytes = store.stats().await.unwrap().bytes / CHANGES;
+    if let Some(ticks) = writer_ticks() {
+        println!("the writer's thread used {} us of CPU per change", ticks * 10_000 / CHANGES);
+    }
+    println!("{rate:.0} changes/s with at most {} in flight, {bytes} bytes each", 2 * FLIGHT);
+}
+
+/// CPU time of the writer's thread in hundredths of a second, where the system tells it.
+fn writer_ticks() -> Option<u64> {
+    let threads = std::fs::read_dir("/proc/self/task").ok()?;
+    let stats = threads.filter_map(|thread| std::fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    let stat = stats.into_iter().find(|stat| stat.contains("(store-writer)"))?;
+    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
+    Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
