@@ -171,7 +171,8 @@ mod tests {
 
     #[test]
     fn a_bare_card_is_read() {
-        let card: AgentCard = serde_json::from_str(r#"{"name":"n","description":"d","version":"1"}"#).unwrap();
+        let card: AgentCard =
+            serde_json::from_str(r#"{"name":"n","description":"d","version":"1"}"#).unwrap();
         assert!(card.supported_interfaces.is_empty());
     }
 }

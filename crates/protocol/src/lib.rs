@@ -23,15 +23,17 @@ mod world;
 
 pub use artifact::Artifact;
 pub use caller::{Caller, Owner, Scope, UnknownScope};
-pub use card::{AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility};
+pub use card::{
+    AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
+};
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
 pub use journal::JournalLine;
 pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
 pub use task::{
-    BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead, TaskState,
-    TaskStatus, WireStreamItem, WireTask,
+    BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,
+    TaskState, TaskStatus, WireStreamItem, WireTask,
 };
 pub use time::Timestamp;
 pub use usage::Usage;

@@ -170,8 +170,15 @@ impl Task {
     ///
     /// # Errors
     /// Gives the chunk back when `last` is no open chunk of the same artifact; it then becomes an event of its own.
-    pub fn join_chunk(&mut self, last: Option<&mut TaskEvent>, chunk: Artifact, last_chunk: bool) -> Result<usize, Artifact> {
-        let Some(TaskEventKind::Artifact { artifact, last_chunk: closed, .. }) = last.map(|event| &mut event.kind) else {
+    pub fn join_chunk(
+        &mut self,
+        last: Option<&mut TaskEvent>,
+        chunk: Artifact,
+        last_chunk: bool,
+    ) -> Result<usize, Artifact> {
+        let Some(TaskEventKind::Artifact { artifact, last_chunk: closed, .. }) =
+            last.map(|event| &mut event.kind)
+        else {
             return Err(chunk);
         };
         if *closed || artifact.artifact_id != chunk.artifact_id {
@@ -187,7 +194,8 @@ impl Task {
     /// The agent's answer as text: what it made, or else its last words.
     #[must_use]
     pub fn answer(&self) -> String {
-        let made: Vec<String> = self.artifacts.iter().map(Artifact::plain_text).filter(|t| !t.is_empty()).collect();
+        let made: Vec<String> =
+            self.artifacts.iter().map(Artifact::plain_text).filter(|t| !t.is_empty()).collect();
         if made.is_empty() {
             self.status.message.as_ref().map(Message::plain_text).unwrap_or_default()
         } else {

@@ -39,7 +39,11 @@ impl SiteCalls {
         message.context_id = Some(from.context);
         let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
         if entry.is_message_only() {
-            return desk.ask(&caller, &entry, message).await.map(|answer| answer.plain_text()).map_err(failed);
+            return desk
+                .ask(&caller, &entry, message)
+                .await
+                .map(|answer| answer.plain_text())
+                .map_err(failed);
         }
         let origin = Origin { parent: Some(from.task), depth: from.depth + 1 };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
@@ -57,7 +61,12 @@ impl SiteCalls {
 }
 
 impl Calls for SiteCalls {
-    fn call(&self, from: CallFrom, agent: AgentName, text: String) -> BoxFuture<'_, Result<String, CallError>> {
+    fn call(
+        &self,
+        from: CallFrom,
+        agent: AgentName,
+        text: String,
+    ) -> BoxFuture<'_, Result<String, CallError>> {
         Box::pin(self.ask(from, agent, text))
     }
 

@@ -43,8 +43,9 @@ const NAME_WEIGHT: f64 = 3.0;
 
 /// Words so common that they say nothing about what is wanted.
 const COMMON: [&str; 34] = [
-    "a", "an", "and", "are", "be", "can", "do", "does", "for", "from", "give", "how", "i", "in", "is", "it", "me", "my", "of", "on",
-    "or", "please", "tell", "that", "the", "this", "to", "want", "what", "which", "who", "with", "would", "you",
+    "a", "an", "and", "are", "be", "can", "do", "does", "for", "from", "give", "how", "i", "in", "is", "it",
+    "me", "my", "of", "on", "or", "please", "tell", "that", "the", "this", "to", "want", "what", "which",
+    "who", "with", "would", "you",
 ];
 
 /// Routes messages to the agents of its site.
@@ -67,7 +68,9 @@ impl Runner for Concierge {
             let Some(hub) = hub.upgrade() else { return job.failed("the site is stopping") };
             let text = job.message.plain_text();
             let agents = reachable(&hub, &job.owner);
-            let Some(choice) = choose(&text, &agents) else { return Outcome::Rejected(job.words(nobody(&agents))) };
+            let Some(choice) = choose(&text, &agents) else {
+                return Outcome::Rejected(job.words(nobody(&agents)));
+            };
             if report.step(Step::Status(job.words(format!("I ask {choice}.")))).await.is_err() {
                 return Outcome::Canceled(None);
             }
@@ -113,7 +116,8 @@ fn choose(text: &str, agents: &[Arc<Entry>]) -> Option<AgentName> {
         wanted.iter().filter_map(|word| profile.get(word).map(|weight| weight * rarity(word))).sum()
     };
     let scored = agents.iter().zip(&profiles).map(|(entry, profile)| (score(profile), &entry.manifest.name));
-    let best = scored.filter(|(score, _)| *score > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
+    let best =
+        scored.filter(|(score, _)| *score > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
     Some(best.1.clone())
 }
 
@@ -140,12 +144,19 @@ fn profile(entry: &Entry) -> HashMap<String, f64> {
 /// Words in lower case without the common ones; numbers and signs of arithmetic each become one word of their kind, so that a sum is
 /// recognised whatever its numbers are.
 fn words(text: &str) -> impl Iterator<Item = String> {
-    let signs = text.chars().any(|c| matches!(c, '+' | '*' | '/' | '^' | '×' | '÷' | '=')) && text.contains(|c: char| c.is_ascii_digit());
+    let signs = text.chars().any(|c| matches!(c, '+' | '*' | '/' | '^' | '×' | '÷' | '='))
+        && text.contains(|c: char| c.is_ascii_digit());
     let sign = signs.then(|| "#sum".to_owned());
     let plain = text
         .split(|letter: char| !letter.is_alphanumeric())
         .filter(|word| !word.is_empty())
-        .map(|word| if word.bytes().all(|byte| byte.is_ascii_digit()) { "#number".into() } else { word.to_lowercase() })
+        .map(|word| {
+            if word.bytes().all(|byte| byte.is_ascii_digit()) {
+                "#number".into()
+            } else {
+                word.to_lowercase()
+            }
+        })
         .filter(|word| !COMMON.contains(&word.as_str()));
     plain.collect::<Vec<_>>().into_iter().chain(sign)
 }
@@ -153,15 +164,20 @@ fn words(text: &str) -> impl Iterator<Item = String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use agentsite_host::ScriptedRunner;
     use crate::SystemClock;
+    use agentsite_host::ScriptedRunner;
 
     fn agent(name: &str, description: &str, example: &str) -> Arc<Entry> {
         let text = format!(
             "name = \"{name}\"\ndescription = \"{description}\"\n[[skills]]\nid = \"s\"\ndescription = \"{description}\"\nexamples = [\"{example}\"]\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
         );
         let runner = Arc::new(ScriptedRunner::new().echo());
-        Arc::new(Entry::new(Manifest::read(&text).unwrap(), runner, AgentLog::new(Arc::new(SystemClock)), None))
+        Arc::new(Entry::new(
+            Manifest::read(&text).unwrap(),
+            runner,
+            AgentLog::new(Arc::new(SystemClock)),
+            None,
+        ))
     }
 
     fn site() -> Vec<Arc<Entry>> {

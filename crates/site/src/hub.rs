@@ -114,7 +114,9 @@ impl Hub {
         if before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder) {
             return Ok(None);
         }
-        let log = before.as_ref().map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
+        let log = before
+            .as_ref()
+            .map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
         let runner = workshop
             .launch(&manifest, folder.as_deref(), &log)
             .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
@@ -158,7 +160,12 @@ impl Hub {
 }
 
 impl Entry {
-    pub(crate) fn new(manifest: Manifest, runner: Arc<dyn Runner>, log: AgentLog, folder: Option<PathBuf>) -> Self {
+    pub(crate) fn new(
+        manifest: Manifest,
+        runner: Arc<dyn Runner>,
+        log: AgentLog,
+        folder: Option<PathBuf>,
+    ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
         Self { manifest, runner, lane, log, folder, hidden: false, today: Mutex::new(None) }
     }

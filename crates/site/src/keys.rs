@@ -88,7 +88,11 @@ impl Keys {
         if record.last_used_at.is_none_or(|last| now.since(last) >= LAST_USED_GRAIN) {
             self.note_use(&record, now).await;
         }
-        Ok(if record.scopes.contains(&Scope::Admin) { Caller::admin() } else { Caller::key(&id, record.scopes.clone()) })
+        Ok(if record.scopes.contains(&Scope::Admin) {
+            Caller::admin()
+        } else {
+            Caller::key(&id, record.scopes.clone())
+        })
     }
 
     /// Makes a key.
@@ -102,14 +106,28 @@ impl Keys {
     ) -> Result<NewKey, SiteError> {
         let known = self.list().len();
         if known >= MAX_KEYS {
-            return Err(SiteError::BadMessage(format!("there are {known} keys; revoke some before making more")));
+            return Err(SiteError::BadMessage(format!(
+                "there are {known} keys; revoke some before making more"
+            )));
         }
         let (id, secret) = self.secret();
         let created_at = self.ids.clock().now();
         let label: String = label.chars().filter(|letter| !letter.is_control()).take(120).collect();
-        let record =
-            KeyRecord { id, hash: hash(&secret), label, scopes, created_at, expires_at, last_used_at: None, session };
-        let what = if session { "signed in".to_owned() } else { format!("made the key {} ({})", record.id, record.label) };
+        let record = KeyRecord {
+            id,
+            hash: hash(&secret),
+            label,
+            scopes,
+            created_at,
+            expires_at,
+            last_used_at: None,
+            session,
+        };
+        let what = if session {
+            "signed in".to_owned()
+        } else {
+            format!("made the key {} ({})", record.id, record.label)
+        };
         let change = Change {
             keys: vec![KeyChange::Put(record.clone())],
             journal: vec![self.line(by, what)],
@@ -182,8 +200,12 @@ impl Keys {
     /// Removes keys and sessions that have expired.
     pub(crate) async fn sweep(&self) -> Result<usize, SiteError> {
         let now = self.ids.clock().now();
-        let expired: Vec<KeyId> =
-            self.list().into_iter().filter(|key| key.expires_at.is_some_and(|end| end <= now)).map(|key| key.id).collect();
+        let expired: Vec<KeyId> = self
+            .list()
+            .into_iter()
+            .filter(|key| key.expires_at.is_some_and(|end| end <= now))
+            .map(|key| key.id)
+            .collect();
         for id in &expired {
             self.revoke("site", id).await?;
         }
@@ -198,7 +220,10 @@ impl Keys {
     }
 
     fn remember(&self, record: KeyRecord) {
-        self.known.write().unwrap_or_else(PoisonError::into_inner).insert(record.id.clone(), Arc::new(record));
+        self.known
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(record.id.clone(), Arc::new(record));
     }
 
     fn secret(&self) -> (KeyId, String) {

@@ -13,7 +13,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 /// Upper bounds in seconds: from below one commit (0.5 ms) to the longest default timeout.
-const SECONDS: [f64; 14] = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
+const SECONDS: [f64; 14] =
+    [0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct State {
@@ -50,7 +51,11 @@ impl SiteMetrics {
         registry.register("agentsite_tasks", "Tasks that entered a state", self.entered.clone());
         registry.register("agentsite_tasks_live", "Tasks that wait or run now", self.live.clone());
         registry.register("agentsite_tasks_queued", "Tasks that wait for a free place", self.queued.clone());
-        registry.register("agentsite_tasks_refused", "Tasks refused because a queue was full", self.refused.clone());
+        registry.register(
+            "agentsite_tasks_refused",
+            "Tasks refused because a queue was full",
+            self.refused.clone(),
+        );
         let help = "Seconds from the acceptance of a task to the start of its runner";
         registry.register("agentsite_task_start_delay_seconds", help, self.start_delay.clone());
         let help = "Seconds from the acceptance of a task until it ended or asked back";

@@ -11,7 +11,9 @@ use agentsite_host::{AgentLog, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{
     AgentCard, AgentName, Caller, Ids, KeyId, Message, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
-use agentsite_store::{JournalQuery, KeyRecord, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter};
+use agentsite_store::{
+    JournalQuery, KeyRecord, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
+};
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
@@ -19,8 +21,8 @@ use crate::hub::{Entry, Hub};
 use crate::keys::Keys;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
-    AgentView, BrokenAgent, FirstRun, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics, SiteSettings, TaskWatch,
-    WorkerView, Workers, World, concierge, retention,
+    AgentView, BrokenAgent, FirstRun, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics, SiteSettings,
+    TaskWatch, WorkerView, Workers, World, concierge, retention,
 };
 
 /// Most rows of one page, whatever is asked for.
@@ -89,7 +91,17 @@ impl Site {
         let workers = Workers::new(world.clock.clone());
         let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
         let started_at = world.clock.now();
-        Ok(Self(Arc::new(Inner { settings, started_at, store, workshop, hub, desk, keys, workers, concierge })))
+        Ok(Self(Arc::new(Inner {
+            settings,
+            started_at,
+            store,
+            workshop,
+            hub,
+            desk,
+            keys,
+            workers,
+            concierge,
+        })))
     }
 
     /// Takes up what an earlier process left and starts the background work.
@@ -114,7 +126,10 @@ impl Site {
         desk.running.close();
         if tokio::time::timeout(self.0.settings.drain.0, desk.running.wait()).await.is_err() {
             let left = desk.live_count();
-            tracing::warn!(left, "Some tasks did not finish in time; they are taken up again at the next start.");
+            tracing::warn!(
+                left,
+                "Some tasks did not finish in time; they are taken up again at the next start."
+            );
             desk.halted.cancel();
             let _ = tokio::time::timeout(RUNNER_STOP, desk.running.wait()).await;
         }
@@ -215,7 +230,12 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`].
-    pub fn agent_log(&self, caller: &Caller, name: &AgentName, most: usize) -> Result<Vec<LogLine>, SiteError> {
+    pub fn agent_log(
+        &self,
+        caller: &Caller,
+        name: &AgentName,
+        most: usize,
+    ) -> Result<Vec<LogLine>, SiteError> {
         admin_only(caller)?;
         Ok(self.0.hub.visible(caller, name)?.log.tail(most))
     }
@@ -224,7 +244,12 @@ impl Site {
     ///
     /// # Errors
     /// What is wrong with the message, the agent or the task; nothing was accepted then.
-    pub async fn send(&self, caller: &Caller, agent: &AgentName, message: Message) -> Result<Sent, SiteError> {
+    pub async fn send(
+        &self,
+        caller: &Caller,
+        agent: &AgentName,
+        message: Message,
+    ) -> Result<Sent, SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
         check_message(&message, self.0.settings.max_message.0)?;
         if entry.is_message_only() {
@@ -278,7 +303,13 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's.
-    pub async fn events(&self, caller: &Caller, id: TaskId, after: u64, limit: usize) -> Result<Vec<TaskEvent>, SiteError> {
+    pub async fn events(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<TaskEvent>, SiteError> {
         self.0.desk.agent_of(caller, id).await?;
         Ok(self.0.store.events(id, after, limit.clamp(1, MAX_PAGE)).await?)
     }
@@ -356,7 +387,11 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn journal(&self, caller: &Caller, mut query: JournalQuery) -> Result<Vec<StoredLine>, SiteError> {
+    pub async fn journal(
+        &self,
+        caller: &Caller,
+        mut query: JournalQuery,
+    ) -> Result<Vec<StoredLine>, SiteError> {
         admin_only(caller)?;
         query.limit = query.limit.clamp(1, MAX_PAGE);
         Ok(self.0.store.journal(query).await?)
@@ -429,5 +464,7 @@ fn admin_only(caller: &Caller) -> Result<(), SiteError> {
     if caller.is_admin() {
         return Ok(());
     }
-    Err(SiteError::Forbidden("only the people who run this site may do that; use a key with the scope admin".into()))
+    Err(SiteError::Forbidden(
+        "only the people who run this site may do that; use a key with the scope admin".into(),
+    ))
 }

@@ -159,7 +159,12 @@ impl Desk {
     }
 
     /// Follows a task from a cursor.
-    pub(crate) async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
+    pub(crate) async fn watch(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        after: u64,
+    ) -> Result<TaskWatch, SiteError> {
         if let Some(live) = self.live(id)
             && let Some(task) = live.log.task()
         {
@@ -170,7 +175,7 @@ impl Desk {
             };
         }
         let task = self.load(caller, id).await?;
-        Ok(TaskWatch::ended(task, after, self.store.clone()))
+        Ok(TaskWatch::ended(&task, after, self.store.clone()))
     }
 
     /// The committed state of a task, if it is this caller's.
@@ -179,7 +184,8 @@ impl Desk {
             Some(task) => Some(task),
             None => self.replay(id).await?,
         };
-        task.filter(|task| caller.may_see(&task.head.owner)).ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+        task.filter(|task| caller.may_see(&task.head.owner))
+            .ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
     }
 
     /// Rebuilds a task from the store.
@@ -240,11 +246,14 @@ impl Desk {
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&head, 0, log, self.store.clone())),
             Ok(Err(SiteError::Store(StoreError::Duplicate { task, same_body: true }))) => {
-                let watch = self.replay(task).await?.ok_or_else(|| SiteError::NoSuchTask(task.to_string()))?;
+                let watch =
+                    self.replay(task).await?.ok_or_else(|| SiteError::NoSuchTask(task.to_string()))?;
                 let caller = Caller::inside(watch.head.owner.clone());
                 self.watch(&caller, task, 0).await
             }
-            Ok(Err(SiteError::Store(StoreError::Duplicate { same_body: false, .. }))) => Err(SiteError::IdReused),
+            Ok(Err(SiteError::Store(StoreError::Duplicate { same_body: false, .. }))) => {
+                Err(SiteError::IdReused)
+            }
             Ok(Err(SiteError::Store(StoreError::Stale { .. }))) => Err(SiteError::TaskBusy(head.head.state)),
             Ok(Err(error)) => Err(error),
             Err(_) => Err(SiteError::Stopping),
@@ -266,7 +275,9 @@ pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), SiteErro
     }
     let size: usize = message.parts.iter().map(agentsite_protocol::Part::size).sum();
     if size as u64 > most {
-        return Err(SiteError::BadMessage(format!("the message has {size} bytes of content; at most {most} are taken")));
+        return Err(SiteError::BadMessage(format!(
+            "the message has {size} bytes of content; at most {most} are taken"
+        )));
     }
     Ok(())
 }

@@ -66,7 +66,12 @@ impl Story {
         Self::open(settings, MemStore::new(), clock, Arc::default()).await
     }
 
-    async fn open(settings: SiteSettings, store: MemStore, clock: Arc<StoryClock>, rng: Arc<StoryRng>) -> Self {
+    async fn open(
+        settings: SiteSettings,
+        store: MemStore,
+        clock: Arc<StoryClock>,
+        rng: Arc<StoryRng>,
+    ) -> Self {
         let world = World { clock: clock.clone(), rng: rng.clone() };
         let workshop = Workshop {
             ids: world.ids(),
@@ -106,7 +111,12 @@ impl Story {
         self.send(agent, text).await.settled().await
     }
 
-    async fn try_send(&self, caller: &Caller, agent: &AgentName, message: Message) -> Result<Sent, SiteError> {
+    async fn try_send(
+        &self,
+        caller: &Caller,
+        agent: &AgentName,
+        message: Message,
+    ) -> Result<Sent, SiteError> {
         self.site.send(caller, agent, message).await
     }
 

@@ -114,7 +114,9 @@ impl Task {
             Command::Report(step) if state == TaskState::Working => Ok(vec![report(step)]),
             Command::Finish(outcome) if state == TaskState::Working => Ok(vec![finish(outcome)]),
             // An agent may turn a task away before it begins, and a runner that cannot be started fails it.
-            Command::Finish(outcome @ (Outcome::Rejected(_) | Outcome::Failed(_))) => Ok(vec![finish(outcome)]),
+            Command::Finish(outcome @ (Outcome::Rejected(_) | Outcome::Failed(_))) => {
+                Ok(vec![finish(outcome)])
+            }
             Command::Report(_) | Command::Finish(_) => Err(Refusal::NotWorking(state)),
             Command::Cancel(message) => Ok(vec![status(TaskState::Canceled, message)]),
             Command::Expire(message) => Ok(vec![status(TaskState::Failed, Some(message))]),
@@ -133,7 +135,9 @@ fn status(state: TaskState, message: Option<Message>) -> TaskEventKind {
 fn report(step: Step) -> TaskEventKind {
     match step {
         Step::Status(message) => status(TaskState::Working, Some(message)),
-        Step::Artifact { artifact, append, last_chunk } => TaskEventKind::Artifact { artifact, append, last_chunk },
+        Step::Artifact { artifact, append, last_chunk } => {
+            TaskEventKind::Artifact { artifact, append, last_chunk }
+        }
         Step::Memo(memo) => TaskEventKind::Memo { memo },
         Step::Used(usage) => TaskEventKind::Used { usage },
     }

@@ -22,7 +22,12 @@ fn opening() -> TaskEvent {
         deadline: None,
     };
     let id = TaskId::from_bytes([7; 16]);
-    TaskEvent { task: id, seq: 1, at: Timestamp::from_millis(1), kind: TaskEventKind::Opened(Box::new(opening)) }
+    TaskEvent {
+        task: id,
+        seq: 1,
+        at: Timestamp::from_millis(1),
+        kind: TaskEventKind::Opened(Box::new(opening)),
+    }
 }
 
 fn run(task: &mut Task, command: Command) -> Result<Vec<TaskEvent>, Refusal> {
@@ -39,7 +44,11 @@ fn a_task_is_submitted_worked_on_and_completed() {
     assert_eq!(task.head.state, TaskState::Submitted);
     run(&mut task, Command::Start).unwrap();
     assert_eq!((task.head.state, task.attempt), (TaskState::Working, 1));
-    let chunk = |text: &str, append| Step::Artifact { artifact: Artifact::text("a", text), append, last_chunk: append };
+    let chunk = |text: &str, append| Step::Artifact {
+        artifact: Artifact::text("a", text),
+        append,
+        last_chunk: append,
+    };
     run(&mut task, Command::Report(chunk("he", false))).unwrap();
     run(&mut task, Command::Report(chunk("llo", true))).unwrap();
     run(&mut task, Command::Finish(Outcome::Completed(None))).unwrap();
@@ -55,7 +64,10 @@ fn unwritten_chunks_join_into_one_event() {
     let step = Step::Artifact { artifact: Artifact::text("a", "one "), append: false, last_chunk: false };
     let mut events = run(&mut task, Command::Report(step)).unwrap();
     assert_eq!(task.join_chunk(events.last_mut(), Artifact::text("a", "two"), true), Ok(3));
-    assert!(task.join_chunk(events.last_mut(), Artifact::text("a", "late"), false).is_err(), "the artifact is closed");
+    assert!(
+        task.join_chunk(events.last_mut(), Artifact::text("a", "late"), false).is_err(),
+        "the artifact is closed"
+    );
     assert!(task.join_chunk(events.last_mut(), Artifact::text("b", "x"), false).is_err());
     assert_eq!(task.answer(), "one two");
     let mut again = Task::open(&opening()).unwrap();
@@ -104,7 +116,10 @@ fn a_task_that_says_too_much_can_still_be_ended() {
     let mut task = Task::open(&opening()).unwrap();
     run(&mut task, Command::Start).unwrap();
     task.head.seq = MAX_EVENTS - 1;
-    assert_eq!(task.decide(Command::Report(Step::Status(said("x"))), task.head.updated_at), Err(Refusal::TooManyEvents));
+    assert_eq!(
+        task.decide(Command::Report(Step::Status(said("x"))), task.head.updated_at),
+        Err(Refusal::TooManyEvents)
+    );
     assert!(run(&mut task, Command::Finish(Outcome::Failed(said("too much")))).is_ok());
 }
 
@@ -146,7 +161,11 @@ fn any_command() -> impl Strategy<Value = Command> {
         text.prop_map(|t| Command::Say(said(&t))),
         text.prop_map(|t| Command::Report(Step::Status(said(&t)))),
         (text, any::<bool>(), any::<bool>(), 0..3_u8).prop_map(|(t, append, last_chunk, id)| {
-            Command::Report(Step::Artifact { artifact: Artifact::text(id.to_string(), t), append, last_chunk })
+            Command::Report(Step::Artifact {
+                artifact: Artifact::text(id.to_string(), t),
+                append,
+                last_chunk,
+            })
         }),
         Just(Command::Report(Step::Used(Usage { calls: 1, ..Usage::default() }))),
         Just(Command::Report(Step::Memo(serde_json::json!({"remote": 1})))),

@@ -89,13 +89,15 @@ impl TaskEvent {
         match &self.kind {
             TaskEventKind::Started { .. } => Some(status(TaskState::Working, None)),
             TaskEventKind::Status { state, message } => Some(status(*state, message.clone())),
-            TaskEventKind::Artifact { artifact, append, last_chunk } => Some(WireStreamItem::ArtifactUpdate {
-                task_id: self.task,
-                context_id: context,
-                artifact,
-                append: *append,
-                last_chunk: *last_chunk,
-            }),
+            TaskEventKind::Artifact { artifact, append, last_chunk } => {
+                Some(WireStreamItem::ArtifactUpdate {
+                    task_id: self.task,
+                    context_id: context,
+                    artifact,
+                    append: *append,
+                    last_chunk: *last_chunk,
+                })
+            }
             TaskEventKind::Opened(_)
             | TaskEventKind::Said { .. }
             | TaskEventKind::Memo { .. }

@@ -22,7 +22,8 @@ impl Entry {
     pub(crate) fn card(&self, base: &str, settings: &SiteSettings) -> AgentCard {
         let remote = self.runner.card();
         let modes = |own: Option<Vec<String>>| {
-            own.filter(|modes| !modes.is_empty()).unwrap_or_else(|| vec!["text/plain".into(), "application/json".into()])
+            own.filter(|modes| !modes.is_empty())
+                .unwrap_or_else(|| vec!["text/plain".into(), "application/json".into()])
         };
         AgentCard {
             name: self.manifest.name.to_string(),
@@ -41,11 +42,21 @@ impl Entry {
 
 impl Hub {
     /// The card of the site itself, whose agent is the concierge.
-    pub(crate) fn site_card(&self, caller: &Caller, base: &str, settings: &SiteSettings, concierge: &AgentName) -> AgentCard {
+    pub(crate) fn site_card(
+        &self,
+        caller: &Caller,
+        base: &str,
+        settings: &SiteSettings,
+        concierge: &AgentName,
+    ) -> AgentCard {
         let entries = self.list(caller);
         let of_agent = |entry: &std::sync::Arc<Entry>| {
             let name = entry.manifest.name.clone();
-            entry.skills().into_iter().map(move |skill| Skill { id: format!("{name}/{}", skill.id), ..skill }).collect::<Vec<_>>()
+            entry
+                .skills()
+                .into_iter()
+                .map(move |skill| Skill { id: format!("{name}/{}", skill.id), ..skill })
+                .collect::<Vec<_>>()
         };
         let own = self.get(concierge).map(|entry| entry.skills()).unwrap_or_default();
         let skills = own.into_iter().chain(entries.iter().flat_map(of_agent)).take(MAX_SITE_SKILLS).collect();
@@ -65,7 +76,12 @@ impl Hub {
 }
 
 fn interface(url: String) -> AgentInterface {
-    AgentInterface { url, protocol_binding: "JSONRPC".into(), protocol_version: A2A_VERSION.into(), tenant: None }
+    AgentInterface {
+        url,
+        protocol_binding: "JSONRPC".into(),
+        protocol_version: A2A_VERSION.into(),
+        tenant: None,
+    }
 }
 
 fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {
@@ -79,7 +95,8 @@ fn capabilities() -> AgentCapabilities {
 /// Keys are taken as bearer tokens; none is needed for public agents, so no requirement is declared.
 fn security() -> JsonMap {
     let mut extra = JsonMap::new();
-    let scheme = json!({ "httpAuthSecurityScheme": { "scheme": "Bearer", "description": "An API key of this site" } });
+    let scheme =
+        json!({ "httpAuthSecurityScheme": { "scheme": "Bearer", "description": "An API key of this site" } });
     extra.insert("securitySchemes".into(), json!({ "key": scheme }));
     extra
 }

@@ -93,7 +93,11 @@ impl Desk {
     }
 
     /// Changes a task that no driver holds.
-    pub(super) async fn settle_unattended(&self, mut task: Task, command: Command) -> Result<Task, SiteError> {
+    pub(super) async fn settle_unattended(
+        &self,
+        mut task: Task,
+        command: Command,
+    ) -> Result<Task, SiteError> {
         let now = self.ids.clock().now();
         let expect_seq = task.head.seq;
         let events = task.decide(command, now).map_err(SiteError::refused)?;

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{Job, Reporter};
-use agentsite_protocol::{Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage};
+use agentsite_protocol::{
+    Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
+};
 use agentsite_store::{Change, SentKey, StoreError, TaskChange, UsageChange};
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -70,7 +72,13 @@ pub(super) struct Drive {
 }
 
 impl Drive {
-    pub(super) fn new(desk: Arc<Desk>, entry: Arc<Entry>, task: Task, log: Arc<TaskLog>, orders: mpsc::Receiver<Order>) -> Self {
+    pub(super) fn new(
+        desk: Arc<Desk>,
+        entry: Arc<Entry>,
+        task: Task,
+        log: Arc<TaskLog>,
+        orders: mpsc::Receiver<Order>,
+    ) -> Self {
         let committed = task.head.seq;
         Self {
             desk,
@@ -189,12 +197,13 @@ impl Drive {
         let (reporter, mut reports) = Reporter::channel();
         let ids = job.ids.clone();
         let run = self.entry.runner.run(job, reporter);
-        let mut run: BoxFuture<'_, Outcome> = Box::pin(AssertUnwindSafe(run).catch_unwind().map(move |ended| {
-            ended.unwrap_or_else(|_| {
-                let text = "the agent's runner broke down; its log may say more";
-                Outcome::Failed(Message::text(ids.message(), Role::Agent, text))
-            })
-        }));
+        let mut run: BoxFuture<'_, Outcome> =
+            Box::pin(AssertUnwindSafe(run).catch_unwind().map(move |ended| {
+                ended.unwrap_or_else(|_| {
+                    let text = "the agent's runner broke down; its log may say more";
+                    Outcome::Failed(Message::text(ids.message(), Role::Agent, text))
+                })
+            }));
         let timeout = tokio::time::sleep(self.entry.manifest.limits.timeout.0);
         tokio::pin!(timeout);
         let halted = self.desk.halted.clone();
@@ -342,7 +351,12 @@ impl Drive {
         Change {
             journal: journal::lines(&self.task, events),
             usage: usage.into_iter().collect(),
-            task: Some(TaskChange { head, expect_seq: self.committed, events: events.to_vec(), sent: self.sent.clone() }),
+            task: Some(TaskChange {
+                head,
+                expect_seq: self.committed,
+                events: events.to_vec(),
+                sent: self.sent.clone(),
+            }),
             ..Change::default()
         }
     }

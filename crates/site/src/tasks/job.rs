@@ -18,15 +18,22 @@ const MEMORY_TASKS: usize = 50;
 
 impl Desk {
     /// What the runner of `entry` gets to work on `task`.
-    pub(super) async fn job(&self, entry: &Entry, task: &Task, depth: u32, cancel: CancellationToken) -> Result<Job, SiteError> {
+    pub(super) async fn job(
+        &self,
+        entry: &Entry,
+        task: &Task,
+        depth: u32,
+        cancel: CancellationToken,
+    ) -> Result<Job, SiteError> {
         let mut history = task.history.clone();
         let last = history.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
         let message = history.remove(last);
-        let (conversation, used_today) = if entry.manifest.runtime.kind() == RuntimeKind::Llm || entry.runner.memory() > 0 {
-            (self.conversation(task, entry.runner.memory()).await?, self.used_today(entry).await?)
-        } else {
-            (Vec::new(), Usage::default())
-        };
+        let (conversation, used_today) =
+            if entry.manifest.runtime.kind() == RuntimeKind::Llm || entry.runner.memory() > 0 {
+                (self.conversation(task, entry.runner.memory()).await?, self.used_today(entry).await?)
+            } else {
+                (Vec::new(), Usage::default())
+            };
         Ok(Job {
             task: task.head.id,
             context: task.head.context.clone(),

@@ -13,7 +13,9 @@ pub(super) fn lines(task: &Task, events: &[TaskEvent]) -> Vec<JournalLine> {
 fn line(task: &Task, event: &TaskEvent) -> Option<JournalLine> {
     let (owner, agent) = (task.head.owner.as_str(), task.head.agent.as_str());
     let (actor, text) = match &event.kind {
-        TaskEventKind::Opened(opening) => (owner, format!("asked {agent}: {}", words(Some(&opening.message)))),
+        TaskEventKind::Opened(opening) => {
+            (owner, format!("asked {agent}: {}", words(Some(&opening.message))))
+        }
         TaskEventKind::Said { message } => (owner, format!("answered {agent}: {}", words(Some(message)))),
         TaskEventKind::Status { state, message } => (agent, turn(*state, message.as_ref(), task)?),
         _ => return None,

@@ -104,10 +104,10 @@ impl TaskWatch {
     }
 
     /// A watch on a task that is not live.
-    pub(crate) fn ended(task: Task, cursor: u64, store: SharedStore) -> Self {
+    pub(crate) fn ended(task: &Task, cursor: u64, store: SharedStore) -> Self {
         let log = TaskLog::resumed(task.clone());
         log.close();
-        Self::new(&task, cursor, log, store)
+        Self::new(task, cursor, log, store)
     }
 
     /// The task that is followed.

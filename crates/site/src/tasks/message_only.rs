@@ -21,7 +21,12 @@ impl Entry {
 
 impl Desk {
     /// Asks an agent that keeps no record.
-    pub(crate) async fn ask(&self, caller: &Caller, entry: &Entry, message: Message) -> Result<Message, SiteError> {
+    pub(crate) async fn ask(
+        &self,
+        caller: &Caller,
+        entry: &Entry,
+        message: Message,
+    ) -> Result<Message, SiteError> {
         if let Some(task) = &message.task_id {
             return Err(SiteError::NoSuchTask(super::excerpt(task)));
         }
@@ -76,7 +81,10 @@ impl Desk {
                 }
             }
             if size as u64 > limits.output.0 {
-                return Err(SiteError::Agent(format!("{} produced more than {} (limits.output)", entry.manifest.name, limits.output)));
+                return Err(SiteError::Agent(format!(
+                    "{} produced more than {} (limits.output)",
+                    entry.manifest.name, limits.output
+                )));
             }
         };
         while let Ok(step) = reports.try_recv() {
@@ -84,7 +92,9 @@ impl Desk {
         }
         match outcome {
             Outcome::Completed(last) => parts.extend(last.map(|message| message.parts).unwrap_or_default()),
-            Outcome::InputRequired(question) | Outcome::AuthRequired(question) => parts.extend(question.parts),
+            Outcome::InputRequired(question) | Outcome::AuthRequired(question) => {
+                parts.extend(question.parts);
+            }
             Outcome::Failed(why) | Outcome::Rejected(why) => return Err(SiteError::Agent(why.plain_text())),
             Outcome::Canceled(_) => return Err(SiteError::Stopping),
         }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
 
+use super::Desk;
 use super::drive::Drive;
 use super::log::TaskLog;
-use super::Desk;
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
@@ -40,18 +40,26 @@ impl Desk {
                 continue;
             }
             match entry_of(&head.agent) {
-                Some(entry) if !head.state.is_interrupted() => self.resume(head, entry, &mut recovery).await?,
+                Some(entry) if !head.state.is_interrupted() => {
+                    self.resume(head, entry, &mut recovery).await?;
+                }
                 _ => recovery.waiting += 1,
             }
         }
         Ok(recovery)
     }
 
-    async fn resume(self: &Arc<Self>, head: TaskHead, entry: Arc<Entry>, recovery: &mut Recovery) -> Result<(), SiteError> {
+    async fn resume(
+        self: &Arc<Self>,
+        head: TaskHead,
+        entry: Arc<Entry>,
+        recovery: &mut Recovery,
+    ) -> Result<(), SiteError> {
         let Some(mut task) = self.replay(head.id).await? else { return Ok(()) };
         if task.head.state == TaskState::Working {
             let retry = entry.manifest.limits.retry;
-            let command = interrupted(&task, retry, |text| Message::text(self.ids.message(), Role::Agent, text));
+            let command =
+                interrupted(&task, retry, |text| Message::text(self.ids.message(), Role::Agent, text));
             match &command {
                 Command::Requeue(_) => recovery.retried += 1,
                 _ => recovery.failed += 1,
@@ -78,7 +86,10 @@ impl Desk {
 /// What becomes of a task that was at work when the site stopped.
 fn interrupted(task: &Task, retry: u32, words: impl Fn(String) -> Message) -> Command {
     if task.retries < retry {
-        let text = format!("the site was stopped while the agent worked; trying again ({} of {retry})", task.retries + 1);
+        let text = format!(
+            "the site was stopped while the agent worked; trying again ({} of {retry})",
+            task.retries + 1
+        );
         Command::Requeue(words(text))
     } else {
         let text = format!(

@@ -27,7 +27,11 @@ async fn a_foreign_task_answers_like_none() {
             story.site.cancel(&two, id).await.unwrap_err(),
             story.site.watch(&two, id, 0).await.map(|_| ()).unwrap_err(),
             story.site.events(&two, id, 0, 10).await.unwrap_err(),
-            story.try_send(&two, &agent, Message { task_id: Some(id.to_string()), ..story.says("x") }).await.map(|_| ()).unwrap_err(),
+            story
+                .try_send(&two, &agent, Message { task_id: Some(id.to_string()), ..story.says("x") })
+                .await
+                .map(|_| ())
+                .unwrap_err(),
         ];
         for error in errors {
             assert_eq!(error.to_string(), format!("there is no task `{id}` here"), "{name}");
@@ -35,7 +39,10 @@ async fn a_foreign_task_answers_like_none() {
     }
     assert!(story.site.tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
     let filter = TaskFilter { owner: Some(one.owner().clone()), ..TaskFilter::default() };
-    assert!(story.site.tasks(&two, filter, None, 10).await.unwrap().items.is_empty(), "the filter cannot widen it");
+    assert!(
+        story.site.tasks(&two, filter, None, 10).await.unwrap().items.is_empty(),
+        "the filter cannot widen it"
+    );
     assert_eq!(story.site.tasks(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
     assert!(story.site.task(&Caller::local(), task.head.id).await.is_ok());
 }
@@ -53,7 +60,11 @@ async fn a_private_agent_does_not_exist_for_strangers() {
     assert!(story.site.agents(&stranger).is_empty());
     let card = story.site.site_card(&stranger, "http://x");
     assert!(!serde_json::to_string(&card).unwrap().contains("secret"));
-    let Sent::Task(watch) = story.try_send(&stranger, &story.site.concierge(), story.says("ask secret")).await.unwrap() else { panic!() };
+    let Sent::Task(watch) =
+        story.try_send(&stranger, &story.site.concierge(), story.says("ask secret")).await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(state(&watch.settled().await), TaskState::Rejected, "the concierge opens no back door");
     let (caller, _) = key_caller(&story, &["call:secret"]).await;
     assert!(story.try_send(&caller, &agent, story.says("x")).await.is_ok());
@@ -70,7 +81,8 @@ async fn keys_work_until_they_are_revoked_or_expire() {
     assert!(matches!(story.site.caller_by_key(&short.secret).await, Err(SiteError::BadKey)));
     assert!(story.site.caller_by_key(&long.secret).await.is_ok());
     let wrong = format!("{}0", &long.secret[..long.secret.len() - 1]);
-    let wrong = if wrong == long.secret { format!("{}1", &long.secret[..long.secret.len() - 1]) } else { wrong };
+    let wrong =
+        if wrong == long.secret { format!("{}1", &long.secret[..long.secret.len() - 1]) } else { wrong };
     for bad in [wrong.as_str(), "", "ask_", "ask_zz_yy", "Bearer", &long.secret[4..]] {
         assert!(matches!(story.site.caller_by_key(bad).await, Err(SiteError::BadKey)), "{bad}");
     }
@@ -86,7 +98,11 @@ async fn secrets_are_nowhere_but_in_the_callers_hand() {
     let story = Story::begin().await;
     let made = story.site.new_key(&Caller::local(), "x", vec![Scope::Call], None).await.unwrap();
     let listed = serde_json::to_string(&story.site.keys(&Caller::local()).await.unwrap()).unwrap();
-    let lines = story.site.journal(&Caller::local(), crate::JournalQuery { limit: 100, ..Default::default() }).await.unwrap();
+    let lines = story
+        .site
+        .journal(&Caller::local(), crate::JournalQuery { limit: 100, ..Default::default() })
+        .await
+        .unwrap();
     let secret = made.secret.rsplit('_').next().unwrap();
     assert!(!listed.contains(secret) && !format!("{lines:?}").contains(secret));
     assert!(!listed.contains("hash"), "{listed}");

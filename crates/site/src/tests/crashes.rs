@@ -95,7 +95,11 @@ async fn a_question_waits_through_a_crash() {
     let story = story.crash().await;
     let agent = story.agent("asker", echo());
     story.site.start().await.unwrap();
-    let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, story.answers(&task, "this")).await.unwrap() else { panic!() };
+    let Sent::Task(watch) =
+        story.try_send(&Caller::local(), &agent, story.answers(&task, "this")).await.unwrap()
+    else {
+        panic!()
+    };
     assert_eq!(watch.settled().await.answer(), "this");
 }
 
@@ -135,7 +139,11 @@ async fn a_stop_drains_what_finishes_and_leaves_the_rest_for_the_next_start() {
     let story = Story::begin().await;
     let quick = Arc::new(Semaphore::new(0));
     let agent = story.agent("quick", ScriptedRunner::new().gate(&quick).chunk("done"));
-    let stuck = story.agent_with("stuck", "[limits]\nretry = 1\ntimeout = \"1h\"", Arc::new(ScriptedRunner::new().hold()));
+    let stuck = story.agent_with(
+        "stuck",
+        "[limits]\nretry = 1\ntimeout = \"1h\"",
+        Arc::new(ScriptedRunner::new().hold()),
+    );
     let finishing = story.send(&agent, "go").await.id();
     let hanging = story.send(&stuck, "go").await.id();
     story.site.start().await.unwrap();

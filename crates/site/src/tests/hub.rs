@@ -49,7 +49,9 @@ async fn cards_carry_the_sites_own_addresses() {
 #[tokio::test]
 async fn broken_folders_are_shown_to_admins_only() {
     let story = Story::begin().await;
-    story.site.set_broken(vec![BrokenAgent { file: "agents/x/agent.toml".into(), error: "1:1: what".into() }]);
+    story
+        .site
+        .set_broken(vec![BrokenAgent { file: "agents/x/agent.toml".into(), error: "1:1: what".into() }]);
     assert_eq!(story.site.broken(&Caller::local()).len(), 1);
     assert!(story.site.broken(&Caller::anonymous("192.0.2.1".parse().unwrap())).is_empty());
     let report = story.site.status(&Caller::local()).await.unwrap();
@@ -62,7 +64,8 @@ async fn background_work_is_seen() {
     story.site.start().await.unwrap();
     let worker = story.site.workers().register("watcher");
     worker.failing("no such folder");
-    let find = |name: &str| story.site.workers().list().into_iter().find(|worker| worker.name == name).unwrap();
+    let find =
+        |name: &str| story.site.workers().list().into_iter().find(|worker| worker.name == name).unwrap();
     assert_eq!((find("watcher").state, find("watcher").errors), ("failing", 1));
     drop(worker);
     assert_eq!(find("watcher").state, "stopped");

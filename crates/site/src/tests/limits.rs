@@ -3,14 +3,18 @@
 //! Time is paused, so that an hour passes at once.
 
 use super::*;
+use crate::Retention;
 use agentsite_protocol::{Part, Period};
 use agentsite_store::Store;
-use crate::Retention;
 
 #[tokio::test]
 async fn a_full_queue_refuses_with_the_time_to_try_again() {
     let story = Story::begin().await;
-    let agent = story.agent_with("one", "[limits]\nconcurrency = 1\nqueue = 2", Arc::new(ScriptedRunner::new().hold()));
+    let agent = story.agent_with(
+        "one",
+        "[limits]\nconcurrency = 1\nqueue = 2",
+        Arc::new(ScriptedRunner::new().hold()),
+    );
     for _ in 0..3 {
         story.send(&agent, "x").await;
     }
@@ -73,7 +77,8 @@ async fn a_runner_that_breaks_down_fails_its_task_alone() {
 async fn malformed_messages_are_refused_with_what_to_do() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
-    let cases: Vec<(&str, Box<dyn Fn(&mut Message)>)> = vec![
+    type Spoil = Box<dyn Fn(&mut Message)>;
+    let cases: Vec<(&str, Spoil)> = vec![
         ("no parts", Box::new(|m| m.parts.clear())),
         ("exactly one of", Box::new(|m| m.parts.push(Part::default()))),
         ("exactly one of", Box::new(|m| m.parts[0].url = Some("http://x".into()))),

@@ -18,7 +18,8 @@ async fn a_question_is_answered_and_recorded() {
     assert_eq!(again, task);
     let lines = story.site.journal(&Caller::local(), Default::default()).await.unwrap();
     assert_eq!(lines[0].line.text, "completed it: hello");
-    let lines = story.store.journal(agentsite_store::JournalQuery { limit: 9, ..Default::default() }).await.unwrap();
+    let lines =
+        story.store.journal(agentsite_store::JournalQuery { limit: 9, ..Default::default() }).await.unwrap();
     let texts: Vec<&str> = lines.iter().rev().map(|line| line.line.text.as_str()).collect();
     assert_eq!(texts, ["asked echo: hello", "completed it: hello"]);
 }
@@ -27,7 +28,10 @@ async fn a_question_is_answered_and_recorded() {
 async fn watchers_see_dense_events_in_order_from_any_cursor() {
     let story = Story::begin().await;
     let gate = Arc::new(Semaphore::new(0));
-    let agent = story.agent("slow", ScriptedRunner::new().chunk("one ").gate(&gate).chunk("two").status("nearly").gate(&gate));
+    let agent = story.agent(
+        "slow",
+        ScriptedRunner::new().chunk("one ").gate(&gate).chunk("two").status("nearly").gate(&gate),
+    );
     let first = story.send(&agent, "go").await;
     let id = first.id();
     gate.add_permits(1);
@@ -66,12 +70,20 @@ async fn a_snapshot_is_followed_by_what_came_after_it() {
 #[tokio::test]
 async fn an_agent_that_asks_back_goes_on_with_the_answer() {
     let story = Story::begin().await;
-    let runner = Arc::new(ScriptedRunner::new().memo(serde_json::json!({"place": 7})).ask("which one?").then().chunk("the red one it is"));
+    let runner = Arc::new(
+        ScriptedRunner::new()
+            .memo(serde_json::json!({"place": 7}))
+            .ask("which one?")
+            .then()
+            .chunk("the red one it is"),
+    );
     let agent = story.agent_with("shop", "", runner.clone());
     let task = story.ask(&agent, "a ball").await;
     assert_eq!((state(&task), last_words(&task).as_str()), (TaskState::InputRequired, "which one?"));
     let answer = story.answers(&task, "the red one");
-    let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, answer).await.unwrap() else { panic!("a task") };
+    let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, answer).await.unwrap() else {
+        panic!("a task")
+    };
     let task = watch.settled().await;
     assert_eq!(state(&task), TaskState::Completed);
     let second = &runner.jobs()[1];
@@ -110,7 +122,9 @@ async fn a_context_is_kept_and_a_wrong_one_refused() {
     let agent = story.agent("asker", ScriptedRunner::new().ask("more?"));
     let mut message = story.says("hi");
     message.context_id = Some("my-context".parse().unwrap());
-    let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, message).await.unwrap() else { panic!("a task") };
+    let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, message).await.unwrap() else {
+        panic!("a task")
+    };
     let task = watch.settled().await;
     assert_eq!(task.head.context.as_str(), "my-context");
     let mut wrong = story.answers(&task, "x");
@@ -127,7 +141,10 @@ async fn the_same_message_twice_is_one_task() {
     let message = story.says("once");
     let mut ids = Vec::new();
     for _ in 0..3 {
-        let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, message.clone()).await.unwrap() else { panic!("a task") };
+        let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, message.clone()).await.unwrap()
+        else {
+            panic!("a task")
+        };
         ids.push(watch.settled().await.head.id);
     }
     assert!(ids.iter().all(|id| *id == ids[0]));
@@ -143,7 +160,9 @@ async fn a_pure_agent_needs_one_commit() {
     let agent = story.agent("echo", echo().pure());
     let mut watch = story.send(&agent, "hi").await;
     let events = watch.next().await.unwrap();
-    let ended = events.iter().any(|event| matches!(&event.kind, TaskEventKind::Status { state, .. } if state.is_terminal()));
+    let ended = events
+        .iter()
+        .any(|event| matches!(&event.kind, TaskEventKind::Status { state, .. } if state.is_terminal()));
     assert!(ended, "opening, start, answer and end were shown together: {events:?}");
 }
 
@@ -194,11 +213,17 @@ async fn memory_is_of_the_same_conversation_agent_and_owner() {
     };
     for (text, context) in [("one", "a"), ("other", "b"), ("two", "a")] {
         story.clock.advance(5);
-        let Sent::Task(watch) = story.try_send(&Caller::local(), &agent, in_context(text, context)).await.unwrap() else { panic!() };
+        let Sent::Task(watch) =
+            story.try_send(&Caller::local(), &agent, in_context(text, context)).await.unwrap()
+        else {
+            panic!()
+        };
         watch.settled().await;
     }
     let stranger = Caller::anonymous("192.0.2.1".parse().unwrap());
-    let Sent::Task(watch) = story.try_send(&stranger, &agent, in_context("three", "a")).await.unwrap() else { panic!() };
+    let Sent::Task(watch) = story.try_send(&stranger, &agent, in_context("three", "a")).await.unwrap() else {
+        panic!()
+    };
     watch.settled().await;
     let remembered: Vec<Vec<String>> =
         runner.jobs().iter().map(|job| job.conversation.iter().map(Message::plain_text).collect()).collect();
@@ -235,9 +260,15 @@ async fn agents_call_each_other_and_the_called_task_names_its_parent() {
 async fn a_message_only_agent_answers_at_once_and_leaves_no_record() {
     let story = Story::begin().await;
     let text = "name = \"quick\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(ScriptedRunner::new().chunk("he").chunk("llo")));
+    story.site.install_runner(
+        Manifest::read(text).unwrap(),
+        Arc::new(ScriptedRunner::new().chunk("he").chunk("llo")),
+    );
     let agent = "quick".parse().unwrap();
-    let Sent::Message(answer) = story.try_send(&Caller::local(), &agent, story.says("hi")).await.unwrap() else { panic!("a message") };
+    let Sent::Message(answer) = story.try_send(&Caller::local(), &agent, story.says("hi")).await.unwrap()
+    else {
+        panic!("a message")
+    };
     assert_eq!((answer.role, answer.plain_text().as_str()), (Role::Agent, "hello"));
     assert_eq!(story.store.stats().await.unwrap().tasks, 0);
 }

@@ -1,0 +1,350 @@
+//! The shape of `agent.toml` as it stands in the file, and the checks that turn it into a Manifest.
+//!
+//! Promises: one flat table for all runtimes, so that the reader knows the position of every key; keys that belong to another
+//! kind of runtime are refused by name. It is private to `manifest`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use agentsite_protocol::{AgentName, ByteSize, Period, Visibility};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use url::Url;
+
+use super::{
+    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest,
+    ManifestError, ModelApi, Runtime, RuntimeKind, SkillEntry, Stdin,
+};
+
+/// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
+const START_TIMEOUT: Period = Period::seconds(60);
+
+/// Tokens of one answer when the file says nothing.
+const MAX_TOKENS: u32 = 1_024;
+
+/// Earlier messages that a model sees when the file says nothing: ten turns of question and answer.
+const MEMORY: usize = 20;
+
+/// An agent of a site.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "agent.toml")]
+pub(super) struct ManifestTable {
+    /// Unique in the site: a-z, 0-9 and -.
+    name: AgentName,
+    /// What the agent does, in a sentence.
+    description: String,
+    /// The agent's own version.
+    #[serde(default = "first_version")]
+    version: String,
+    /// Who may find and call it: private, peers or public.
+    #[serde(default)]
+    visibility: Visibility,
+    /// Whether callers get a recorded task or just a message.
+    #[serde(default)]
+    answers: Answers,
+    /// What it can do.
+    #[serde(default)]
+    skills: Vec<SkillEntry>,
+    /// How it runs.
+    runtime: RuntimeTable,
+    /// How long, how many, how often.
+    #[serde(default)]
+    limits: Limits,
+    /// How much it may spend.
+    #[serde(default)]
+    budget: Budget,
+}
+
+fn first_version() -> String {
+    "1.0.0".into()
+}
+
+/// How an agent runs; which keys are allowed depends on the kind.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RuntimeTable {
+    /// builtin, exec, a2a or llm.
+    kind: RuntimeKind,
+    /// builtin: which one.
+    builtin: Option<Builtin>,
+    /// exec, a2a: the program and its arguments.
+    command: Option<Vec<String>>,
+    /// exec: text or json.
+    stdin: Option<Stdin>,
+    /// exec, a2a: variables the program gets.
+    env: Option<BTreeMap<String, String>>,
+    /// exec, a2a: variables of the site that the program gets too.
+    pass_env: Option<Vec<String>>,
+    /// exec: most memory of one process.
+    memory_limit: Option<ByteSize>,
+    /// exec: most processor time of one process.
+    cpu_limit: Option<Period>,
+    /// exec: largest file it may write.
+    file_size_limit: Option<ByteSize>,
+    /// exec: most open files of one process.
+    open_files_limit: Option<u64>,
+    /// a2a: address of the agent's card.
+    #[schemars(with = "Option<String>")]
+    card: Option<Url>,
+    /// a2a: how long the server may take to start.
+    start_timeout: Option<Period>,
+    /// a2a: name of the variable that holds the token for the remote agent.
+    token_env: Option<String>,
+    /// llm: who the agent is and how it should answer.
+    prompt: Option<String>,
+    /// llm: a file in the agent's folder with the prompt.
+    prompt_file: Option<String>,
+    /// llm: PROVIDER:MODEL, or MODEL of the first provider.
+    model: Option<String>,
+    /// llm: a server of its own instead of a configured provider.
+    #[schemars(with = "Option<String>")]
+    base_url: Option<Url>,
+    /// llm: what that server speaks, openai or anthropic.
+    api: Option<ModelApi>,
+    /// llm: name of the variable that holds that server's key.
+    key_env: Option<String>,
+    /// llm: sampling temperature.
+    temperature: Option<f32>,
+    /// llm: most tokens of one answer.
+    max_tokens: Option<u32>,
+    /// llm: earlier messages of the conversation that the model sees.
+    memory: Option<usize>,
+    /// llm: what it may use, agent:NAME or agent:URL.
+    tools: Option<Vec<String>>,
+}
+
+/// What is wrong, and under which key.
+struct Wrong {
+    key: &'static str,
+    what: String,
+}
+
+fn wrong<T>(key: &'static str, what: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong { key, what: what.into() })
+}
+
+impl ManifestTable {
+    /// Checks what the types cannot, and gives the manifest.
+    pub(super) fn check(self, text: &str) -> Result<Manifest, ManifestError> {
+        self.soundness()
+            .and_then(|()| self.manifest())
+            .map_err(|wrong| position(text, wrong.key, &wrong.what))
+    }
+
+    fn soundness(&self) -> Result<(), Wrong> {
+        if self.description.trim().is_empty() {
+            return wrong(
+                "description",
+                "say in a sentence what the agent does; others find it by these words",
+            );
+        }
+        if self.skills.len() > MAX_SKILLS {
+            return wrong(
+                "skills",
+                format!("an agent has at most {MAX_SKILLS} skills; split it into several agents"),
+            );
+        }
+        for (at, skill) in self.skills.iter().enumerate() {
+            if skill.id.is_empty() || self.skills[..at].iter().any(|earlier| earlier.id == skill.id) {
+                return wrong(
+                    "skills",
+                    format!("skill id `{}` is empty or stands twice; give each its own", skill.id),
+                );
+            }
+        }
+        if self.limits.concurrency == 0 {
+            return wrong("limits.concurrency", "must be at least 1");
+        }
+        if self.limits.timeout.0.is_zero() {
+            return wrong("limits.timeout", "must be longer than 0s");
+        }
+        Ok(())
+    }
+
+    fn manifest(self) -> Result<Manifest, Wrong> {
+        self.runtime.only_keys_of_its_kind()?;
+        Ok(Manifest {
+            name: self.name,
+            description: self.description,
+            version: self.version,
+            visibility: self.visibility,
+            answers: self.answers,
+            skills: self.skills,
+            runtime: self.runtime.runtime()?,
+            limits: self.limits,
+            budget: self.budget,
+        })
+    }
+}
+
+impl RuntimeTable {
+    fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
+        use RuntimeKind::{A2a, Builtin, Exec, Llm};
+        let keys: [(&'static str, bool, &[RuntimeKind]); 22] = [
+            ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
+            ("runtime.command", self.command.is_some(), &[Exec, A2a]),
+            ("runtime.stdin", self.stdin.is_some(), &[Exec]),
+            ("runtime.env", self.env.is_some(), &[Exec, A2a]),
+            ("runtime.pass_env", self.pass_env.is_some(), &[Exec, A2a]),
+            ("runtime.memory_limit", self.memory_limit.is_some(), &[Exec]),
+            ("runtime.cpu_limit", self.cpu_limit.is_some(), &[Exec]),
+            ("runtime.file_size_limit", self.file_size_limit.is_some(), &[Exec]),
+            ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec]),
+            ("runtime.card", self.card.is_some(), &[A2a]),
+            ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a]),
+            ("runtime.token_env", self.token_env.is_some(), &[A2a]),
+            ("runtime.prompt", self.prompt.is_some(), &[Llm]),
+            ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
+            ("runtime.model", self.model.is_some(), &[Llm]),
+            ("runtime.base_url", self.base_url.is_some(), &[Llm]),
+            ("runtime.api", self.api.is_some(), &[Llm]),
+            ("runtime.key_env", self.key_env.is_some(), &[Llm]),
+            ("runtime.temperature", self.temperature.is_some(), &[Llm]),
+            ("runtime.max_tokens", self.max_tokens.is_some(), &[Llm]),
+            ("runtime.memory", self.memory.is_some(), &[Llm]),
+            ("runtime.tools", self.tools.is_some(), &[Llm]),
+        ];
+        for (key, set, kinds) in keys {
+            if set && !kinds.contains(&self.kind) {
+                let kind = self.kind.word();
+                let theirs: Vec<&str> = kinds.iter().map(|kind| kind.word()).collect();
+                return wrong(
+                    key,
+                    format!(
+                        "a runtime of kind \"{kind}\" has no such key; it belongs to {}",
+                        theirs.join(" and ")
+                    ),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    fn runtime(self) -> Result<Runtime, Wrong> {
+        match self.kind {
+            RuntimeKind::Builtin => match self.builtin {
+                Some(builtin) => Ok(Runtime::Builtin(builtin)),
+                None => wrong("runtime", "say which one: builtin = \"echo\", \"calc\" or \"clock\""),
+            },
+            RuntimeKind::Exec => self.exec().map(Runtime::Exec),
+            RuntimeKind::A2a => self.a2a().map(Runtime::A2a),
+            RuntimeKind::Llm => self.llm().map(Runtime::Llm),
+        }
+    }
+
+    fn exec(self) -> Result<ExecRuntime, Wrong> {
+        let command = self.command.unwrap_or_default();
+        if command.first().is_none_or(String::is_empty) {
+            return wrong("runtime", "say what to run: command = [\"program\", \"argument\"]");
+        }
+        Ok(ExecRuntime {
+            command,
+            stdin: self.stdin.unwrap_or_default(),
+            env: self.env.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
+            memory: self.memory_limit,
+            cpu: self.cpu_limit,
+            file_size: self.file_size_limit,
+            open_files: self.open_files_limit,
+        })
+    }
+
+    fn a2a(self) -> Result<A2aRuntime, Wrong> {
+        let command = self.command.unwrap_or_default();
+        let started = command.first().is_some_and(|program| !program.is_empty());
+        match &self.card {
+            None if !started => {
+                return wrong(
+                    "runtime",
+                    "say where the agent is: card = \"https://…\", or command = [\"program\"] to start it",
+                );
+            }
+            Some(_) if started => return wrong("runtime.command", "set either card or command, not both"),
+            Some(card) if !matches!(card.scheme(), "http" | "https") => {
+                return wrong("runtime.card", "the address must begin with https:// or http://");
+            }
+            _ => {}
+        }
+        Ok(A2aRuntime {
+            card: self.card,
+            command,
+            env: self.env.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
+            start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
+            token_env: self.token_env,
+        })
+    }
+
+    fn llm(self) -> Result<LlmRuntime, Wrong> {
+        if self.prompt.is_some() && self.prompt_file.is_some() {
+            return wrong("runtime.prompt_file", "set either prompt or prompt_file, not both");
+        }
+        if self.temperature.is_some_and(|heat| !(0.0..=2.0).contains(&heat)) {
+            return wrong("runtime.temperature", "must lie between 0 and 2");
+        }
+        let tools = self.tools.unwrap_or_default();
+        if let Some(tool) = tools.iter().find(|tool| !is_tool(tool)) {
+            return wrong(
+                "runtime.tools",
+                format!("`{tool}` is no tool: write agent:NAME or agent:https://…"),
+            );
+        }
+        Ok(LlmRuntime {
+            prompt: self.prompt,
+            prompt_file: self.prompt_file,
+            model: self.model,
+            base_url: self.base_url,
+            api: self.api.unwrap_or_default(),
+            key_env: self.key_env,
+            temperature: self.temperature,
+            max_tokens: self.max_tokens.unwrap_or(MAX_TOKENS),
+            memory: self.memory.unwrap_or(MEMORY),
+            tools,
+        })
+    }
+}
+
+fn is_tool(tool: &str) -> bool {
+    let Some(target) = tool.strip_prefix("agent:") else { return false };
+    let remote = target.starts_with("http://") || target.starts_with("https://");
+    if remote { Url::parse(target).is_ok() } else { target.parse::<AgentName>().is_ok() }
+}
+
+/// An error of the TOML reader with its place.
+pub(super) fn syntax_error(text: &str, error: &toml::de::Error) -> ManifestError {
+    let (line, column) = line_and_column(text, error.span().map_or(0, |span| span.start));
+    let what = error.message().lines().collect::<Vec<_>>().join("; ");
+    ManifestError { line, column, what }
+}
+
+/// An error under a key, with the place of the key, or of its table when the key itself is not there.
+fn position(text: &str, key: &str, what: &str) -> ManifestError {
+    let span = locate(text, key).or_else(|| locate(text, key.split('.').next().unwrap_or(key)));
+    let (line, column) = line_and_column(text, span.map_or(0, |span| span.start));
+    let what = format!("{key}: {what}");
+    ManifestError { line, column, what }
+}
+
+fn locate(text: &str, key: &str) -> Option<Range<usize>> {
+    let document = toml::de::DeTable::parse(text).ok()?;
+    let mut table = document.get_ref();
+    let mut found = None;
+    for step in key.split('.') {
+        let (name, value) = table.iter().find(|(name, _)| name.get_ref() == step)?;
+        found = Some(name.span());
+        match value.get_ref() {
+            toml::de::DeValue::Table(inner) => table = inner,
+            _ => return found,
+        }
+    }
+    found
+}
+
+fn line_and_column(text: &str, at: usize) -> (usize, usize) {
+    let before = &text.as_bytes()[..at.min(text.len())];
+    let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+    let start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    let column = String::from_utf8_lossy(&before[start..]).chars().count() + 1;
+    (line, column)
+}

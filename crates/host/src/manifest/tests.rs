@@ -1,0 +1,117 @@
+//! Facts about reading `agent.toml`: what is taken, what is refused, and where the finger points.
+//!
+//! Each refusal is checked with its line and column, because that is all its reader has to go by.
+
+use super::*;
+
+const UPPER: &str = r#"name = "upper"
+description = "Upper-cases text"
+version = "1.0.0"
+visibility = "public"
+[[skills]]
+id = "upper"
+name = "Upper-case"
+description = "Turns text into capital letters"
+examples = ["make this loud: hello"]
+[runtime]
+kind = "exec"
+command = ["tr", "a-z", "A-Z"]
+[limits]
+timeout = "60s"
+concurrency = 8
+retry = 0
+"#;
+
+fn refused(text: &str) -> String {
+    Manifest::read(text).unwrap_err().to_string()
+}
+
+#[test]
+fn the_example_is_read() {
+    let manifest = Manifest::read(UPPER).unwrap();
+    assert_eq!(manifest.name.as_str(), "upper");
+    assert_eq!(manifest.visibility, Visibility::Public);
+    assert_eq!(manifest.limits, Limits::default());
+    let Runtime::Exec(exec) = &manifest.runtime else { panic!("exec") };
+    assert_eq!(exec.command, ["tr", "a-z", "A-Z"]);
+    assert_eq!(manifest.card_skills()[0].examples, ["make this loud: hello"]);
+}
+
+#[test]
+fn an_agent_without_skills_has_the_one_its_description_tells() {
+    let text = "name = \"a\"\ndescription = \"Does a\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
+    let skills = Manifest::read(text).unwrap().card_skills();
+    assert_eq!((skills[0].id.as_str(), skills[0].description.as_str()), ("a", "Does a"));
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_place() {
+    let text = UPPER.replace("retry = 0", "retries = 0");
+    let error = refused(&text);
+    assert!(error.starts_with("16:1: unknown field `retries`"), "{error}");
+}
+
+#[test]
+fn a_key_of_another_runtime_is_named_with_its_place() {
+    let error = refused(&UPPER.replace("command = [", "prompt = \"x\"\ncommand = ["));
+    assert!(
+        error.starts_with(
+            "12:1: runtime.prompt: a runtime of kind \"exec\" has no such key; it belongs to llm"
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_bad_value_is_named_with_its_place() {
+    let error = refused(&UPPER.replace("\"60s\"", "\"soon\""));
+    assert!(error.starts_with("14:11: `soon` is no length of time"), "{error}");
+    let error = refused(&UPPER.replace("concurrency = 8", "concurrency = 0"));
+    assert!(error.starts_with("15:1: limits.concurrency: must be at least 1"), "{error}");
+    let error = refused(&UPPER.replace("name = \"upper\"", "name = \"Up per\""));
+    assert!(error.starts_with("1:8: `Up per` is no agent name"), "{error}");
+}
+
+#[test]
+fn a_runtime_must_say_what_to_run() {
+    let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"exec\"\n");
+    assert!(error.contains("say what to run"), "{error}");
+    let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\n");
+    assert!(error.contains("say where the agent is"), "{error}");
+    let error = refused("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncard = \"ftp://x\"\n");
+    assert!(error.starts_with("5:1: runtime.card"), "{error}");
+}
+
+#[test]
+fn a_tool_is_an_agent_by_name_or_address() {
+    let with = |tool: &str| {
+        Manifest::read(&format!(
+            "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"llm\"\ntools = [\"{tool}\"]\n"
+        ))
+    };
+    assert!(with("agent:calc").is_ok());
+    assert!(with("agent:https://example.org/a2a/calc").is_ok());
+    assert!(with("calc").is_err());
+    assert!(with("agent:../x").is_err());
+}
+
+#[test]
+fn broken_toml_points_at_the_break() {
+    let error = refused("name = \"a\ndescription = 1");
+    assert!(error.starts_with("1:"), "{error}");
+    assert!(!error.contains('\n'), "one line: {error}");
+}
+
+#[test]
+fn a_huge_file_is_refused() {
+    let error = refused(&"#".repeat(MAX_FILE + 1));
+    assert!(error.contains("larger than 256KiB"), "{error}");
+}
+
+#[test]
+fn the_schema_knows_every_runtime() {
+    let schema = agent_schema().to_string();
+    for word in ["builtin", "exec", "a2a", "llm", "pass_env", "tokens_per_day"] {
+        assert!(schema.contains(word), "{word}");
+    }
+}
