@@ -1,2 +1,20 @@
-//! Placeholder header so that the workspace loads.
-//! The first real code replaces it.
+//! The Rust SDK: use agents from programs, and the one way out of a site.
+//!
+//! Promises: everything that leaves a site goes through [`Egress`]. It speaks A2A 1.0 over JSON-RPC ([`A2aClient`]) and the
+//! own interface of a site ([`SiteClient`]). It does not serve anything and does not store anything.
+
+#![forbid(unsafe_code)]
+
+mod a2a;
+mod egress;
+mod failure;
+mod site;
+mod token;
+
+pub use a2a::{A2aClient, A2aLimits, RemoteStatus, RemoteTask, Reply, SendOptions, StreamItem, TaskStream};
+pub use egress::{
+    AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
+};
+pub use failure::ClientError;
+pub use site::SiteClient;
+pub use token::Token;

@@ -1,0 +1,107 @@
+//! Why an agent or a site could not be used.
+//!
+//! Promises: each sentence says what happened, in the words of the other side where it has some; no credential stands in any.
+//! Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the codes of the protocol.
+
+use serde_json::Value;
+
+use crate::EgressError;
+
+/// JSON-RPC code of A2A for a task that does not exist.
+const TASK_NOT_FOUND: i64 = -32001;
+/// JSON-RPC code of A2A for a task that cannot be cancelled, because it has ended.
+const TASK_NOT_CANCELABLE: i64 = -32002;
+/// JSON-RPC code of A2A for what an agent does not support, such as following a task that has ended.
+const UNSUPPORTED: i64 = -32004;
+/// JSON-RPC code for a method that does not exist.
+const NO_METHOD: i64 = -32601;
+
+/// Why an agent or a site could not be used.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ClientError {
+    /// The address may not be asked; trying again does not help.
+    #[error(transparent)]
+    Egress(EgressError),
+    /// Nothing answers, or the connection broke.
+    #[error("{0}")]
+    Unreachable(String),
+    /// It took too long.
+    #[error("{0}")]
+    TimedOut(String),
+    /// It answered with more than is taken.
+    #[error("{0}")]
+    TooLarge(String),
+    /// The stream ended before the task did.
+    #[error("{from} ended the stream before the task was done")]
+    Cut {
+        /// Who ended it.
+        from: String,
+    },
+    /// The answer is not what the protocol says.
+    #[error("{from} answered with something else than expected: {what}")]
+    BadAnswer {
+        /// Who answered.
+        from: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// The agent refused, in the protocol's own form.
+    #[error("{message}")]
+    Refused {
+        /// The protocol's number for the reason.
+        code: i64,
+        /// The other side's words.
+        message: String,
+        /// What it adds.
+        data: Option<Value>,
+    },
+    /// The server refused with an HTTP status.
+    #[error("{message}")]
+    Status {
+        /// The status.
+        status: u16,
+        /// The server's own word for the reason, when it has one.
+        code: Option<String>,
+        /// The server's sentence, or one about the status.
+        message: String,
+    },
+    /// The agent speaks nothing that we speak.
+    #[error("{0}")]
+    Unsupported(String),
+}
+
+impl ClientError {
+    /// Whether the other side does not know the task.
+    #[must_use]
+    pub fn is_unknown_task(&self) -> bool {
+        matches!(self, Self::Refused { code: TASK_NOT_FOUND, .. })
+    }
+
+    /// Whether the other side cannot do this, or not with this task.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        matches!(self, Self::Refused { code: UNSUPPORTED | NO_METHOD | TASK_NOT_CANCELABLE, .. })
+    }
+
+    /// Whether the same request may succeed later: the network failed, or the server was busy or broken for a moment.
+    #[must_use]
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::Unreachable(_) | Self::TimedOut(_) | Self::Cut { .. } => true,
+            Self::Status { status, .. } => matches!(status, 429 | 500..=599),
+            Self::Egress(EgressError::Unresolved { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+impl From<EgressError> for ClientError {
+    fn from(error: EgressError) -> Self {
+        match error {
+            EgressError::Unreachable { .. } => Self::Unreachable(error.to_string()),
+            EgressError::TimedOut { .. } => Self::TimedOut(error.to_string()),
+            EgressError::TooLarge { .. } => Self::TooLarge(error.to_string()),
+            other => Self::Egress(other),
+        }
+    }
+}
