@@ -17,11 +17,22 @@ impl Workshop {
     ///
     /// # Errors
     /// [`LaunchError`] says what is missing.
-    pub fn launch(&self, manifest: &Manifest, folder: Option<&Path>, log: &AgentLog) -> Result<Arc<dyn Runner>, LaunchError> {
+    pub fn launch(
+        &self,
+        manifest: &Manifest,
+        folder: Option<&Path>,
+        log: &AgentLog,
+    ) -> Result<Arc<dyn Runner>, LaunchError> {
         let folder = folder.unwrap_or_else(|| Path::new("."));
         Ok(match &manifest.runtime {
             Runtime::Builtin(builtin) => Arc::new(BuiltinRunner::new(*builtin)),
-            Runtime::Exec(exec) => Arc::new(ExecRunner::new(exec.clone(), &manifest.limits, folder, &self.environment, log.clone())),
+            Runtime::Exec(exec) => Arc::new(ExecRunner::new(
+                exec.clone(),
+                &manifest.limits,
+                folder,
+                &self.environment,
+                log.clone(),
+            )),
             Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
             Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,
         })

@@ -23,8 +23,8 @@ mod workshop;
 pub use agentsite_client::Egress;
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
-    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi, Runtime,
-    RuntimeKind, SkillEntry, Stdin, agent_schema,
+    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi,
+    Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
 };
 pub use runner::{CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Runner, STEP_QUEUE};
 pub use scripted::ScriptedRunner;

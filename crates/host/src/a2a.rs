@@ -1,0 +1,123 @@
+//! A2A agents: a remote one by its card, or a server that the site starts and keeps alive.
+//!
+//! Promises: the agent is unchanged; what it streams is passed on as it comes, its questions become the site's questions, a task
+//! that is cancelled here is cancelled there. A run that is started again finds its task at the agent instead of beginning
+//! another. A server that dies is started again, slower each time. Everything goes through the site's egress.
+//! It does not translate other bindings or versions of A2A; the client says what the agent offers instead.
+
+mod contexts;
+mod errand;
+mod memo;
+mod server;
+mod standing;
+mod supervision;
+mod supervisor;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_client::Token;
+use agentsite_protocol::{AgentCard, ByteSize, Outcome};
+use futures::future::BoxFuture;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+
+use crate::{A2aRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
+use contexts::Contexts;
+use errand::Errand;
+use server::ServerCommand;
+use standing::Watch;
+use supervisor::{Supervisor, Way};
+
+/// Runs tasks at an A2A agent.
+#[derive(Debug)]
+pub struct A2aRunner {
+    watch: Watch,
+    contexts: Arc<Contexts>,
+    start_timeout: Duration,
+    output: ByteSize,
+    supervisor: TaskTracker,
+    stop: CancellationToken,
+    /// Dropping the runner stops the supervisor, and that the server.
+    _stop_when_dropped: DropGuard,
+}
+
+impl A2aRunner {
+    /// Makes the runner and starts its supervisor in the background; must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when a variable that the manifest names is not set.
+    pub(crate) fn launch(
+        runtime: A2aRuntime,
+        manifest: &Manifest,
+        folder: &Path,
+        workshop: &Workshop,
+        log: AgentLog,
+    ) -> Result<Arc<dyn Runner>, LaunchError> {
+        let token = token(&runtime, workshop)?;
+        let start_timeout = runtime.start_timeout.0;
+        let way = match runtime.card.clone() {
+            Some(card) => Way::Elsewhere(card),
+            None => Way::Here(ServerCommand::new(runtime, folder, &workshop.environment)),
+        };
+        let stop = CancellationToken::new();
+        let (supervisor, watch) =
+            Supervisor::new(way, workshop.egress.clone(), token, start_timeout, log, stop.clone());
+        let tracker = TaskTracker::new();
+        let span = tracing::info_span!("a2a_supervisor", agent = %manifest.name);
+        tracker.spawn(supervisor.run().instrument(span));
+        tracker.close();
+        Ok(Arc::new(Self {
+            watch,
+            contexts: Arc::default(),
+            start_timeout,
+            output: manifest.limits.output,
+            supervisor: tracker,
+            _stop_when_dropped: stop.clone().drop_guard(),
+            stop,
+        }))
+    }
+}
+
+fn token(runtime: &A2aRuntime, workshop: &Workshop) -> Result<Option<Token>, LaunchError> {
+    let Some(name) = &runtime.token_env else { return Ok(None) };
+    match workshop.environment.get(name) {
+        Some(secret) if !secret.trim().is_empty() => Ok(Some(Token::new(secret))),
+        _ => Err(LaunchError::Setup(format!(
+            "the variable {name}, which token_env names, is not set; set it to the agent's token before the site starts"
+        ))),
+    }
+}
+
+impl Runner for A2aRunner {
+    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        let errand = Errand::new(
+            job,
+            report,
+            self.watch.clone(),
+            self.contexts.clone(),
+            self.start_timeout,
+            self.output,
+        );
+        Box::pin(errand.run())
+    }
+
+    fn health(&self) -> Health {
+        self.watch.health()
+    }
+
+    fn card(&self) -> Option<Arc<AgentCard>> {
+        self.watch.card()
+    }
+
+    fn stop(&self) -> BoxFuture<'static, ()> {
+        self.stop.cancel();
+        let supervisor = self.supervisor.clone();
+        Box::pin(async move { supervisor.wait().await })
+    }
+}

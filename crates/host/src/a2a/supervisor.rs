@@ -1,0 +1,221 @@
+//! Supervisor: the driver that keeps an agent reachable and tells how it stands.
+//!
+//! Promises: it alone starts, probes and stops the agent's server, and it alone writes the standing. It decides nothing itself:
+//! `supervision` does. Stopping it ends the server with it.
+
+use std::time::Duration;
+
+use agentsite_client::{A2aClient, ClientError, Egress, Token};
+use agentsite_protocol::Period;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::server::{Server, ServerCommand};
+use super::standing::{Bulletin, Watch, bulletin};
+use super::supervision::Supervision;
+use crate::{AgentLog, LogSource};
+
+/// How often the card of an agent elsewhere is fetched again: its skills change rarely.
+const REFRESH: Duration = Duration::from_secs(300);
+
+/// How often our own server is asked for its card; also how soon after a missed probe the next one comes.
+const PROBE: Duration = Duration::from_secs(10);
+
+/// Between two looks at a server that is starting; doubled each time up to [`SLOWEST_LOOK`].
+const FIRST_LOOK: Duration = Duration::from_millis(50);
+const SLOWEST_LOOK: Duration = Duration::from_millis(500);
+
+/// How the agent is had.
+#[derive(Debug)]
+pub(super) enum Way {
+    /// It lives elsewhere, at this address.
+    Elsewhere(Url),
+    /// We start it.
+    Here(ServerCommand),
+}
+
+/// Keeps one agent reachable.
+#[derive(Debug)]
+pub(super) struct Supervisor {
+    way: Way,
+    egress: Egress,
+    token: Option<Token>,
+    start_timeout: Duration,
+    bulletin: Bulletin,
+    log: AgentLog,
+    stop: CancellationToken,
+    supervision: Supervision,
+    began: Instant,
+    server: Option<Server>,
+}
+
+impl Supervisor {
+    /// A supervisor that has not begun, and where its findings can be read.
+    pub(super) fn new(
+        way: Way,
+        egress: Egress,
+        token: Option<Token>,
+        start_timeout: Duration,
+        log: AgentLog,
+        stop: CancellationToken,
+    ) -> (Self, Watch) {
+        let (bulletin, watch) = bulletin();
+        let (supervision, began) = (Supervision::default(), Instant::now());
+        let server = None;
+        (Self { way, egress, token, start_timeout, bulletin, log, stop, supervision, began, server }, watch)
+    }
+
+    /// Works until it is stopped.
+    pub(super) async fn run(mut self) {
+        let stop = self.stop.clone();
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.keep() => {}
+        }
+        self.bulletin.down("it was stopped".into());
+        if let Some(server) = self.server.take() {
+            server.stop().await;
+        }
+    }
+
+    async fn keep(&mut self) {
+        match &self.way {
+            Way::Elsewhere(card) => {
+                let card = card.clone();
+                loop {
+                    let wait = self.visit(&card).await;
+                    tokio::time::sleep(wait).await;
+                }
+            }
+            Way::Here(_) => loop {
+                let reason = self.serve().await;
+                if let Some(server) = self.server.take() {
+                    server.stop().await;
+                }
+                let wait = self.supervision.lost(self.began.elapsed());
+                self.fall(&reason, wait, "started");
+                tokio::time::sleep(wait).await;
+            },
+        }
+    }
+
+    /// Asks an agent elsewhere for its card; gives the time until the next visit.
+    async fn visit(&mut self, card: &Url) -> Duration {
+        match self.resolve(card).await {
+            Ok(client) => {
+                self.rise(client);
+                REFRESH
+            }
+            Err(error) if self.supervision.missed() => {
+                let wait = self.supervision.lost(self.began.elapsed());
+                self.fall(&error.to_string(), wait, "asked");
+                wait
+            }
+            Err(error) => {
+                self.note(&format!(
+                    "its card cannot be had: {error}; it is asked again in {}",
+                    Period(PROBE)
+                ));
+                PROBE
+            }
+        }
+    }
+
+    /// Starts our server and watches it until it is lost; says why it is.
+    async fn serve(&mut self) -> String {
+        let Way::Here(command) = &self.way else { return "it lives elsewhere".into() };
+        self.bulletin.starting();
+        match command.start(&self.log).await {
+            Ok(server) => self.server = Some(server),
+            Err(error) => return command.why_not(&error),
+        }
+        match self.first_answer().await {
+            Ok(client) => {
+                self.rise(client);
+                self.watch().await
+            }
+            Err(reason) => reason,
+        }
+    }
+
+    /// Waits until the server's card answers.
+    async fn first_answer(&mut self) -> Result<A2aClient, String> {
+        let patience = Instant::now() + self.start_timeout;
+        let mut pause = FIRST_LOOK;
+        loop {
+            let error = match self.probe().await? {
+                Ok(client) => return Ok(client),
+                Err(error @ (ClientError::BadAnswer { .. } | ClientError::Unsupported(_))) => {
+                    return Err(error.to_string());
+                }
+                Err(error) => error,
+            };
+            if Instant::now() + pause > patience {
+                let limit = Period(self.start_timeout);
+                return Err(format!("its server did not show its card within {limit}: {error}; see its log"));
+            }
+            self.pause(pause).await?;
+            pause = (pause * 2).min(SLOWEST_LOOK);
+        }
+    }
+
+    /// Asks the server now and then until it is lost; says why it is.
+    async fn watch(&mut self) -> String {
+        loop {
+            if let Err(ended) = self.pause(PROBE).await {
+                return ended;
+            }
+            match self.probe().await {
+                Ok(Ok(client)) => self.rise(client),
+                Ok(Err(error)) if self.supervision.missed() => {
+                    return format!("its server does not answer: {error}");
+                }
+                Ok(Err(error)) => self.note(&format!("its server missed a look at its health: {error}")),
+                Err(ended) => return ended,
+            }
+        }
+    }
+
+    /// Asks our server for its card; the outer error is that it ended.
+    async fn probe(&mut self) -> Result<Result<A2aClient, ClientError>, String> {
+        let server = self.server.as_mut().ok_or("its server is gone")?;
+        let origin = server.origin().clone();
+        let egress = self.egress.trusting(&origin);
+        let asking = A2aClient::resolve_at(&egress, &origin, self.token.clone());
+        tokio::select! {
+            biased;
+            ended = server.ended() => Err(ended),
+            found = asking => Ok(found),
+        }
+    }
+
+    /// Waits, unless our server ends meanwhile.
+    async fn pause(&mut self, wait: Duration) -> Result<(), String> {
+        let server = self.server.as_mut().ok_or("its server is gone")?;
+        tokio::select! {
+            ended = server.ended() => Err(ended),
+            () = tokio::time::sleep(wait) => Ok(()),
+        }
+    }
+
+    async fn resolve(&self, card: &Url) -> Result<A2aClient, ClientError> {
+        A2aClient::resolve(&self.egress, card, self.token.clone()).await
+    }
+
+    fn rise(&mut self, client: A2aClient) {
+        self.supervision.answered(self.began.elapsed());
+        self.bulletin.ready(client);
+    }
+
+    fn fall(&self, reason: &str, wait: Duration, again: &str) {
+        let told = format!("{reason}; it is {again} again in {}", Period(wait));
+        self.note(&told);
+        tracing::warn!("the agent is down: {told}");
+        self.bulletin.down(told);
+    }
+
+    fn note(&self, text: &str) {
+        self.log.push(LogSource::Site, text);
+    }
+}

@@ -1,0 +1,146 @@
+//! Agents made of a system prompt and a model, without code.
+//!
+//! Promises: answers are streamed as the model writes them; budgets are hard; a key is never shown. Without a model the agent
+//! says what to set. One [`Model`] seam stands before all model servers, with [`ScriptedModel`] as its fake.
+//!
+//! It does not run models itself and does not choose between agents. See docs/decisions/0003-model-seam.md.
+
+mod answer;
+mod anthropic;
+mod budget;
+#[cfg(test)]
+mod contract;
+mod draft;
+mod fault;
+mod ledger;
+mod memory;
+mod model;
+mod ollama;
+mod openai;
+mod prompt;
+mod remote;
+mod scripted;
+mod selection;
+mod server;
+mod settings;
+mod sse;
+#[cfg(test)]
+mod tests;
+mod tools;
+mod turns;
+mod wire;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agentsite_client::Egress;
+use agentsite_protocol::Outcome;
+use futures::future::BoxFuture;
+
+use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Workshop};
+
+pub use budget::{BudgetExceeded, Limit, Spend, allowance, check};
+pub use model::{
+    ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,
+    estimated_tokens,
+};
+pub use scripted::{ScriptedModel, ScriptedTurn};
+pub use selection::NEEDS_A_MODEL;
+pub use settings::{ModelSettings, ProviderSettings, Secret};
+
+use ledger::Ledger;
+use selection::Source;
+use tools::AgentTool;
+use turns::{Run, Setup};
+
+/// Runs an agent that is a prompt and a model.
+#[derive(Debug)]
+pub struct LlmRunner {
+    source: Arc<Source>,
+    setup: Arc<Setup>,
+    memory: usize,
+}
+
+impl LlmRunner {
+    /// Makes the runner of an agent; begins to look for a running Ollama if that is where its model comes from.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when the prompt cannot be read or a tool is none.
+    #[expect(clippy::needless_pass_by_value, reason = "all runtimes are launched alike")]
+    pub fn launch(
+        runtime: LlmRuntime,
+        manifest: &Manifest,
+        folder: &Path,
+        workshop: &Workshop,
+        log: AgentLog,
+    ) -> Result<Arc<dyn Runner>, LaunchError> {
+        let prompt = prompt::of(&runtime, manifest, folder)?;
+        let source = Source::choose(&runtime, workshop);
+        let runner = Self::new(&runtime, manifest, prompt, source, &workshop.egress, log)?;
+        runner.health();
+        Ok(Arc::new(runner))
+    }
+
+    /// Makes a runner that uses this very model, for tests. A `prompt_file` is not read.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when a tool is none.
+    pub fn with_model(
+        runtime: &LlmRuntime,
+        manifest: &Manifest,
+        model: Arc<dyn Model>,
+        egress: &Egress,
+        log: AgentLog,
+    ) -> Result<Arc<dyn Runner>, LaunchError> {
+        let prompt = prompt::written(runtime, manifest);
+        Ok(Arc::new(Self::new(runtime, manifest, prompt, Source::Chosen(model), egress, log)?))
+    }
+
+    fn new(
+        runtime: &LlmRuntime,
+        manifest: &Manifest,
+        prompt: String,
+        source: Source,
+        egress: &Egress,
+        log: AgentLog,
+    ) -> Result<Self, LaunchError> {
+        let tools = AgentTool::read(&runtime.tools, egress).map_err(|tool| {
+            LaunchError::Setup(format!("`{tool}` is no tool: write agent:NAME or agent:https://…"))
+        })?;
+        let setup = Setup {
+            prompt,
+            temperature: runtime.temperature,
+            max_tokens: runtime.max_tokens,
+            tools,
+            ledger: Ledger::new(manifest.budget.clone()),
+            log,
+        };
+        Ok(Self { source: Arc::new(source), setup: Arc::new(setup), memory: runtime.memory })
+    }
+}
+
+impl Runner for LlmRunner {
+    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        let (source, setup) = (self.source.clone(), self.setup.clone());
+        Box::pin(async move {
+            let cancel = job.cancel.clone();
+            let model = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Outcome::Canceled(None),
+                model = source.model() => model,
+            };
+            match model {
+                Ok(model) => Run::new(setup, model, job, report).run().await,
+                Err(needs) => job.failed(needs),
+            }
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.memory
+    }
+
+    fn health(&self) -> Health {
+        self.source.health()
+    }
+}

@@ -1,0 +1,331 @@
+//! One run of an llm agent: the model speaks, tools are asked, until the model has nothing more to ask.
+//!
+//! Promises: no turn and no call happens that the budget does not allow; what was used is reported after each, and what a
+//! broken or cancelled turn used is reported as far as it can be known. A cancel stops it at the next await.
+//! It does not measure time: the site ends a run that takes too long.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::{Message, Outcome, Step, Usage};
+use futures::StreamExt;
+
+use super::answer::Answer;
+use super::ledger::{Ledger, Reservation};
+use super::memory::{MEMORY_TOKENS, progress, recall};
+use super::model::{
+    ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,
+    estimated_tokens,
+};
+use super::tools::{AgentTool, excerpt, understand};
+use crate::{AgentLog, Gone, Job, LogSource, Reporter};
+
+/// Bytes per token above which a server evidently does not heed `max_tokens`; long words of any language stay far below.
+const MAX_BYTES_PER_TOKEN: usize = 32;
+
+/// How long a run that is told to stop still waits to report what it used.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Longest excerpt of a question or an answer in statuses and logs.
+const EXCERPT: usize = 160;
+
+/// What all runs of an agent share.
+#[derive(Debug)]
+pub(super) struct Setup {
+    /// The system prompt.
+    pub(super) prompt: String,
+    /// Sampling temperature.
+    pub(super) temperature: Option<f32>,
+    /// Most tokens of one answer.
+    pub(super) max_tokens: u32,
+    /// What the model may ask.
+    pub(super) tools: Vec<AgentTool>,
+    /// What was spent.
+    pub(super) ledger: Ledger,
+    /// Where notes go.
+    pub(super) log: AgentLog,
+}
+
+/// One run.
+pub(super) struct Run {
+    setup: Arc<Setup>,
+    model: Arc<dyn Model>,
+    job: Job,
+    report: Reporter,
+    answer: Answer,
+    /// What the task has used, earlier runs included.
+    used: Usage,
+    /// What was used and not yet reported.
+    unreported: Usage,
+    /// The turn that is under way.
+    flight: Option<Flight>,
+}
+
+/// A turn that is under way: what is known of its cost.
+struct Flight {
+    reserved: Reservation,
+    reads: u64,
+    bytes: usize,
+    told: Option<Usage>,
+}
+
+/// A turn that is over.
+struct Turn {
+    text: String,
+    calls: Vec<ToolCall>,
+    end: EndReason,
+    max_tokens: u32,
+}
+
+/// Why a run stops before its answer is complete.
+enum Stop {
+    /// It was told to, or nobody listens.
+    Told,
+    /// Something failed; the words say what.
+    Failed(String),
+}
+
+impl From<Gone> for Stop {
+    fn from(_: Gone) -> Self {
+        Self::Told
+    }
+}
+
+impl From<ModelError> for Stop {
+    fn from(error: ModelError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+impl Run {
+    /// Prepares a run.
+    pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, job: Job, report: Reporter) -> Self {
+        setup.ledger.learn(job.ids.clock().now(), job.used_today);
+        let (used, answer) = (job.used, Answer::new(report.clone()));
+        Self { setup, model, job, report, answer, used, unreported: Usage::default(), flight: None }
+    }
+
+    /// Runs until the answer is complete.
+    pub(super) async fn run(mut self) -> Outcome {
+        let cancel = self.job.cancel.clone();
+        let end = tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(Stop::Told),
+            end = self.converse() => end,
+        };
+        // A listener that is busy must not hold up the end of a run that was told to stop.
+        let _ = tokio::time::timeout(LAST_WORDS, self.land()).await;
+        match end {
+            Ok(note) => Outcome::Completed(note),
+            Err(Stop::Told) => Outcome::Canceled(None),
+            Err(Stop::Failed(why)) => {
+                self.setup.log.push(LogSource::Site, &why);
+                self.job.failed(why)
+            }
+        }
+    }
+
+    async fn converse(&mut self) -> Result<Option<Message>, Stop> {
+        let tools = self.offer_tools().await;
+        let mut request = ChatRequest {
+            system: self.setup.prompt.clone(),
+            messages: Vec::new(),
+            tools,
+            temperature: self.setup.temperature,
+            max_tokens: self.setup.max_tokens,
+        };
+        let fixed = request.estimated_tokens().saturating_add(self.setup.max_tokens.into());
+        let room = self.setup.ledger.room(self.job.ids.clock().now(), &self.used, fixed, MEMORY_TOKENS);
+        request.messages = recall(&self.job, room.into());
+        loop {
+            let turn = self.turn(&request).await?;
+            if turn.calls.is_empty() {
+                return self.close(&turn).await;
+            }
+            let calls: Vec<ToolCall> = (1..).zip(turn.calls).map(|(n, call)| self.named(n, call)).collect();
+            let remembered = calls.iter().map(readable).collect();
+            request.messages.push(ChatMessage::Assistant { text: turn.text, calls: remembered });
+            for call in calls {
+                let (text, failed) = self.call(&call).await?;
+                request.messages.push(ChatMessage::Tool { call: call.id, text, failed });
+            }
+        }
+    }
+
+    /// The tools whose agents are there.
+    async fn offer_tools(&self) -> Vec<ToolSpec> {
+        let mut offered = Vec::new();
+        for tool in &self.setup.tools {
+            match tool.spec(&self.job).await {
+                Ok(spec) => offered.push(spec),
+                Err(why) => {
+                    let note = format!("{} is not offered to the model: {why}", tool.name);
+                    self.note(&format!("{note}; see `tools` in agent.toml"));
+                }
+            }
+        }
+        offered
+    }
+
+    async fn turn(&mut self, request: &ChatRequest) -> Result<Turn, Stop> {
+        let (now, reads) = (self.job.ids.clock().now(), request.estimated_tokens());
+        let reserved = self.setup.ledger.reserve(now, &self.used, reads, self.setup.max_tokens);
+        let reserved = reserved.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
+        let max_tokens = reserved.max_tokens;
+        self.flight = Some(Flight { reserved, reads: 0, bytes: 0, told: None });
+        self.answer.next_turn();
+        let model = self.model.clone();
+        let answer = model.chat(ChatRequest { max_tokens, ..request.clone() }).await;
+        let read = match answer {
+            Ok(stream) => {
+                self.in_flight(|flight| flight.reads = reads);
+                self.read(stream, max_tokens).await
+            }
+            Err(error) => Err(error.into()),
+        };
+        self.answer.flush().await?;
+        self.land().await?;
+        read
+    }
+
+    async fn read(&mut self, mut stream: ModelStream, max_tokens: u32) -> Result<Turn, Stop> {
+        let most = (max_tokens as usize).saturating_mul(MAX_BYTES_PER_TOKEN);
+        let (mut text, mut calls) = (String::new(), Vec::new());
+        while let Some(event) = stream.next().await {
+            match event? {
+                ModelEvent::Text(words) => {
+                    self.in_flight(|flight| flight.bytes += words.len());
+                    text.push_str(&words);
+                    self.answer.say(&words).await?;
+                }
+                ModelEvent::ToolCall(call) => {
+                    self.in_flight(|flight| flight.bytes += call.size());
+                    calls.push(call);
+                }
+                ModelEvent::Usage(usage) => self.in_flight(|flight| flight.told = Some(usage)),
+                ModelEvent::End(end) => return Ok(Turn { text, calls, end, max_tokens }),
+            }
+            if text.len() > most {
+                let why = format!(
+                    "the model server does not heed max_tokens = {max_tokens}; {} bytes were read",
+                    text.len()
+                );
+                return Err(Stop::Failed(format!("{why}; update the server, or use another one")));
+            }
+        }
+        Err(Stop::Failed("the model stopped in the middle of its answer; ask again".into()))
+    }
+
+    /// Books and reports what the turn under way has used, and whatever else is unreported.
+    async fn land(&mut self) -> Result<(), Gone> {
+        if let Some(flight) = self.flight.take() {
+            let used = flight.used();
+            self.setup.ledger.book(self.job.ids.clock().now(), used);
+            drop(flight.reserved);
+            self.used.add(used);
+            self.unreported.add(used);
+        }
+        if !self.unreported.is_empty() {
+            self.report.step(Step::Used(self.unreported)).await?;
+            self.unreported = Usage::default();
+        }
+        Ok(())
+    }
+
+    /// Makes one call; gives its result for the model and whether it is an error.
+    async fn call(&mut self, call: &ToolCall) -> Result<(String, bool), Stop> {
+        let now = self.job.ids.clock().now();
+        let allowed = self.setup.ledger.call(now, &self.used);
+        allowed.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
+        let used = Usage { calls: 1, ..Usage::default() };
+        self.used.add(used);
+        self.unreported.add(used);
+        let setup = self.setup.clone();
+        let told = match understand(&setup.tools, call) {
+            Err(why) => {
+                self.note(&format!("called a tool wrongly: {why}"));
+                Err(why)
+            }
+            Ok((tool, message)) => {
+                let asks = format!("asks {}: {}", tool.label, excerpt(&message, EXCERPT));
+                self.report.step(Step::Status(progress(&self.job, asks.clone()))).await?;
+                let told = tool.ask(&self.job, message).await;
+                let word = if told.is_ok() { "answer" } else { "error" };
+                let (Ok(words) | Err(words)) = &told;
+                self.note(&format!("{asks} → {word}: {}", excerpt(words, EXCERPT)));
+                told
+            }
+        };
+        self.land().await?;
+        let failed = told.is_err();
+        let (Ok(text) | Err(text)) = told;
+        Ok((text, failed))
+    }
+
+    async fn close(&mut self, turn: &Turn) -> Result<Option<Message>, Stop> {
+        let max_tokens = turn.max_tokens;
+        let cut_by = if max_tokens < self.setup.max_tokens {
+            format!(
+                "the {max_tokens} tokens that its budget had left; raise [budget] in agents/{}/agent.toml",
+                self.job.agent
+            )
+        } else {
+            format!(
+                "max_tokens = {max_tokens}; raise it under [runtime] in agents/{}/agent.toml",
+                self.job.agent
+            )
+        };
+        if !self.answer.finish().await? {
+            return Err(Stop::Failed(match turn.end {
+                EndReason::Length => format!("the model said nothing within {cut_by}"),
+                EndReason::Filtered => {
+                    "the model server's filter kept the answer back; ask in other words".into()
+                }
+                _ => "the model gave an empty answer; ask again, or change the prompt".into(),
+            }));
+        }
+        Ok(match &turn.end {
+            EndReason::Length => Some(self.job.words(format!("the answer was cut at {cut_by}"))),
+            EndReason::Filtered => Some(self.job.words("the answer was cut by the model server's filter")),
+            _ => None,
+        })
+    }
+
+    fn note(&self, words: &str) {
+        self.setup.log.push(LogSource::Site, words);
+    }
+
+    fn in_flight(&mut self, change: impl FnOnce(&mut Flight)) {
+        if let Some(flight) = &mut self.flight {
+            change(flight);
+        }
+    }
+
+    /// The call with an id, should the model have given none.
+    fn named(&self, number: usize, mut call: ToolCall) -> ToolCall {
+        if call.id.is_empty() {
+            call.id = format!("call_{}_{number}", self.used.turns);
+        }
+        call
+    }
+}
+
+impl Flight {
+    /// What it cost: as the server counted, or else about what was seen.
+    fn used(&self) -> Usage {
+        let seen = Usage {
+            input_tokens: self.reads,
+            output_tokens: estimated_tokens(self.bytes),
+            ..Usage::default()
+        };
+        Usage { turns: 1, ..self.told.unwrap_or(seen) }
+    }
+}
+
+/// The call as it goes back to the model. Several servers fail on arguments that are no JSON object, so those are left out;
+/// the result tells the model what it wrote.
+fn readable(call: &ToolCall) -> ToolCall {
+    let is_object = serde_json::from_str::<serde_json::Map<_, _>>(&call.arguments).is_ok();
+    let arguments = if is_object { call.arguments.clone() } else { "{}".into() };
+    ToolCall { arguments, ..call.clone() }
+}

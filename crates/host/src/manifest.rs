@@ -1,0 +1,350 @@
+//! Manifest: what an `agent.toml` declares.
+//!
+//! Promises: a manifest that was read is complete and sound; everything wrong is told with line and column and what to do.
+//! Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
+
+mod table;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use agentsite_protocol::{AgentName, ByteSize, Period, Skill, Visibility};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use table::ManifestTable;
+
+/// Longest `agent.toml` that is read; a prompt of this size no longer belongs in it.
+const MAX_FILE: usize = 256 * 1024;
+
+/// Most skills of one agent; a card with more helps nobody to choose.
+const MAX_SKILLS: usize = 100;
+
+/// What is wrong with an `agent.toml`, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{line}:{column}: {what}")]
+pub struct ManifestError {
+    /// Line, from 1.
+    pub line: usize,
+    /// Column, from 1.
+    pub column: usize,
+    /// What is wrong and what to do, in one line.
+    pub what: String,
+}
+
+/// An agent as its file declares it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    /// Unique in the site.
+    pub name: AgentName,
+    /// What it does, in a sentence.
+    pub description: String,
+    /// Its own version.
+    pub version: String,
+    /// Who may find and call it.
+    pub visibility: Visibility,
+    /// Whether it answers with tasks or with messages.
+    pub answers: Answers,
+    /// What it can do.
+    pub skills: Vec<SkillEntry>,
+    /// How it runs.
+    pub runtime: Runtime,
+    /// How long, how many, how often.
+    pub limits: Limits,
+    /// How much it may spend.
+    pub budget: Budget,
+}
+
+/// What a caller gets back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Answers {
+    /// A task: recorded, durable, streamed, cancellable.
+    #[default]
+    Task,
+    /// A message and nothing else: not recorded, for small questions asked very often.
+    Message,
+}
+
+/// One skill as the file declares it.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SkillEntry {
+    /// Unique within the agent.
+    pub id: String,
+    /// A name for people; the id when left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// What it does, in a sentence.
+    pub description: String,
+    /// Key words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Requests that it answers, as people would write them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<String>,
+    /// Media types it takes, when they differ from plain text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub input_modes: Vec<String>,
+    /// Media types it gives, when they differ from plain text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub output_modes: Vec<String>,
+}
+
+impl From<&SkillEntry> for Skill {
+    fn from(entry: &SkillEntry) -> Self {
+        Self {
+            id: entry.id.clone(),
+            name: entry.name.clone().unwrap_or_else(|| entry.id.clone()),
+            description: entry.description.clone(),
+            tags: entry.tags.clone(),
+            examples: entry.examples.clone(),
+            input_modes: entry.input_modes.clone(),
+            output_modes: entry.output_modes.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The kinds of runtime.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RuntimeKind {
+    /// Built into the site.
+    Builtin,
+    /// A command, started once for each task.
+    Exec,
+    /// An A2A server, here or elsewhere.
+    A2a,
+    /// A prompt and a model.
+    Llm,
+}
+
+impl RuntimeKind {
+    /// The word that stands in the file.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Builtin => "builtin",
+            Self::Exec => "exec",
+            Self::A2a => "a2a",
+            Self::Llm => "llm",
+        }
+    }
+}
+
+/// How an agent runs.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Runtime {
+    /// Built into the site.
+    Builtin(Builtin),
+    /// A command, started once for each task.
+    Exec(ExecRuntime),
+    /// An A2A server, here or elsewhere.
+    A2a(A2aRuntime),
+    /// A prompt and a model.
+    Llm(LlmRuntime),
+}
+
+impl Runtime {
+    /// Which kind it is.
+    #[must_use]
+    pub const fn kind(&self) -> RuntimeKind {
+        match self {
+            Self::Builtin(_) => RuntimeKind::Builtin,
+            Self::Exec(_) => RuntimeKind::Exec,
+            Self::A2a(_) => RuntimeKind::A2a,
+            Self::Llm(_) => RuntimeKind::Llm,
+        }
+    }
+}
+
+/// The agents that are built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Builtin {
+    /// Says what was said to it.
+    Echo,
+    /// Works out expressions.
+    Calc,
+    /// Tells the time anywhere.
+    Clock,
+}
+
+/// What a command reads on its standard input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Stdin {
+    /// The text of the message.
+    #[default]
+    Text,
+    /// One JSON object: the message, its history, ids.
+    Json,
+}
+
+/// A command, started once for each task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecRuntime {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// What it reads.
+    pub stdin: Stdin,
+    /// Variables it gets.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the site that it gets too.
+    pub pass_env: Vec<String>,
+    /// Most memory of one process.
+    pub memory: Option<ByteSize>,
+    /// Most processor time of one process.
+    pub cpu: Option<Period>,
+    /// Largest file it may write.
+    pub file_size: Option<ByteSize>,
+    /// Most open files of one process.
+    pub open_files: Option<u64>,
+}
+
+/// An A2A server, here or elsewhere. Either `card` or `command` is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct A2aRuntime {
+    /// Address of its card, or of the server whose well-known card is meant.
+    pub card: Option<Url>,
+    /// The program that is started as the server; it finds its port in `PORT`.
+    pub command: Vec<String>,
+    /// Variables the program gets.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the site that it gets too.
+    pub pass_env: Vec<String>,
+    /// How long the server may take until its card answers.
+    pub start_timeout: Period,
+    /// Name of the variable that holds the token for the remote agent.
+    pub token_env: Option<String>,
+}
+
+/// Which wire form a model server speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ModelApi {
+    /// Chat completions, as OpenAI, Ollama, vLLM and llama.cpp speak them.
+    #[default]
+    Openai,
+    /// Anthropic messages.
+    Anthropic,
+}
+
+/// A prompt and a model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlmRuntime {
+    /// Who the agent is and how it should answer.
+    pub prompt: Option<String>,
+    /// A file in the agent's folder with the prompt.
+    pub prompt_file: Option<String>,
+    /// `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
+    pub model: Option<String>,
+    /// A server of its own instead of a configured provider.
+    pub base_url: Option<Url>,
+    /// What that server speaks.
+    pub api: ModelApi,
+    /// Name of the variable that holds that server's key.
+    pub key_env: Option<String>,
+    /// Sampling temperature.
+    pub temperature: Option<f32>,
+    /// Most tokens of one answer.
+    pub max_tokens: u32,
+    /// Earlier messages of the conversation that the model sees.
+    pub memory: usize,
+    /// What it may use: `agent:NAME` or `agent:URL`.
+    pub tools: Vec<String>,
+}
+
+/// How long, how many, how often.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// Longest time for one task, from its start to its end; a question to the caller stops the count.
+    pub timeout: Period,
+    /// Tasks at work at once.
+    pub concurrency: usize,
+    /// Tasks that may wait; further ones are refused with the time to try again.
+    pub queue: usize,
+    /// How often a task is started again when the site was stopped under it.
+    pub retry: u32,
+    /// Most bytes that one task may produce.
+    pub output: ByteSize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            timeout: Period::seconds(60),
+            concurrency: 8,
+            queue: 1_000,
+            retry: 0,
+            output: ByteSize(8 << 20),
+        }
+    }
+}
+
+/// How much an agent may spend. Zero means no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Budget {
+    /// Tokens read and written in one task.
+    pub tokens_per_task: u64,
+    /// Tokens read and written in one day (UTC).
+    pub tokens_per_day: u64,
+    /// Requests to the model in one task.
+    pub turns_per_task: u64,
+    /// Calls of tools and other agents in one task.
+    pub calls_per_task: u64,
+    /// Calls of tools and other agents in one day (UTC).
+    pub calls_per_day: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self {
+            tokens_per_task: 100_000,
+            tokens_per_day: 2_000_000,
+            turns_per_task: 16,
+            calls_per_task: 32,
+            calls_per_day: 5_000,
+        }
+    }
+}
+
+impl Manifest {
+    /// Reads an `agent.toml`.
+    ///
+    /// # Errors
+    /// [`ManifestError`] with the first thing that is wrong.
+    pub fn read(text: &str) -> Result<Self, ManifestError> {
+        if text.len() > MAX_FILE {
+            let what = format!(
+                "the file is larger than {}; move long prompts to a prompt_file",
+                ByteSize(MAX_FILE as u64)
+            );
+            return Err(ManifestError { line: 1, column: 1, what });
+        }
+        let table: ManifestTable = toml::from_str(text).map_err(|error| table::syntax_error(text, &error))?;
+        table.check(text)
+    }
+
+    /// The skills as a card shows them; an agent that declares none has the one that its description tells.
+    #[must_use]
+    pub fn card_skills(&self) -> Vec<Skill> {
+        if self.skills.is_empty() {
+            let (id, name) = (self.name.to_string(), self.name.to_string());
+            return vec![Skill { id, name, description: self.description.clone(), ..Skill::default() }];
+        }
+        self.skills.iter().map(Skill::from).collect()
+    }
+}
+
+/// The JSON Schema of `agent.toml`, made from the types that read it.
+#[must_use]
+pub fn agent_schema() -> serde_json::Value {
+    schemars::schema_for!(ManifestTable).to_value()
+}

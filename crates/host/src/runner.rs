@@ -1,0 +1,258 @@
+//! The Runner seam: what the site hands to an agent's runtime, and what comes back.
+//!
+//! Promises: one [`Job`] is one run; steps flow through a bounded [`Reporter`], so a runner that talks faster than the disk
+//! writes is slowed down, not buffered. A runner must end soon after `job.cancel` fires; the site drops one that does
+//! not. Dropping the future of a run must stop everything it started.
+
+use std::fmt;
+use std::sync::Arc;
+
+use agentsite_protocol::{
+    AgentCard, AgentName, Artifact, ContextId, Ids, Message, Outcome, Owner, Role, Step, TaskId, Timestamp,
+    Usage,
+};
+use futures::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
+/// disk is slower than the agent.
+pub const STEP_QUEUE: usize = 64;
+
+/// Runs an agent. One value serves all tasks of the agent.
+pub trait Runner: Send + Sync + fmt::Debug + 'static {
+    /// Works on one job until it ends, asks back, or is told to stop.
+    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome>;
+
+    /// Whether a run changes nothing in the world, so that it may begin before its task is on disk and be repeated.
+    fn is_pure(&self) -> bool {
+        false
+    }
+
+    /// How many earlier messages of the conversation the agent wants to see.
+    fn memory(&self) -> usize {
+        0
+    }
+
+    /// Whether the agent can work now.
+    fn health(&self) -> Health {
+        Health::Ready
+    }
+
+    /// The card of an agent that lives elsewhere, once it is known; the site shows its skills under its own address.
+    fn card(&self) -> Option<Arc<AgentCard>> {
+        None
+    }
+
+    /// Ends everything that outlives a single run, such as a supervised server.
+    fn stop(&self) -> BoxFuture<'static, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Whether an agent can work now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Health {
+    /// It can.
+    Ready,
+    /// It is being started.
+    Starting,
+    /// It lacks something that its owner must give, such as a model; the words say what to set.
+    Needs(String),
+    /// It does not answer; the words say why and what happens next.
+    Down(String),
+}
+
+impl Health {
+    /// One word for tables and metrics.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Ready => "ready",
+            Self::Starting => "starting",
+            Self::Needs(_) => "needs-setup",
+            Self::Down(_) => "down",
+        }
+    }
+
+    /// The reason, when there is one.
+    #[must_use]
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Needs(reason) | Self::Down(reason) => Some(reason),
+            Self::Ready | Self::Starting => None,
+        }
+    }
+}
+
+/// One run of one task.
+#[derive(Debug, Clone)]
+pub struct Job {
+    /// The task.
+    pub task: TaskId,
+    /// Its conversation.
+    pub context: ContextId,
+    /// The agent that runs.
+    pub agent: AgentName,
+    /// To whom the task belongs.
+    pub owner: Owner,
+    /// What was said last by the caller.
+    pub message: Message,
+    /// What was said in this task before `message`, oldest first.
+    pub history: Vec<Message>,
+    /// What was said in earlier tasks of the conversation, oldest first, as far as [`Runner::memory`] asked for it.
+    pub conversation: Vec<Message>,
+    /// What an earlier run of this task asked to be reminded of.
+    pub memo: Option<Value>,
+    /// One for the first run.
+    pub attempt: u32,
+    /// When the task must be done.
+    pub deadline: Option<Timestamp>,
+    /// How many agents stand between the first caller and this run.
+    pub depth: u32,
+    /// What the task has used before this run.
+    pub used: Usage,
+    /// What the agent has used today in all tasks.
+    pub used_today: Usage,
+    /// Fires when the run must stop.
+    pub cancel: CancellationToken,
+    /// Makes ids and tells the time.
+    pub ids: Ids,
+    /// The way to other agents of the site.
+    pub calls: Arc<dyn Calls>,
+}
+
+impl Job {
+    /// Words of the agent, placed in this task.
+    #[must_use]
+    pub fn words(&self, text: impl Into<String>) -> Message {
+        let mut message = Message::text(self.ids.message(), Role::Agent, text);
+        message.task_id = Some(self.task.to_string());
+        message.context_id = Some(self.context.clone());
+        message
+    }
+
+    /// The run failed; `why` says what happened and what to do.
+    #[must_use]
+    pub fn failed(&self, why: impl Into<String>) -> Outcome {
+        Outcome::Failed(self.words(why))
+    }
+
+    /// From where calls of other agents come.
+    #[must_use]
+    pub fn from(&self) -> CallFrom {
+        CallFrom {
+            task: self.task,
+            context: self.context.clone(),
+            agent: self.agent.clone(),
+            owner: self.owner.clone(),
+            depth: self.depth,
+        }
+    }
+}
+
+/// The site no longer listens: the task was ended. The run should stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the task has ended; nobody listens to this run any more")]
+pub struct Gone;
+
+/// Where a runner reports its steps.
+#[derive(Debug, Clone)]
+pub struct Reporter(mpsc::Sender<Step>);
+
+impl Reporter {
+    /// A reporter and the end at which the site listens.
+    #[must_use]
+    pub fn channel() -> (Self, mpsc::Receiver<Step>) {
+        let (sender, receiver) = mpsc::channel(STEP_QUEUE);
+        (Self(sender), receiver)
+    }
+
+    /// Reports a step; waits while the site is busy writing earlier ones.
+    ///
+    /// # Errors
+    /// [`Gone`] when the task was ended.
+    pub async fn step(&self, step: Step) -> Result<(), Gone> {
+        self.0.send(step).await.map_err(|_| Gone)
+    }
+
+    /// Reports a whole artifact of text.
+    ///
+    /// # Errors
+    /// [`Gone`] when the task was ended.
+    pub async fn text(&self, artifact: &str, text: impl Into<String>) -> Result<(), Gone> {
+        self.step(Step::Artifact {
+            artifact: Artifact::text(artifact, text),
+            append: false,
+            last_chunk: true,
+        })
+        .await
+    }
+
+    /// Reports a piece of an artifact of text; `append` is false for the first piece.
+    ///
+    /// # Errors
+    /// [`Gone`] when the task was ended.
+    pub async fn chunk(&self, artifact: &str, text: impl Into<String>, append: bool) -> Result<(), Gone> {
+        self.step(Step::Artifact { artifact: Artifact::text(artifact, text), append, last_chunk: false })
+            .await
+    }
+}
+
+/// From where an agent calls another one.
+#[derive(Debug, Clone)]
+pub struct CallFrom {
+    /// The task in whose course the call happens.
+    pub task: TaskId,
+    /// Its conversation.
+    pub context: ContextId,
+    /// The agent that calls.
+    pub agent: AgentName,
+    /// To whom the task belongs; the called agent's task belongs to the same.
+    pub owner: Owner,
+    /// How many agents stand between the first caller and this one.
+    pub depth: u32,
+}
+
+/// Why another agent could not be called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// There is none of this name.
+    #[error("there is no agent `{0}` here")]
+    Unknown(AgentName),
+    /// Agents call each other in too long a chain.
+    #[error("agents called each other {0} deep; that is the limit")]
+    TooDeep(u32),
+    /// It did not succeed; the words are its own.
+    #[error("{0}")]
+    Failed(String),
+}
+
+/// The way from a running agent to the other agents of its site.
+pub trait Calls: Send + Sync + fmt::Debug + 'static {
+    /// Asks an agent and waits for its answer as text.
+    fn call(
+        &self,
+        from: CallFrom,
+        agent: AgentName,
+        text: String,
+    ) -> BoxFuture<'_, Result<String, CallError>>;
+
+    /// What an agent does, in words for a model; `None` when there is none of this name.
+    fn describe(&self, agent: &AgentName) -> Option<String>;
+}
+
+/// No other agents, for runs outside a site.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NoCalls;
+
+impl Calls for NoCalls {
+    fn call(&self, _: CallFrom, agent: AgentName, _: String) -> BoxFuture<'_, Result<String, CallError>> {
+        Box::pin(std::future::ready(Err(CallError::Unknown(agent))))
+    }
+
+    fn describe(&self, _: &AgentName) -> Option<String> {
+        None
+    }
+}
