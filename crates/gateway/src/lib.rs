@@ -1,2 +1,37 @@
-//! Placeholder header so that the workspace loads.
-//! The first real code replaces it.
+//! Every face of a site spoken over HTTP: A2A, the REST face, pages and operations.
+//!
+//! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
+//! the site to all of them. Every request is recognised (`caller`), bounded (`limits`) and counted (`metrics`) before the
+//! site hears of it. No foreign bytes make it panic.
+//!
+//! It decides nothing about agents and tasks, and reads no file and no environment variable.
+
+#![forbid(unsafe_code)]
+
+mod a2a;
+mod api;
+mod caller;
+mod cursor;
+mod failure;
+mod front;
+mod jsonrpc;
+mod limits;
+mod line;
+mod metrics;
+mod operations;
+mod pages;
+mod router;
+mod server;
+mod settings;
+mod sse;
+mod tls;
+
+pub use api::api_paths;
+pub use jsonrpc::fuzz_decode;
+pub use metrics::GatewayMetrics;
+pub use server::{Gateway, GatewayError};
+pub use settings::{
+    AnonymousAccess, BadNetwork, DEFAULT_PORT, GatewaySettings, HttpLimits, Network, Rate, Rates, ReloadHook,
+    TlsSettings,
+};
+pub use tls::TlsError;

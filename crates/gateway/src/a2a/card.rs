@@ -1,0 +1,86 @@
+//! Cards: what the site and its agents say of themselves.
+//!
+//! Promises: the addresses in a card are those under which this caller reaches the site; a strong ETag over the bytes, so that an
+//! unchanged card costs no transfer. Callers see only cards of agents they may call. Signatures come later.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use agentsite_protocol::{AgentCard, Caller};
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use sha2::{Digest, Sha256};
+
+use super::no_such_agent;
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+/// Bytes of the hash in an ETag; 128 bits never collide by accident.
+const TAG_BYTES: usize = 16;
+
+/// Answers the card of an agent.
+pub(super) async fn agent(
+    State(front): State<Arc<Front>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let (parts, _) = request.into_parts();
+    let card = async {
+        let caller = front.admit(&parts).await?;
+        let agent = name.parse().map_err(|_| no_such_agent(&name))?;
+        let card = front.site.card(&caller, &agent, &front.base(&parts))?;
+        respond(&parts, &caller, &card)
+    };
+    card.await.unwrap_or_else(|failure: Failure| failure.rest())
+}
+
+/// Answers the card of the site.
+pub(super) async fn site(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let card = async {
+        let caller = front.admit(&parts).await?;
+        respond(&parts, &caller, &front.site.site_card(&caller, &front.base(&parts)))
+    };
+    card.await.unwrap_or_else(|failure: Failure| failure.rest())
+}
+
+fn respond(parts: &Parts, caller: &Caller, card: &AgentCard) -> Result<Response, Failure> {
+    let body = serde_json::to_vec(card).map_err(|error| {
+        tracing::error!(%error, "a card could not be written");
+        Failure::new(Fault::Internal, "the card could not be written; the site's log says why")
+    })?;
+    let tag = tag(&body);
+    let known = parts.headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok());
+    let fresh = known.is_some_and(|known| known.split(',').any(|one| matches_tag(one.trim(), &tag)));
+    let mut response = Response::new(if fresh { Body::empty() } else { Body::from(body) });
+    if fresh {
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+    }
+    // What a caller sees depends on who it is, so shared caches keep only what everybody sees.
+    let cache = if caller.is_anonymous() { "public, max-age=60" } else { "private, max-age=60" };
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
+    headers.insert(header::VARY, HeaderValue::from_static("authorization, cookie, x-api-key"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        headers.insert(header::ETAG, tag);
+    }
+    Ok(response)
+}
+
+fn matches_tag(known: &str, tag: &str) -> bool {
+    known == "*" || known.strip_prefix("W/").unwrap_or(known) == tag
+}
+
+fn tag(body: &[u8]) -> String {
+    let mut tag = String::from("\"");
+    for byte in &Sha256::digest(body)[..TAG_BYTES] {
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}

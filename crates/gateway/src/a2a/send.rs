@@ -1,0 +1,152 @@
+//! SendMessage: a message goes to the agent, its answer comes back.
+//!
+//! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
+//! answers with messages gives a message. A caller that hangs up does not stop the task.
+
+use agentsite_protocol::{Message, Role, WireStreamItem};
+use agentsite_site::{Sent, TaskWatch};
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Call, bad_params, read, task::history_length, violation};
+use crate::failure::{Failure, Fault, Violation};
+use crate::jsonrpc;
+
+#[derive(Deserialize)]
+pub(super) struct SendParams {
+    message: Message,
+    #[serde(default)]
+    configuration: Option<Configuration>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct Configuration {
+    return_immediately: Option<bool>,
+    history_length: Option<i64>,
+    task_push_notification_config: Option<serde::de::IgnoredAny>,
+}
+
+/// A message that may be sent, and how its answer is wanted.
+pub(super) struct Sending {
+    pub(super) message: Message,
+    return_immediately: bool,
+    pub(super) history: Option<usize>,
+}
+
+impl Sending {
+    /// Reads the parameters of both ways to send.
+    pub(super) fn read(params: &str) -> Result<Self, Failure> {
+        let SendParams { mut message, configuration } = read(params, explain)?;
+        if message.parts.is_empty() {
+            return Err(bad_params("", vec![violation("message.parts", "must have at least one part")]));
+        }
+        if message.role != Role::User {
+            return Err(bad_params("", vec![violation("message.role", "must be ROLE_USER")]));
+        }
+        // An empty string is how some writers leave a field out.
+        message.task_id = message.task_id.filter(|id| !id.is_empty());
+        let configuration = configuration.unwrap_or_default();
+        if configuration.task_push_notification_config.is_some() {
+            let sentence = "this agent does not call back; leave taskPushNotificationConfig out";
+            return Err(Failure::new(Fault::PushNotSupported, sentence));
+        }
+        let history = history_length("configuration.historyLength", configuration.history_length)?;
+        Ok(Self { message, return_immediately: configuration.return_immediately == Some(true), history })
+    }
+}
+
+/// Answers SendMessage.
+pub(super) async fn send(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
+    let sending = Sending::read(params)?;
+    match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
+        Sent::Message(message) => Ok(jsonrpc::answer(&call.id, &WireStreamItem::Message(&message))),
+        Sent::Task(mut watch) => {
+            let task =
+                if sending.return_immediately { watch.snapshot() } else { settle(call, watch).await? };
+            Ok(jsonrpc::answer(&call.id, &WireStreamItem::Task(task.wire(sending.history))))
+        }
+    }
+}
+
+/// Waits for the task; when the gateway closes first, tells how far it is.
+async fn settle(call: &Call<'_>, watch: TaskWatch) -> Result<agentsite_protocol::Task, Failure> {
+    let id = watch.id();
+    let at_work = call.at_work()?;
+    let task = tokio::select! {
+        task = watch.settled() => task,
+        () = call.front.closing.cancelled() => call.front.site.task(&call.caller, id).await?,
+    };
+    drop(at_work);
+    Ok(task)
+}
+
+/// What is wrong with the parameters of a message that could not be read.
+fn explain(params: &Value) -> Vec<Violation> {
+    let Some(message) = params.get("message").filter(|message| !message.is_null()) else {
+        return vec![violation("message", "is required")];
+    };
+    if !message.is_object() {
+        return vec![violation("message", "must be an object")];
+    }
+    let mut wrong = Vec::new();
+    match message.get("messageId") {
+        Some(Value::String(id)) if !id.is_empty() => {}
+        Some(Value::String(_)) => wrong.push(violation("message.messageId", "must not be empty")),
+        Some(other) if !other.is_null() => wrong.push(violation("message.messageId", "must be a string")),
+        _ => wrong.push(violation("message.messageId", "is required")),
+    }
+    match message.get("role").and_then(Value::as_str) {
+        Some("ROLE_USER" | "ROLE_AGENT") => {}
+        _ => wrong.push(violation("message.role", "must be ROLE_USER")),
+    }
+    match message.get("parts") {
+        Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {}
+        Some(Value::Array(_)) => wrong.push(violation("message.parts", "must hold objects")),
+        _ => wrong.push(violation("message.parts", "is required and must be a list")),
+    }
+    wrong
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(params: &str) -> String {
+        Sending::read(params).err().unwrap().sentence.into_owned()
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        assert_eq!(refusal("{}"), "`message` is required");
+        assert_eq!(refusal(r#"{"message":7}"#), "`message` must be an object");
+        let several = refusal(r#"{"message":{"messageId":"","parts":[1]}}"#);
+        assert!(several.contains("`message.messageId` must not be empty"), "{several}");
+        assert!(several.contains("`message.role` must be ROLE_USER"), "{several}");
+        assert!(several.contains("`message.parts` must hold objects"), "{several}");
+        let empty = refusal(r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}"#);
+        assert_eq!(empty, "`message.parts` must have at least one part");
+    }
+
+    #[test]
+    fn what_is_wrong_elsewhere_is_told_by_the_reader() {
+        let long = "x".repeat(200);
+        let told =
+            refusal(&format!(r#"{{"message":{{"messageId":"{long}","role":"ROLE_USER","parts":[]}}}}"#));
+        assert!(told.contains("an id must have"), "{told}");
+        let told = refusal(r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":7}]}}"#);
+        assert!(told.contains("invalid type"), "{told}");
+    }
+
+    #[test]
+    fn a_call_back_is_refused() {
+        let message = r#""message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]}"#;
+        let params =
+            format!(r#"{{{message},"configuration":{{"taskPushNotificationConfig":{{"url":"http://x"}}}}}}"#);
+        assert_eq!(Sending::read(&params).err().unwrap().fault, Fault::PushNotSupported);
+        let params = format!(r#"{{{message},"configuration":{{"historyLength":-1}}}}"#);
+        assert_eq!(Sending::read(&params).err().unwrap().fault, Fault::BadParams);
+        assert!(Sending::read(&format!(r#"{{{message},"configuration":null,"tenant":"x"}}"#)).is_ok());
+    }
+}

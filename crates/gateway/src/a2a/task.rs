@@ -1,0 +1,171 @@
+//! GetTask, CancelTask and ListTasks.
+//!
+//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that does not
+//! exist. Lists have a cursor that stays right while tasks change.
+
+use agentsite_protocol::{ContextId, Task, TaskId, TaskState, Timestamp, WireTask};
+use agentsite_site::{SiteError, TaskFilter};
+use axum::response::Response;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Call, bad_params, read, violation};
+use crate::cursor;
+use crate::failure::{Failure, Violation};
+use crate::jsonrpc;
+
+/// Tasks of a page when the caller names no number; the specification's default.
+const PAGE: i64 = 50;
+
+/// Most tasks of a page; the specification's maximum.
+const MAX_PAGE: usize = 100;
+
+/// Pages that are counted for `totalSize`; beyond about this many thousand tasks the number is a lower bound.
+const COUNTED_PAGES: usize = 20;
+
+/// Rows of one counted page; the site gives no more at once.
+const COUNTED_ROWS: usize = 500;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskParams {
+    pub(super) id: String,
+    #[serde(default)]
+    history_length: Option<i64>,
+}
+
+/// Reads parameters that name one task.
+pub(super) fn read_task(params: &str) -> Result<TaskParams, Failure> {
+    read(params, |params| match params.get("id") {
+        Some(Value::String(_)) => Vec::new(),
+        Some(other) if !other.is_null() => vec![violation("id", "must be a string")],
+        _ => vec![violation("id", "is required")],
+    })
+}
+
+/// The task of this name, if it is the caller's and the agent's.
+pub(super) async fn named_task(call: &Call<'_>, id: &str) -> Result<Task, Failure> {
+    let missing = || SiteError::NoSuchTask(id.chars().take(40).collect());
+    let task_id: TaskId = id.parse().map_err(|_| missing())?;
+    let task = call.front.site.task(&call.caller, task_id).await.map_err(|error| match error {
+        // One sentence for all, however the site words it.
+        SiteError::NoSuchTask(_) => missing(),
+        other => other,
+    })?;
+    if task.head.agent == call.agent || call.for_site { Ok(task) } else { Err(missing().into()) }
+}
+
+/// Answers GetTask.
+pub(super) async fn get(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
+    let wanted = read_task(params)?;
+    let history = history_length("historyLength", wanted.history_length)?;
+    let task = named_task(call, &wanted.id).await?;
+    Ok(jsonrpc::answer(&call.id, &task.wire(history)))
+}
+
+/// Answers CancelTask.
+pub(super) async fn cancel(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
+    let wanted = read_task(params)?;
+    let task = named_task(call, &wanted.id).await?;
+    let task = call.front.site.cancel(&call.caller, task.head.id).await?;
+    Ok(jsonrpc::answer(&call.id, &task.wire(None)))
+}
+
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+struct ListParams {
+    context_id: Option<String>,
+    status: Option<TaskState>,
+    page_size: Option<i64>,
+    page_token: Option<String>,
+    history_length: Option<i64>,
+    status_timestamp_after: Option<Timestamp>,
+    include_artifacts: Option<bool>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct TaskList<'a> {
+    tasks: Vec<WireTask<'a>>,
+    next_page_token: String,
+    page_size: usize,
+    total_size: usize,
+}
+
+/// Answers ListTasks.
+pub(super) async fn list(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
+    let wanted: ListParams = read(params, |_| Vec::new())?;
+    let history = history_length("historyLength", wanted.history_length)?;
+    let size = usize::try_from(wanted.page_size.unwrap_or(PAGE)).unwrap_or(0);
+    if !(1..=MAX_PAGE).contains(&size) {
+        return Err(wrong("pageSize", "must be between 1 and 100"));
+    }
+    let after = match wanted.page_token.as_deref() {
+        None | Some("") => None,
+        Some(token) => {
+            Some(cursor::read(token).ok_or_else(|| wrong("pageToken", "is not one that this site gave"))?)
+        }
+    };
+    let filter = filter(call, &wanted)?;
+    let page = call.front.site.tasks(&call.caller, filter.clone(), after, size).await?;
+    let mut tasks = Vec::with_capacity(page.items.len());
+    for head in &page.items {
+        match call.front.site.task(&call.caller, head.id).await {
+            Ok(mut task) => {
+                if wanted.include_artifacts != Some(true) {
+                    task.artifacts.clear();
+                }
+                tasks.push(task);
+            }
+            // It expired between the two looks.
+            Err(SiteError::NoSuchTask(_)) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let total =
+        if after.is_none() && page.next.is_none() { tasks.len() } else { count(call, filter).await? };
+    let list = TaskList {
+        tasks: tasks.iter().map(|task| task.wire(history)).collect(),
+        next_page_token: page.next.map(cursor::write).unwrap_or_default(),
+        page_size: size,
+        total_size: total,
+    };
+    Ok(jsonrpc::answer(&call.id, &list))
+}
+
+fn filter(call: &Call<'_>, wanted: &ListParams) -> Result<TaskFilter, Failure> {
+    let context = match wanted.context_id.as_deref() {
+        None | Some("") => None,
+        Some(id) => Some(id.parse::<ContextId>().map_err(|error| wrong("contextId", &error.to_string()))?),
+    };
+    Ok(TaskFilter {
+        agent: (!call.for_site).then(|| call.agent.clone()),
+        context,
+        states: wanted.status.into_iter().collect(),
+        updated_since: wanted.status_timestamp_after,
+        ..TaskFilter::default()
+    })
+}
+
+async fn count(call: &Call<'_>, filter: TaskFilter) -> Result<usize, Failure> {
+    let (mut total, mut after) = (0, None);
+    for _ in 0..COUNTED_PAGES {
+        let page = call.front.site.tasks(&call.caller, filter.clone(), after, COUNTED_ROWS).await?;
+        total += page.items.len();
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    Ok(total)
+}
+
+/// How many messages of the history are wanted.
+pub(super) fn history_length(field: &str, wanted: Option<i64>) -> Result<Option<usize>, Failure> {
+    let number = wanted.map(usize::try_from).transpose();
+    number.map_err(|_| wrong(field, "must not be negative"))
+}
+
+fn wrong(field: &str, description: &str) -> Failure {
+    bad_params("", vec![Violation { field: field.into(), description: description.into() }])
+}

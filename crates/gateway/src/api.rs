@@ -1,0 +1,138 @@
+//! The REST face under `/api`: what the command line and the pages need of a site.
+//!
+//! Promises: JSON in camelCase; every route refuses callers of whom nothing is known before it looks at anything else; errors are
+//! `{"error":{"code","message"}}`. It is ours and may change with the program; other agents use the A2A face.
+
+mod agents;
+mod keys;
+mod operation;
+mod tasks;
+
+use std::sync::Arc;
+
+use agentsite_protocol::{Caller, Nesting};
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequest, FromRequestParts, Query, Request};
+use axum::response::Response;
+use axum::routing::{MethodRouter, delete, get, post};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+type Handlers = fn() -> MethodRouter<Arc<Front>>;
+
+/// Every route of this face. The walk through the routes in the tests reads the same table.
+const ROUTES: [(&str, Handlers); 14] = [
+    ("/api/agents", || get(agents::list)),
+    ("/api/agents/{name}", || get(agents::show)),
+    ("/api/agents/{name}/logs", || get(agents::logs)),
+    ("/api/tasks", || get(tasks::list)),
+    ("/api/tasks/{id}", || get(tasks::show)),
+    ("/api/tasks/{id}/events", || get(tasks::events)),
+    ("/api/tasks/{id}/cancel", || post(tasks::cancel)),
+    ("/api/keys", || get(keys::list).post(keys::make)),
+    ("/api/keys/{id}", || delete(keys::revoke)),
+    ("/api/signin-links", || post(keys::sign_in_link)),
+    ("/api/status", || get(operation::status)),
+    ("/api/journal", || get(operation::journal)),
+    ("/api/backup", || post(operation::backup)),
+    ("/api/reload", || post(operation::reload)),
+];
+
+/// The routes of this face.
+pub(crate) fn routes() -> Router<Arc<Front>> {
+    ROUTES.iter().fold(Router::new(), |router, (path, handlers)| router.route(path, handlers()))
+}
+
+/// The paths of the REST face, for the test that walks them.
+#[doc(hidden)]
+#[must_use]
+pub fn api_paths() -> Vec<&'static str> {
+    ROUTES.iter().map(|(path, _)| *path).collect()
+}
+
+/// What a handler answers.
+type Answer = Result<Response, Failure>;
+
+/// The caller of a request of whom something is known, with the head of the request. Always the first argument after the
+/// state, so that nothing else is looked at before.
+struct Asking {
+    caller: Caller,
+    parts: Parts,
+}
+
+impl FromRequestParts<Arc<Front>> for Asking {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, front: &Arc<Front>) -> Result<Self, Failure> {
+        let caller = front.admit_known(parts).await?;
+        Ok(Self { caller, parts: parts.clone() })
+    }
+}
+
+/// The query of a request, read into its type.
+struct Wanted<T>(T);
+
+impl<T: DeserializeOwned> FromRequestParts<Arc<Front>> for Wanted<T> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &Arc<Front>) -> Result<Self, Failure> {
+        let read = Query::try_from_uri(&parts.uri);
+        read.map(|Query(wanted)| Self(wanted))
+            .map_err(|error| bad(format!("the query is not right: {error}")))
+    }
+}
+
+/// The JSON body of a request, read into its type.
+struct Given<T>(T);
+
+impl<T: DeserializeOwned> FromRequest<Arc<Front>> for Given<T> {
+    type Rejection = Failure;
+
+    async fn from_request(request: Request, front: &Arc<Front>) -> Result<Self, Failure> {
+        let (parts, body) = request.into_parts();
+        let media =
+            parts.headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        if !media.trim_start().to_ascii_lowercase().starts_with("application/json") {
+            return Err(Failure::new(
+                Fault::ContentType,
+                "send the request as Content-Type: application/json",
+            ));
+        }
+        let bytes = front.body(body).await?;
+        Nesting::REQUEST.check(&bytes).map_err(|error| Failure::new(Fault::BadRequest, error.to_string()))?;
+        serde_json::from_slice(&bytes).map(Self).map_err(|error| {
+            let fault = if error.is_data() { Fault::BadParams } else { Fault::NotJson };
+            Failure::new(fault, format!("the body is not right: {error}"))
+        })
+    }
+}
+
+fn bad(sentence: String) -> Failure {
+    Failure::new(Fault::BadParams, sentence)
+}
+
+/// Reads something a caller wrote; `what` is how the refusal calls it.
+fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(what: &str, text: &str) -> Result<T, Failure> {
+    text.parse().map_err(|error: T::Err| bad(format!("{what}: {error}")))
+}
+
+/// Answers with JSON that no cache keeps.
+fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    let body = serde_json::to_vec(value).map_err(|error| {
+        tracing::error!(%error, "an answer could not be written");
+        Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
+    })?;
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Ok(response)
+}

@@ -1,0 +1,267 @@
+//! Who calls: a key, a signed-in browser, the person at this machine, or somebody unknown.
+//!
+//! Promises: the decision is a pure function of the connection and the request's head. A wrong credential never falls back
+//! to something weaker. Being at this machine counts only for a request that no web page and no proxy can have made: a
+//! foreign Origin or Host (another page, DNS rebinding) is refused. What a caller may do is the site's matter.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Method, header};
+
+use crate::failure::{Failure, Fault};
+use crate::line::Line;
+use crate::settings::{AnonymousAccess, GatewaySettings, Network};
+
+#[cfg(test)]
+mod tests;
+
+/// The cookie of a signed-in browser.
+pub(crate) const SESSION_COOKIE: &str = "agentsite_session";
+
+const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
+const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Headers that only a proxy writes; a request that bears one does not come from this machine's own user.
+const PROXY_MARKS: [HeaderName; 3] = [header::FORWARDED, HeaderName::from_static("x-real-ip"), header::VIA];
+
+/// Hops of a forwarded request that are looked at; real chains have two or three.
+const MAX_HOPS: usize = 32;
+
+/// What a request claims to be. Credentials are not checked yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Claim<'a> {
+    /// Shows an API key or the admin token.
+    Secret(&'a str),
+    /// Shows the session of a browser; `otherwise` holds when the session has ended.
+    Session {
+        /// The session.
+        secret: &'a str,
+        /// What the same request would be without the cookie.
+        otherwise: Box<Result<Claim<'a>, Refusal>>,
+    },
+    /// Comes from this machine.
+    Local,
+    /// Comes from this address without a credential.
+    Anonymous(IpAddr),
+    /// Comes without a credential to a site where that is enough.
+    OpenAdmin,
+}
+
+/// Why a request is turned away before its credential is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// Comes from a page of another origin.
+    ForeignOrigin,
+    /// Names a host that is not this one.
+    ForeignHost,
+    /// Shows nothing where something is needed.
+    NoCredential,
+    /// The credential is not readable.
+    BadCredential,
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::ForeignOrigin => Self::new(
+                Fault::Forbidden,
+                "this request comes from a page of another origin; send an API key (Authorization: Bearer KEY) instead",
+            ),
+            Refusal::ForeignHost => Self::new(
+                Fault::Forbidden,
+                "the Host header names another host; use http://localhost, set public_url, or send an API key",
+            ),
+            Refusal::NoCredential => Self::new(
+                Fault::Unauthenticated,
+                "this site wants to know who calls; send Authorization: Bearer KEY (make one with `agentsite key new`)",
+            ),
+            Refusal::BadCredential => Self::new(
+                Fault::Unauthenticated,
+                "the Authorization header is not readable; send Authorization: Bearer KEY",
+            ),
+        }
+    }
+}
+
+/// The rules by which callers are told apart.
+#[derive(Debug)]
+pub(crate) struct Door {
+    trusted: Vec<Network>,
+    anonymous: AnonymousAccess,
+    public_url: Option<String>,
+}
+
+impl Door {
+    pub(crate) fn new(settings: &GatewaySettings) -> Self {
+        let public_url = settings.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned());
+        Self { trusted: settings.trusted_proxies.clone(), anonymous: settings.anonymous, public_url }
+    }
+
+    /// Decides what a request claims to be.
+    pub(crate) fn claim<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
+        if let Some(secret) = secret(&parts.headers)? {
+            return Ok(Claim::Secret(secret));
+        }
+        let Some(secret) = session(&parts.headers) else { return self.claim_without_credential(line, parts) };
+        if is_unsafe(&parts.method) && !self.is_same_origin(parts) {
+            return Err(Refusal::ForeignOrigin);
+        }
+        let otherwise = Box::new(self.claim_without_credential(line, parts));
+        Ok(Claim::Session { secret, otherwise })
+    }
+
+    fn claim_without_credential<'a>(&self, line: &Line, parts: &Parts) -> Result<Claim<'a>, Refusal> {
+        let host = host(parts);
+        let public = host.is_some_and(|host| self.is_public_host(host));
+        let here = line.peer.is_loopback() && !is_proxied(&parts.headers) && !public;
+        if here && !host.is_some_and(is_loopback_host) {
+            return Err(Refusal::ForeignHost);
+        }
+        let foreign = parts.headers.contains_key(header::ORIGIN) && !self.is_same_origin(parts);
+        let cross_site = parts.headers.get(FETCH_SITE).is_some_and(|site| site == "cross-site");
+        if foreign && here || is_unsafe(&parts.method) && (foreign || cross_site) {
+            return Err(Refusal::ForeignOrigin);
+        }
+        if here {
+            return Ok(Claim::Local);
+        }
+        match self.anonymous {
+            AnonymousAccess::None => Err(Refusal::NoCredential),
+            AnonymousAccess::Public => Ok(Claim::Anonymous(self.peer(line, &parts.headers))),
+            AnonymousAccess::Admin => Ok(Claim::OpenAdmin),
+        }
+    }
+
+    /// The address of the caller: the socket's, or the last hop before the proxies that we trust.
+    pub(crate) fn peer(&self, line: &Line, headers: &HeaderMap) -> IpAddr {
+        if !self.trusts(line.peer) {
+            return line.peer;
+        }
+        let values: Vec<&str> =
+            headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok()).collect();
+        let mut nearest = line.peer;
+        for hop in values.iter().rev().flat_map(|value| value.rsplit(',')).take(MAX_HOPS) {
+            let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
+            nearest = address.to_canonical();
+            if !self.trusts(nearest) {
+                break;
+            }
+        }
+        nearest
+    }
+
+    /// The address under which the caller reaches this site, without a trailing slash.
+    pub(crate) fn base(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> String {
+        if let Some(url) = &self.public_url {
+            return url.clone();
+        }
+        let trusted = self.trusts(line.peer);
+        let forwarded = |name| if trusted { first_value(&parts.headers, name) } else { None };
+        let https =
+            forwarded(FORWARDED_PROTO).map_or(line.secure, |scheme| scheme.eq_ignore_ascii_case("https"));
+        let host = forwarded(FORWARDED_HOST).or_else(|| host(parts)).filter(|host| is_host_like(host));
+        let host = host.map_or_else(|| Cow::from(listen.to_string()), Cow::from);
+        format!("{}://{host}", if https { "https" } else { "http" })
+    }
+
+    /// Whether callers reach this site by TLS, ours or a proxy's.
+    pub(crate) fn is_secure(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> bool {
+        self.base(line, parts, listen).starts_with("https:")
+    }
+
+    fn trusts(&self, address: IpAddr) -> bool {
+        self.trusted.iter().any(|network| network.contains(address))
+    }
+
+    fn is_public_host(&self, host: &str) -> bool {
+        let public = self.public_url.as_deref().and_then(|url| url.split_once("://"));
+        public
+            .is_some_and(|(_, rest)| rest.split('/').next().is_some_and(|own| own.eq_ignore_ascii_case(host)))
+    }
+
+    /// Whether the browser says that the request comes from a page of this very site.
+    fn is_same_origin(&self, parts: &Parts) -> bool {
+        match parts.headers.get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or("null")) {
+            Some(origin) => {
+                let own = origin.split_once("://").zip(host(parts));
+                own.is_some_and(|((_, from), host)| from.eq_ignore_ascii_case(host))
+                    || self.public_url.as_deref().is_some_and(|url| url.eq_ignore_ascii_case(origin))
+            }
+            None => parts.headers.get(FETCH_SITE).is_some_and(|site| site == "same-origin"),
+        }
+    }
+}
+
+/// The key in the head of a request.
+fn secret(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+    if let Some(value) = headers.get(header::AUTHORIZATION) {
+        let text = value.to_str().map_err(|_| Refusal::BadCredential)?;
+        let (scheme, secret) = text.split_once(' ').ok_or(Refusal::BadCredential)?;
+        if !scheme.eq_ignore_ascii_case("bearer") {
+            return Err(Refusal::BadCredential);
+        }
+        return Ok(Some(secret.trim()));
+    }
+    match headers.get(API_KEY) {
+        Some(value) => value.to_str().map(|secret| Some(secret.trim())).map_err(|_| Refusal::BadCredential),
+        None => Ok(None),
+    }
+}
+
+/// The session in the cookies of a request.
+fn session(headers: &HeaderMap) -> Option<&str> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
+    let mut pairs =
+        cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value)
+}
+
+fn is_unsafe(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
+}
+
+/// The host the caller wanted: HTTP/2 names it in the target, HTTP/1 in a header.
+pub(crate) fn host(parts: &Parts) -> Option<&str> {
+    let named = parts.uri.authority().map(http::uri::Authority::as_str);
+    named.or_else(|| parts.headers.get(header::HOST)?.to_str().ok())
+}
+
+fn is_proxied(headers: &HeaderMap) -> bool {
+    PROXY_MARKS.iter().any(|name| headers.contains_key(name))
+        || headers.keys().any(|name| name.as_str().starts_with("x-forwarded"))
+}
+
+fn is_loopback_host(host: &str) -> bool {
+    let name = match host.strip_prefix('[') {
+        Some(rest) => match rest.split_once(']') {
+            Some((name, port)) if port.is_empty() || is_port(port) => name,
+            _ => return false,
+        },
+        None => match host.split_once(':') {
+            Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+            Some(_) => return false,
+            None => host,
+        },
+    };
+    let name = name.strip_suffix('.').unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || name.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+}
+
+fn is_port(text: &str) -> bool {
+    text.strip_prefix(':').is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Whether a host may stand in a link: letters, digits and the marks of names, addresses and ports.
+fn is_host_like(host: &str) -> bool {
+    !host.is_empty() && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-:[]_".contains(&byte))
+}
+
+fn first_value(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    headers.get(name)?.to_str().ok()?.split(',').next().map(str::trim)
+}

@@ -1,0 +1,278 @@
+//! Failure: everything that can go wrong at this door, and the one table of its codes.
+//!
+//! Promises: each fault has one row with its HTTP status, JSON-RPC code, reason and word for the REST face; nothing else in
+//! the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence is for the
+//! caller; causes inside the site go to the log only. The gRPC column comes with that binding.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use agentsite_site::{SiteError, StoreError};
+use axum::body::Body;
+use axum::response::{IntoResponse, Response};
+use http::{HeaderValue, StatusCode, header};
+use serde::Serialize;
+
+use crate::metrics::Outcome;
+
+#[cfg(test)]
+mod tests;
+
+/// What went wrong, as far as a caller can act on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    NoSuchTask,
+    NotCancelable,
+    PushNotSupported,
+    TaskEnded,
+    TaskBusy,
+    Unsupported,
+    ContentType,
+    AgentFailed,
+    Version,
+    NotJson,
+    BadRequest,
+    NoSuchMethod,
+    BadParams,
+    IdReused,
+    Internal,
+    NoSuchAgent,
+    NoSuchPath,
+    NoSuchKey,
+    Unauthenticated,
+    Forbidden,
+    TooLarge,
+    TooSlow,
+    TooMany,
+    AgentBusy,
+    StoreFull,
+    Stopping,
+    TimedOut,
+}
+
+/// One row of the table.
+#[derive(Debug, Serialize)]
+pub(crate) struct Row {
+    #[serde(skip)]
+    fault: Fault,
+    /// Word of the REST face.
+    pub(crate) word: &'static str,
+    /// HTTP status wherever HTTP speaks for itself.
+    pub(crate) status: u16,
+    /// JSON-RPC code.
+    pub(crate) rpc: i32,
+    /// Reason in the ErrorInfo detail; empty where the specification has no detail.
+    pub(crate) reason: &'static str,
+    /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients read no body
+    /// of anything else.
+    pub(crate) keeps_status: bool,
+}
+
+/// JSON-RPC code of faults that A2A does not name: the first of the range that JSON-RPC leaves to servers.
+const OURS: i32 = -32000;
+
+const fn row(
+    fault: Fault,
+    word: &'static str,
+    status: u16,
+    rpc: i32,
+    reason: &'static str,
+    keeps_status: bool,
+) -> Row {
+    Row { fault, word, status, rpc, reason, keeps_status }
+}
+
+/// The table. Its order is that of [`Fault`].
+pub(crate) const TABLE: [Row; 27] = [
+    row(Fault::NoSuchTask, "no_such_task", 404, -32001, "TASK_NOT_FOUND", false),
+    row(Fault::NotCancelable, "not_cancelable", 400, -32002, "TASK_NOT_CANCELABLE", false),
+    row(Fault::PushNotSupported, "push_not_supported", 400, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", false),
+    row(Fault::TaskEnded, "task_ended", 400, -32004, "UNSUPPORTED_OPERATION", false),
+    row(Fault::TaskBusy, "task_busy", 400, -32004, "UNSUPPORTED_OPERATION", false),
+    row(Fault::Unsupported, "unsupported", 400, -32004, "UNSUPPORTED_OPERATION", false),
+    row(Fault::ContentType, "content_type", 400, -32005, "CONTENT_TYPE_NOT_SUPPORTED", false),
+    row(Fault::AgentFailed, "agent_failed", 500, -32006, "INVALID_AGENT_RESPONSE", false),
+    row(Fault::Version, "version", 400, -32009, "VERSION_NOT_SUPPORTED", false),
+    row(Fault::NotJson, "not_json", 400, -32700, "", false),
+    row(Fault::BadRequest, "bad_request", 400, -32600, "INVALID_REQUEST", false),
+    row(Fault::NoSuchMethod, "no_such_method", 404, -32601, "", false),
+    row(Fault::BadParams, "bad_params", 400, -32602, "INVALID_PARAMS", false),
+    row(Fault::IdReused, "id_reused", 400, -32602, "INVALID_PARAMS", false),
+    row(Fault::Internal, "internal", 500, -32603, "INTERNAL_ERROR", false),
+    row(Fault::NoSuchAgent, "no_such_agent", 404, OURS, "AGENT_NOT_FOUND", true),
+    row(Fault::NoSuchPath, "no_such_path", 404, OURS, "PATH_NOT_FOUND", true),
+    row(Fault::NoSuchKey, "no_such_key", 404, OURS, "KEY_NOT_FOUND", true),
+    row(Fault::Unauthenticated, "unauthenticated", 401, OURS, "UNAUTHENTICATED", true),
+    row(Fault::Forbidden, "forbidden", 403, OURS, "PERMISSION_DENIED", true),
+    row(Fault::TooLarge, "too_large", 413, OURS, "REQUEST_TOO_LARGE", true),
+    row(Fault::TooSlow, "too_slow", 408, OURS, "REQUEST_TOO_SLOW", true),
+    row(Fault::TooMany, "too_many_requests", 429, OURS, "RATE_LIMITED", true),
+    row(Fault::AgentBusy, "agent_busy", 503, OURS, "AGENT_BUSY", true),
+    row(Fault::StoreFull, "store_full", 503, OURS, "STORE_FULL", true),
+    row(Fault::Stopping, "stopping", 503, OURS, "SITE_STOPPING", true),
+    row(Fault::TimedOut, "timed_out", 503, OURS, "TIMED_OUT", true),
+];
+
+/// A fault with the words for its caller.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) fault: Fault,
+    pub(crate) sentence: Cow<'static, str>,
+    retry_after: Option<Duration>,
+    facts: Vec<(&'static str, String)>,
+    violations: Vec<Violation>,
+}
+
+/// A field that is missing or wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Violation {
+    /// Where, in the caller's own spelling.
+    pub(crate) field: String,
+    /// What is wrong.
+    pub(crate) description: String,
+}
+
+impl Failure {
+    pub(crate) fn new(fault: Fault, sentence: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            fault,
+            sentence: sentence.into(),
+            retry_after: None,
+            facts: Vec::new(),
+            violations: Vec::new(),
+        }
+    }
+
+    /// Says when to try again.
+    pub(crate) fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// Adds a fact that programs can read.
+    pub(crate) fn fact(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.facts.push((name, value.into()));
+        self
+    }
+
+    /// Names the fields that are wrong.
+    pub(crate) fn violations(mut self, violations: Vec<Violation>) -> Self {
+        self.violations = violations;
+        self
+    }
+
+    /// The row of the table.
+    pub(crate) fn row(&self) -> &'static Row {
+        let row = &TABLE[self.fault as usize];
+        debug_assert_eq!(row.fault, self.fault, "the table stands in the order of the faults");
+        row
+    }
+
+    /// The status where HTTP speaks for itself.
+    pub(crate) fn status(&self) -> StatusCode {
+        StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The answer of the REST face: `{"error":{"code":…,"message":…}}`.
+    pub(crate) fn rest(&self) -> Response {
+        let body = serde_json::json!({ "error": { "code": self.row().word, "message": self.sentence } });
+        self.respond(self.status(), body.to_string().into_bytes())
+    }
+
+    /// The answer by JSON-RPC; `id` is the request's own, as JSON.
+    pub(crate) fn rpc(&self, id: &str) -> Response {
+        let status = if self.row().keeps_status { self.status() } else { StatusCode::OK };
+        self.respond(status, self.rpc_body(id))
+    }
+
+    /// The JSON-RPC error object around this failure; streams write it as an event.
+    pub(crate) fn rpc_body(&self, id: &str) -> Vec<u8> {
+        let mut error = serde_json::json!({ "code": self.row().rpc, "message": self.sentence });
+        if !self.row().reason.is_empty() {
+            error["data"] = self.details();
+        }
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
+    }
+
+    fn details(&self) -> serde_json::Value {
+        let domain = if self.row().rpc == OURS { "agentsite" } else { "a2a-protocol.org" };
+        let facts: serde_json::Map<_, _> =
+            self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
+        let mut details = vec![serde_json::json!({
+            "@type": "type.googleapis.com/google.rpc.ErrorInfo",
+            "reason": self.row().reason,
+            "domain": domain,
+            "metadata": facts,
+        })];
+        if !self.violations.is_empty() {
+            details.push(serde_json::json!({
+                "@type": "type.googleapis.com/google.rpc.BadRequest",
+                "fieldViolations": self.violations,
+            }));
+        }
+        details.into()
+    }
+
+    /// Puts the headers on that belong to the fault, whatever the body is.
+    pub(crate) fn respond(&self, status: StatusCode, body: impl Into<Body>) -> Response {
+        let mut response = Response::new(body.into());
+        *response.status_mut() = status;
+        response.extensions_mut().insert(Outcome::of(self.status()));
+        let headers = response.headers_mut();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        if self.fault == Fault::Unauthenticated {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="agentsite""#));
+        }
+        if let Some(wait) = self.retry_after {
+            // Rounded up: a caller that comes exactly then must find the door open.
+            let seconds = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX).max(1);
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}
+
+/// Where a handler does not say otherwise, a failure is answered as the REST face does.
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        self.rest()
+    }
+}
+
+impl From<SiteError> for Failure {
+    fn from(error: SiteError) -> Self {
+        let fault = match &error {
+            SiteError::NoSuchAgent(_) => Fault::NoSuchAgent,
+            SiteError::NoSuchTask(_) => Fault::NoSuchTask,
+            SiteError::NotCancelable(_) => Fault::NotCancelable,
+            SiteError::TaskEnded(_) => Fault::TaskEnded,
+            SiteError::TaskBusy(_) => Fault::TaskBusy,
+            SiteError::ContextMismatch | SiteError::BadMessage(_) => Fault::BadParams,
+            SiteError::IdReused => Fault::IdReused,
+            SiteError::Busy { .. } => Fault::AgentBusy,
+            SiteError::Forbidden(_) => Fault::Forbidden,
+            SiteError::BadKey => Fault::Unauthenticated,
+            SiteError::Stopping => Fault::Stopping,
+            SiteError::Store(StoreError::Full) => Fault::StoreFull,
+            SiteError::Store(_) => Fault::Internal,
+            SiteError::Agent(_) => Fault::AgentFailed,
+        };
+        if fault == Fault::Internal {
+            tracing::error!(error = %error, "a request failed inside the site");
+            return Self::new(fault, "the site could not do this; its log says why, try again later");
+        }
+        let failure = Self::new(fault, error.to_string());
+        match error {
+            SiteError::Busy { retry_after, .. } => failure.retry_after(retry_after),
+            SiteError::Stopping | SiteError::Store(_) => failure.retry_after(RETRY_LATER),
+            SiteError::NotCancelable(state) | SiteError::TaskEnded(state) | SiteError::TaskBusy(state) => {
+                failure.fact("state", state.word())
+            }
+            _ => failure,
+        }
+    }
+}
+
+/// When to come back to a site that restarts or whose disk is full: about as long as a restart takes.
+const RETRY_LATER: Duration = Duration::from_secs(5);

@@ -1,0 +1,133 @@
+//! Front: what every handler works with, and the way each request takes before it reaches the site.
+//!
+//! Promises: no handler gets a Caller but from here, so that every one was recognised and counted. It does not route and
+//! does not know any protocol.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use agentsite_protocol::Caller;
+use agentsite_site::{Site, SiteError};
+use axum::body::Body;
+use bytes::Bytes;
+use http::request::Parts;
+use prometheus_client::registry::Registry;
+use tokio_util::sync::CancellationToken;
+
+use crate::caller::{Claim, Door};
+use crate::failure::{Failure, Fault};
+use crate::limits::{Throttle, read_body};
+use crate::line::Line;
+use crate::settings::GatewaySettings;
+
+/// What every handler works with.
+#[derive(Debug)]
+pub(crate) struct Front {
+    pub(crate) site: Site,
+    pub(crate) settings: GatewaySettings,
+    pub(crate) registry: Arc<Registry>,
+    /// Cancelled when the gateway stops: streams end, no connection is accepted.
+    pub(crate) stop: CancellationToken,
+    /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
+    pub(crate) closing: CancellationToken,
+    listen: SocketAddr,
+    door: Door,
+    throttle: Throttle,
+}
+
+impl Front {
+    pub(crate) fn new(
+        settings: GatewaySettings,
+        site: Site,
+        registry: Arc<Registry>,
+        listen: SocketAddr,
+        stop: CancellationToken,
+    ) -> Arc<Self> {
+        let (door, throttle) = (Door::new(&settings), Throttle::new(&settings.rates));
+        Arc::new(Self {
+            site,
+            settings,
+            registry,
+            stop,
+            closing: CancellationToken::new(),
+            listen,
+            door,
+            throttle,
+        })
+    }
+
+    /// Recognises the caller and lets it in.
+    pub(crate) async fn admit(&self, parts: &Parts) -> Result<Caller, Failure> {
+        let claim = self.door.claim(line(parts)?, parts)?;
+        let caller = match self.recognise(claim).await {
+            Ok(caller) => caller,
+            Err(failure) => {
+                // Whoever tries keys out is slowed down by address.
+                self.admit_stranger(parts)?;
+                return Err(failure);
+            }
+        };
+        self.throttle.admit(&caller)?;
+        Ok(caller)
+    }
+
+    /// Counts a request by the address it comes from, whoever sent it.
+    pub(crate) fn admit_stranger(&self, parts: &Parts) -> Result<(), Failure> {
+        self.throttle.admit(&Caller::anonymous(self.door.peer(line(parts)?, &parts.headers)))
+    }
+
+    async fn recognise(&self, claim: Claim<'_>) -> Result<Caller, Failure> {
+        let (secret, otherwise) = match claim {
+            Claim::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
+            Claim::Session { secret, otherwise } => (secret, otherwise),
+            plain => return plain_caller(&plain),
+        };
+        match self.site.caller_by_key(secret).await {
+            // A browser whose session ended is what it would be without the cookie.
+            Err(SiteError::BadKey) => plain_caller(&(*otherwise)?),
+            known => Ok(known?),
+        }
+    }
+
+    /// Recognises the caller and refuses one of whom nothing is known.
+    pub(crate) async fn admit_known(&self, parts: &Parts) -> Result<Caller, Failure> {
+        let caller = self.admit(parts).await?;
+        if caller.is_anonymous() {
+            let sentence =
+                "this needs an API key: send Authorization: Bearer KEY (make one with `agentsite key new`)";
+            return Err(Failure::new(Fault::Unauthenticated, sentence));
+        }
+        Ok(caller)
+    }
+
+    /// Reads a request body within the limits.
+    pub(crate) async fn body(&self, body: Body) -> Result<Bytes, Failure> {
+        read_body(body, &self.settings.limits).await
+    }
+
+    /// The address under which this caller reaches the site, without a trailing slash.
+    pub(crate) fn base(&self, parts: &Parts) -> String {
+        line(parts).map_or_else(|_| String::new(), |line| self.door.base(line, parts, self.listen))
+    }
+
+    /// Whether this caller reaches the site by TLS.
+    pub(crate) fn is_secure(&self, parts: &Parts) -> bool {
+        line(parts).is_ok_and(|line| self.door.is_secure(line, parts, self.listen))
+    }
+}
+
+fn plain_caller(claim: &Claim<'_>) -> Result<Caller, Failure> {
+    match claim {
+        Claim::Local => Ok(Caller::local()),
+        Claim::Anonymous(address) => Ok(Caller::anonymous(*address)),
+        Claim::OpenAdmin => Ok(Caller::admin()),
+        Claim::Secret(_) | Claim::Session { .. } => {
+            Err(Failure::new(Fault::Unauthenticated, "this credential is not accepted here"))
+        }
+    }
+}
+
+/// The connection of a request; the server puts it there.
+pub(crate) fn line(parts: &Parts) -> Result<&Arc<Line>, Failure> {
+    parts.extensions.get().ok_or_else(|| Failure::new(Fault::Internal, "the request has no connection"))
+}

@@ -1,0 +1,248 @@
+//! What the gateway counts: requests by face and outcome, their latency, open connections, memory and time of the process.
+//!
+//! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can make them
+//! grow. It does not serve them: see `operations`.
+
+use std::time::Duration;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeLabelSet, EncodeLabelValue, EncodeMetric, LabelValueEncoder,
+};
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Upper ends of the latency buckets in seconds: from a message answered in memory to a task of minutes.
+const LATENCY: [f64; 14] =
+    [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0];
+
+/// Which face of the site was spoken to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Face {
+    /// A2A.
+    A2a,
+    /// The REST face of the command line and the pages.
+    Api,
+    /// Pages for people.
+    Pages,
+    /// Health and metrics.
+    Operations,
+}
+
+impl Face {
+    const ALL: [Self; 4] = [Self::A2a, Self::Api, Self::Pages, Self::Operations];
+
+    /// The face that a path belongs to.
+    pub(crate) fn of(path: &str) -> Self {
+        match path.as_bytes() {
+            [b'/', b'a', b'2', b'a', ..] | [b'/', b'.', ..] => Self::A2a,
+            [b'/', b'a', b'p', b'i', ..] => Self::Api,
+            b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
+            _ => Self::Pages,
+        }
+    }
+}
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Outcome {
+    /// Answered.
+    Ok,
+    /// Turned down: the caller has to change something.
+    Refused,
+    /// Not answered: the site has to change something.
+    Failed,
+}
+
+impl Outcome {
+    const ALL: [Self; 3] = [Self::Ok, Self::Refused, Self::Failed];
+
+    /// The outcome that a status stands for.
+    pub(crate) fn of(status: http::StatusCode) -> Self {
+        match status.as_u16() {
+            0..400 => Self::Ok,
+            400..500 => Self::Refused,
+            _ => Self::Failed,
+        }
+    }
+}
+
+impl EncodeLabelValue for Face {
+    fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        std::fmt::Write::write_str(
+            out,
+            match self {
+                Self::A2a => "a2a",
+                Self::Api => "api",
+                Self::Pages => "pages",
+                Self::Operations => "operations",
+            },
+        )
+    }
+}
+
+impl EncodeLabelValue for Outcome {
+    fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        std::fmt::Write::write_str(
+            out,
+            match self {
+                Self::Ok => "ok",
+                Self::Refused => "refused",
+                Self::Failed => "failed",
+            },
+        )
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    face: Face,
+    outcome: Outcome,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FaceLabel {
+    face: Face,
+}
+
+/// The gateway's counters. Clones share them: the binary registers one, the gateway counts with another.
+#[derive(Debug, Clone)]
+pub struct GatewayMetrics {
+    requests: Family<RequestLabels, Counter>,
+    latency: Family<FaceLabel, Histogram>,
+    connections: Gauge,
+    // The members of the two families, so that a request takes no lock to find its own.
+    counters: [[Counter; 3]; 4],
+    histograms: [Histogram; 4],
+}
+
+impl Default for GatewayMetrics {
+    fn default() -> Self {
+        let requests = Family::<RequestLabels, Counter>::default();
+        let latency = Family::<FaceLabel, Histogram>::new_with_constructor(|| Histogram::new(LATENCY));
+        let counters = Face::ALL.map(|face| {
+            Outcome::ALL.map(|outcome| requests.get_or_create_owned(&RequestLabels { face, outcome }))
+        });
+        let histograms = Face::ALL.map(|face| latency.get_or_create_owned(&FaceLabel { face }));
+        Self { requests, latency, connections: Gauge::default(), counters, histograms }
+    }
+}
+
+impl GatewayMetrics {
+    /// Makes the counters readable under `/metrics`.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register("http_requests", "Requests by face and outcome", self.requests.clone());
+        let what = "Time until the head of the answer";
+        registry.register_with_unit("http_request_latency", what, Unit::Seconds, self.latency.clone());
+        registry.register("http_connections", "Open connections", self.connections.clone());
+        registry.register_collector(Box::new(Process));
+    }
+
+    pub(crate) fn count(&self, face: Face, outcome: Outcome, took: Duration) {
+        self.counters[face as usize][outcome as usize].inc();
+        self.histograms[face as usize].observe(took.as_secs_f64());
+    }
+
+    /// Counts a connection until the guard is dropped.
+    pub(crate) fn connection(&self) -> OpenConnection {
+        self.connections.inc();
+        OpenConnection(self.connections.clone())
+    }
+}
+
+/// One open connection.
+#[derive(Debug)]
+pub(crate) struct OpenConnection(Gauge);
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Reads the kernel's account of this process at each scrape; elsewhere than on Linux it stays silent.
+#[derive(Debug)]
+struct Process;
+
+/// Clock ticks a second in `/proc`; fixed at 100 for programs on every Linux machine.
+const TICKS: f64 = 100.0;
+
+impl Collector for Process {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
+        if let Some(bytes) = resident_bytes() {
+            let gauge = ConstGauge::new(bytes);
+            let what = "Memory of the process";
+            let out = encoder.encode_descriptor(
+                "process_resident_memory",
+                what,
+                Some(&Unit::Bytes),
+                gauge.metric_type(),
+            )?;
+            gauge.encode(out)?;
+        }
+        if let Some(seconds) = cpu_seconds() {
+            let counter = ConstCounter::new(seconds);
+            let what = "Processor time of the process";
+            let out = encoder.encode_descriptor(
+                "process_cpu",
+                what,
+                Some(&Unit::Seconds),
+                counter.metric_type(),
+            )?;
+            counter.encode(out)?;
+        }
+        Ok(())
+    }
+}
+
+fn resident_bytes() -> Option<i64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: i64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+fn cpu_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The second field is the program's name in parentheses and may hold anything; count from its end.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let user: f64 = fields.next()?.parse().ok()?;
+    let system: f64 = fields.next()?.parse().ok()?;
+    Some((user + system) / TICKS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_counted_by_face_and_outcome() {
+        let mut registry = Registry::default();
+        let metrics = GatewayMetrics::default();
+        metrics.register(&mut registry);
+        metrics.clone().count(Face::A2a, Outcome::Refused, Duration::from_millis(3));
+        let _open = metrics.connection();
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        assert!(text.contains(r#"http_requests_total{face="a2a",outcome="refused"} 1"#), "{text}");
+        assert!(text.contains("http_connections 1"), "{text}");
+        assert!(text.contains("process_resident_memory_bytes "), "{text}");
+        assert!(text.contains("process_cpu_seconds_total "), "{text}");
+    }
+
+    #[test]
+    fn a_path_belongs_to_one_face() {
+        for (path, face) in [
+            ("/a2a/echo", Face::A2a),
+            ("/.well-known/agent-card.json", Face::A2a),
+            ("/api/agents", Face::Api),
+            ("/metrics", Face::Operations),
+            ("/", Face::Pages),
+        ] {
+            assert_eq!(Face::of(path), face, "{path}");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! `/healthz`, `/readyz` and `/metrics`: for supervisors and graphs.
+//!
+//! Promises: health needs no credential and tells nothing but the state; metrics are for admins and local callers unless the
+//! operator opened them. It does not judge agents: one that is down does not make the site unready.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::Caller;
+use agentsite_site::TaskFilter;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::get;
+use http::{HeaderValue, StatusCode, header};
+
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+/// How long the store may take to answer before the site counts as not ready; supervisors ask every few seconds.
+const STORE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The media type of what Prometheus scrapes.
+const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The routes of this face.
+pub(crate) fn routes() -> Router<Arc<Front>> {
+    Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
+}
+
+async fn health() -> Response {
+    plain(StatusCode::OK, "ok\n")
+}
+
+async fn ready(State(front): State<Arc<Front>>) -> Response {
+    if front.stop.is_cancelled() || front.site.is_stopping() {
+        return plain(StatusCode::SERVICE_UNAVAILABLE, "stopping\n");
+    }
+    // One row of an index: cheap enough to be asked by anybody, and it needs a store that answers.
+    let asking = Caller::admin();
+    let look = front.site.tasks(&asking, TaskFilter::default(), None, 1);
+    match tokio::time::timeout(STORE_PATIENCE, look).await {
+        Ok(Ok(_)) => plain(StatusCode::OK, "ready\n"),
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "The site is not ready: its store refuses.");
+            plain(StatusCode::SERVICE_UNAVAILABLE, "the store refuses\n")
+        }
+        Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n"),
+    }
+}
+
+async fn metrics(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
+    let (parts, _) = request.into_parts();
+    if !front.settings.metrics_public && !front.admit_known(&parts).await?.is_admin() {
+        let sentence =
+            "only the people who run this site may read its metrics; use a key with the scope admin";
+        return Err(Failure::new(Fault::Forbidden, sentence));
+    }
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &front.registry).map_err(|error| {
+        tracing::error!(%error, "The metrics could not be written.");
+        Failure::new(Fault::Internal, "the metrics could not be written; the site's log says why")
+    })?;
+    let mut response = plain(StatusCode::OK, "");
+    *response.body_mut() = Body::from(text);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE));
+    Ok(response)
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

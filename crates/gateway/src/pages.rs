@@ -1,0 +1,172 @@
+//! Pages for people: the front page, signing in, and what a browser sees when nothing is there.
+//!
+//! Promises: no script at all, and a content policy that lets none in; every foreign text is escaped by `html`. Readable on
+//! a phone, in light and in dark. The full interface comes later; this page says what the site has and how to call it.
+
+mod front_page;
+mod html;
+
+use std::sync::Arc;
+
+use agentsite_site::SiteError;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Query, Request, State};
+use axum::response::Response;
+use axum::routing::get;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+
+use crate::caller::SESSION_COOKIE;
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+use html::Html;
+
+/// Nothing may load but our own style sheet, nothing may frame us, no form leaves.
+const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const STYLE: &str = include_str!("pages/style.css");
+
+/// The routes of this face.
+pub(crate) fn routes() -> Router<Arc<Front>> {
+    Router::new()
+        .route("/", get(home))
+        .route("/signin", get(sign_in))
+        .route("/style.css", get(style))
+        .route("/llms.txt", get(for_models))
+}
+
+async fn home(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match front.admit(&parts).await {
+        Ok(caller) => {
+            let agents = front.site.agents(&caller);
+            let settings = front.site.settings();
+            let page = front_page::write(settings, &agents, &caller, &front.base(&parts));
+            respond(StatusCode::OK, "text/html; charset=utf-8", page.into_string())
+        }
+        Err(failure) => refuse(&parts.headers, &failure),
+    }
+}
+
+async fn for_models(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match front.admit(&parts).await {
+        Ok(caller) => {
+            let agents = front.site.agents(&caller);
+            let text = front_page::for_models(front.site.settings(), &agents, &front.base(&parts));
+            respond(StatusCode::OK, "text/plain; charset=utf-8", text)
+        }
+        Err(failure) => refuse(&parts.headers, &failure),
+    }
+}
+
+async fn style() -> Response {
+    let mut response = respond(StatusCode::OK, "text/css; charset=utf-8", STYLE.to_owned());
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("public, max-age=300"));
+    response
+}
+
+#[derive(serde::Deserialize)]
+struct SignIn {
+    #[serde(default)]
+    token: String,
+}
+
+async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    // A look at the head only would use the link up: chat programs do that to show a preview.
+    if parts.method == Method::HEAD {
+        return respond(StatusCode::OK, "text/html; charset=utf-8", String::new());
+    }
+    if let Err(failure) = front.admit_stranger(&parts) {
+        return refuse(&parts.headers, &failure);
+    }
+    let token = Query::<SignIn>::try_from_uri(&parts.uri).map(|Query(asked)| asked.token).unwrap_or_default();
+    match front.site.sign_in(&token).await {
+        Ok(session) => signed_in(&front, &parts, &session.secret),
+        Err(SiteError::BadKey) => {
+            let failure = Failure::new(
+                Fault::Unauthenticated,
+                "This sign-in link was used already or is too old. Make a new one with: agentsite signin",
+            );
+            refuse(&parts.headers, &failure)
+        }
+        Err(error) => refuse(&parts.headers, &error.into()),
+    }
+}
+
+fn signed_in(front: &Front, parts: &Parts, secret: &str) -> Response {
+    let secure = if front.is_secure(parts) { "; Secure" } else { "" };
+    let cookie = format!("{SESSION_COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}");
+    // The page is for browsers that came by a link on another site: they do not send a strict cookie along with the redirect.
+    let mut page = Html::page("Signed in");
+    page.open("main")
+        .element("h1", "Signed in")
+        .open("p")
+        .link("/", "Go on to the site")
+        .close("p")
+        .close("main");
+    let mut response = respond(StatusCode::SEE_OTHER, "text/html; charset=utf-8", page.into_string());
+    let headers = response.headers_mut();
+    headers.insert(header::LOCATION, HeaderValue::from_static("/"));
+    if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        headers.insert(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+/// What is answered where nothing is.
+pub(crate) async fn nothing_here(request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    let sentence =
+        "there is nothing at this address; the site's agents are listed at / and under /api/agents";
+    refuse(&parts.headers, &Failure::new(Fault::NoSuchPath, sentence))
+}
+
+/// What is answered when the address is right and the method is not.
+pub(crate) async fn wrong_method(request: Request) -> Response {
+    let sentence =
+        format!("{} is not possible at this address; the Allow header names what is", request.method());
+    let failure = Failure::new(Fault::BadRequest, sentence);
+    let mut response = failure.rest();
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response
+}
+
+/// A failure as a page for browsers, as JSON for programs.
+fn refuse(headers: &HeaderMap, failure: &Failure) -> Response {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    if !accept.contains("text/html") {
+        return failure.rest();
+    }
+    let status = failure.status();
+    let mut page = Html::page(status.canonical_reason().unwrap_or("Sorry"));
+    page.open("main")
+        .element("h1", status.canonical_reason().unwrap_or("Sorry"))
+        .element("p", &failure.sentence);
+    if status == StatusCode::UNAUTHORIZED {
+        page.element("p", "On the machine of this site, run this and open the link it prints:");
+        page.element("pre", "agentsite signin");
+    }
+    page.open("p").link("/", "Front page").close("p").close("main");
+    let mut response = failure.respond(status, page.into_string());
+    dress(response.headers_mut(), "text/html; charset=utf-8");
+    response
+}
+
+fn respond(status: StatusCode, media: &'static str, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    dress(response.headers_mut(), media);
+    response
+}
+
+fn dress(headers: &mut HeaderMap, media: &'static str) {
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(CONTENT_POLICY));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(header::X_FRAME_OPTIONS, HeaderValue::from_static("DENY"));
+}

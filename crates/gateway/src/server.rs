@@ -1,0 +1,307 @@
+//! The server: listening, accepting, and ending connections.
+//!
+//! Promises: at most so many connections at once; one that sends nothing, or its head a byte at a time, is ended; running out of
+//! files slows accepting down and does not end it. When told to stop it accepts no more, lets requests
+//! finish within the site's drain period, and ends what is left. It does not look into requests.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_site::Site;
+use axum::Router;
+use axum::body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use prometheus_client::registry::Registry;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::front::Front;
+use crate::line::Line;
+use crate::router;
+use crate::settings::{AnonymousAccess, GatewaySettings, HttpLimits};
+use crate::tls::{self, TlsError};
+
+/// How long accepting rests when the machine has no file left for a connection.
+const ACCEPT_REST: Duration = Duration::from_millis(100);
+
+/// How long connections have after the drain period to send what is written.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How often a connection is looked at for idleness; limits are kept to within this.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+
+/// Shortest time between two looks, for limits that are set very low.
+const LOOK_LEAST: Duration = Duration::from_millis(10);
+
+/// How often an HTTP/2 peer is asked whether it is still there, and how long it has to say so.
+const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// Why the gateway cannot listen.
+#[derive(Debug, thiserror::Error)]
+pub enum GatewayError {
+    /// Another program listens there.
+    #[error("{0} is in use by another program: stop it, or choose another address with --listen")]
+    InUse(SocketAddr),
+    /// The system will not have it.
+    #[error("cannot listen on {address}: {source}; choose another address with --listen")]
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// Certificate or key are wrong.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Plain HTTP for the whole network.
+    #[error(
+        "{0} is not a loopback address, and keys would travel unencrypted: give --tls-cert and --tls-key, or set \
+         tls_elsewhere = true when a proxy in front speaks TLS"
+    )]
+    NoTls(SocketAddr),
+    /// Everybody would be an admin.
+    #[error(
+        "{0} is not a loopback address, and anonymous = \"admin\" would let everybody run this site: set anonymous = \"public\" or \"none\""
+    )]
+    OpenAdmin(SocketAddr),
+    /// The public address is none.
+    #[error("public_url = \"{0}\" is no address: write it like https://agents.example.org")]
+    BadPublicUrl(String),
+}
+
+/// Every face of a site, bound to an address.
+pub struct Gateway {
+    listener: TcpListener,
+    local: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    settings: GatewaySettings,
+    site: Site,
+    registry: Arc<Registry>,
+}
+
+impl std::fmt::Debug for Gateway {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Gateway")
+            .field("local", &self.local)
+            .field("tls", &self.tls.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Gateway {
+    /// Takes the address. Requests wait until [`Self::serve`].
+    ///
+    /// # Errors
+    /// [`GatewayError`] says what to change.
+    pub async fn bind(
+        settings: GatewaySettings,
+        site: Site,
+        registry: Arc<Registry>,
+    ) -> Result<Self, GatewayError> {
+        check(&settings)?;
+        let tls = settings.tls.as_ref().map(tls::acceptor).transpose()?;
+        let address = settings.listen;
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::AddrInUse => GatewayError::InUse(address),
+            _ => GatewayError::Listen { address, source },
+        };
+        let listener = TcpListener::bind(address).await.map_err(failed)?;
+        let local = listener.local_addr().map_err(failed)?;
+        Ok(Self { listener, local, tls, settings, site, registry })
+    }
+
+    /// The address that was taken; tells the port when 0 was asked for.
+    #[must_use]
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// Serves until `stop` is cancelled, then lets requests finish within the site's drain period.
+    pub async fn serve(self, stop: CancellationToken) {
+        let front = Front::new(self.settings, self.site, self.registry, self.local, stop.clone());
+        let connections = TaskTracker::new();
+        let places = Arc::new(Semaphore::new(front.settings.limits.connections));
+        let house = Arc::new(House {
+            router: router::join(&front),
+            http: http(&front.settings.limits),
+            front,
+            tls: self.tls,
+            cut: CancellationToken::new(),
+        });
+        loop {
+            let place = tokio::select! {
+                place = Arc::clone(&places).acquire_owned() => place.expect("the semaphore is never closed"),
+                () = stop.cancelled() => break,
+            };
+            let (stream, peer) = tokio::select! {
+                accepted = accept(&self.listener) => accepted,
+                () = stop.cancelled() => break,
+            };
+            let house = Arc::clone(&house);
+            connections.spawn(async move {
+                house.receive(stream, peer).await;
+                drop(place);
+            });
+        }
+        drop(self.listener);
+        connections.close();
+        house.drain(&connections).await;
+    }
+}
+
+/// Refuses settings that would open the site to everybody by accident.
+fn check(settings: &GatewaySettings) -> Result<(), GatewayError> {
+    let loopback = settings.listen.ip().to_canonical().is_loopback();
+    if !loopback && settings.anonymous == AnonymousAccess::Admin {
+        return Err(GatewayError::OpenAdmin(settings.listen));
+    }
+    if !loopback && settings.tls.is_none() && !settings.tls_elsewhere {
+        return Err(GatewayError::NoTls(settings.listen));
+    }
+    if let Some(url) = &settings.public_url {
+        let uri: Option<http::Uri> = url.parse().ok();
+        let sound =
+            uri.is_some_and(|uri| matches!(uri.scheme_str(), Some("http" | "https")) && uri.host().is_some());
+        if !sound {
+            return Err(GatewayError::BadPublicUrl(url.chars().take(200).collect()));
+        }
+    }
+    Ok(())
+}
+
+/// Waits for a connection; an error of the machine is waited out.
+async fn accept(listener: &TcpListener) -> (TcpStream, SocketAddr) {
+    loop {
+        match listener.accept().await {
+            Ok(accepted) => return accepted,
+            Err(error) if is_of_the_caller(&error) => {}
+            Err(error) => {
+                tracing::warn!(%error, "No connection can be accepted now; raise the limit of open files (ulimit -n).");
+                tokio::time::sleep(ACCEPT_REST).await;
+            }
+        }
+    }
+}
+
+fn is_of_the_caller(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+fn http(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
+    /// Smallest buffer that hyper takes.
+    const MIN_BUFFER: usize = 8192;
+    let mut http = auto::Builder::new(TokioExecutor::new());
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_time)
+        .max_buf_size(limits.head.max(MIN_BUFFER));
+    http.http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits.streams)
+        .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
+        .keep_alive_interval(PING_EVERY)
+        .keep_alive_timeout(PING_EVERY);
+    http
+}
+
+/// What all connections share.
+struct House {
+    front: Arc<Front>,
+    router: Router,
+    http: auto::Builder<TokioExecutor>,
+    tls: Option<TlsAcceptor>,
+    /// Cancelled when the last connections are ended, whatever they do.
+    cut: CancellationToken,
+}
+
+impl House {
+    async fn receive(&self, stream: TcpStream, peer: SocketAddr) {
+        let _open = self.front.settings.metrics.connection();
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "a connection ended before it began");
+            return;
+        }
+        let line = Line::new(peer.ip(), self.tls.is_some());
+        match &self.tls {
+            None => self.speak(stream, &line).await,
+            Some(tls) => {
+                match tokio::time::timeout(self.front.settings.limits.head_time, tls.accept(stream)).await {
+                    Ok(Ok(stream)) => self.speak(stream, &line).await,
+                    Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS could be agreed"),
+                    Err(_) => tracing::debug!(%peer, "TLS took too long"),
+                }
+            }
+        }
+    }
+
+    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, line: &Arc<Line>) {
+        let service = service_fn(|request: hyper::Request<Incoming>| {
+            let (front, router, line) = (Arc::clone(&self.front), self.router.clone(), Arc::clone(line));
+            async move {
+                let response = router::answer(&front, router, &line, request.map(Body::new)).await;
+                Ok::<_, std::convert::Infallible>(response)
+            }
+        });
+        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        let mut look =
+            tokio::time::interval(self.front.settings.limits.head_time.clamp(LOOK_LEAST, LOOK_EVERY));
+        // Tokens of its own: each look at a shared one would take the same lock on every connection.
+        let (stop, cut) = (self.front.stop.child_token(), self.cut.child_token());
+        let (mut leaving, mut told_to_leave) = (false, false);
+        loop {
+            tokio::select! {
+                biased;
+                ended = connection.as_mut() => {
+                    if let Err(error) = ended {
+                        tracing::debug!(%error, "a connection ended badly");
+                    }
+                    return;
+                }
+                () = stop.cancelled(), if !leaving => {
+                    leaving = true;
+                    connection.as_mut().graceful_shutdown();
+                }
+                () = cut.cancelled() => return,
+                _ = look.tick() => match line.idle() {
+                    Some(_) if told_to_leave => return,
+                    Some(idle) if idle > self.patience(line) => {
+                        connection.as_mut().graceful_shutdown();
+                        told_to_leave = true;
+                    }
+                    _ => told_to_leave = false,
+                },
+            }
+        }
+    }
+
+    /// How long a connection may idle: one that never asked anything only as long as a head may take.
+    fn patience(&self, line: &Line) -> Duration {
+        let limits = &self.front.settings.limits;
+        if line.has_asked() { limits.idle_time } else { limits.head_time }
+    }
+
+    /// Waits for the connections to end, and ends those that do not.
+    async fn drain(&self, connections: &TaskTracker) {
+        let drain = self.front.site.settings().drain.0;
+        if tokio::time::timeout(drain, connections.wait()).await.is_ok() {
+            return;
+        }
+        self.front.closing.cancel();
+        if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
+            tracing::warn!(left = connections.len(), "Some connections did not end in time and are cut.");
+            self.cut.cancel();
+            connections.wait().await;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Wire shapes held against files in `tests/golden`.
+//!
+//! Run with `UPDATE_GOLDEN=1` when a change is meant, and read the difference before it is kept.
+
+use serde_json::{Value, json};
+
+use crate::story::{Story, body, says};
+
+/// Replaces what differs from run to run: ids made by the site, times, the port.
+fn steady(value: &mut Value, port: &str) {
+    match value {
+        Value::String(text) => {
+            let is_id = text.parse::<agentsite_protocol::TaskId>().is_ok();
+            let is_time = agentsite_protocol::Timestamp::parse(text).is_ok();
+            if is_id {
+                *text = "ID".into();
+            } else if is_time {
+                *text = "TIME".into();
+            } else {
+                *text = text.replace(port, "PORT");
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| steady(item, port)),
+        Value::Object(members) => members.values_mut().for_each(|member| steady(member, port)),
+        _ => {}
+    }
+}
+
+fn hold(story: &Story, name: &str, mut found: Value) {
+    steady(&mut found, &story.address.port().to_string());
+    let file = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let found = format!("{}\n", serde_json::to_string_pretty(&found).unwrap());
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&file, &found).unwrap();
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    assert_eq!(found, kept, "{name}: run with UPDATE_GOLDEN=1 when the change is meant");
+}
+
+fn message(text: &str) -> Value {
+    let mut params = says(text);
+    params["message"]["messageId"] = json!("golden-1");
+    params
+}
+
+#[tokio::test]
+async fn the_shapes_of_a2a_are_those_in_the_files() {
+    let story = Story::begin().await;
+    let sent = story.call("echo", "SendMessage", message("hello")).await;
+    let id = sent["result"]["task"]["id"].clone();
+    hold(&story, "send_message_task", sent);
+    hold(&story, "send_message_message", story.call("parrot", "SendMessage", message("hello")).await);
+    hold(&story, "get_task", story.call("echo", "GetTask", json!({ "id": id })).await);
+    hold(&story, "list_tasks", story.call("echo", "ListTasks", json!({ "includeArtifacts": true })).await);
+    let long = story.long_task().await;
+    hold(&story, "cancel_task", {
+        let mut canceled = story.call("long", "CancelTask", json!({ "id": long })).await;
+        canceled["result"]["history"] = json!("…");
+        canceled["result"]["status"]["message"] = json!("…");
+        canceled
+    });
+    hold(&story, "agent_card", body(story.get("/a2a/echo").send().await.unwrap()).await);
+    hold(&story, "site_card", body(story.get("/.well-known/agent-card.json").send().await.unwrap()).await);
+    hold(&story, "bad_params", story.call("echo", "SendMessage", json!({ "message": {} })).await);
+    hold(&story, "no_such_task", story.call("echo", "GetTask", json!({ "id": "x" })).await);
+}
+
+#[tokio::test]
+async fn the_shapes_of_the_rest_face_are_those_in_the_files() {
+    let story = Story::begin().await;
+    let sent = story.call("echo", "SendMessage", message("hello")).await;
+    let id = sent["result"]["task"]["id"].as_str().unwrap().to_owned();
+    for (name, path) in [
+        ("api_agent", "/api/agents/echo".to_owned()),
+        ("api_tasks", "/api/tasks".to_owned()),
+        ("api_task", format!("/api/tasks/{id}")),
+        ("api_events", format!("/api/tasks/{id}/events")),
+        ("api_error", "/api/tasks/x".to_owned()),
+    ] {
+        hold(&story, name, body(story.get(&path).send().await.unwrap()).await);
+    }
+}

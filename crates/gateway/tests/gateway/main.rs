@@ -1,0 +1,15 @@
+//! The gateway over real sockets: a site on the memory store, bound to a free port, asked by a plain HTTP client.
+//!
+//! Each file tells the stories of one face. `story` has what they share.
+
+#![expect(clippy::unwrap_used, reason = "a story that cannot go on has failed")]
+
+mod a2a;
+mod api;
+mod bad_input;
+mod callers;
+mod golden;
+mod pages;
+mod server;
+mod story;
+mod streams;
