@@ -1,4 +1,21 @@
-//! The binary.
-//! The first real code replaces it.
+//! `agentsite`: one binary makes a folder of agents a site on the agent web.
+//!
+//! The folder listing is the story: `cli` reads the command line, `config` the file and the environment, `serve` runs a site, `folder`
+//! keeps it in step with its agents. This file only starts and ends the process.
 
-fn main() {}
+mod bench;
+mod cli;
+mod config;
+mod exit;
+mod folder;
+mod instance;
+mod output;
+mod serve;
+mod telemetry;
+mod templates;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main().into()
+}

@@ -1,0 +1,194 @@
+//! The command line: verbs and the flags that all of them know.
+//!
+//! Promises: one file for each verb with its arguments and what it does; `serve` is meant when no verb is named; errors are one
+//! sentence on stderr and one of the exit codes in `exit`. It holds no logic of its own beyond choosing the verb.
+
+mod agent;
+mod backup;
+mod call;
+mod completions;
+mod config;
+mod doctor;
+mod init;
+mod key;
+mod manual;
+mod serve;
+mod shell;
+mod signin;
+mod status;
+mod task;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use tokio::runtime::{Builder, Runtime};
+
+use crate::bench::{self, BenchArgs};
+use crate::exit::{CliError, Exit};
+use crate::output::{Output, Style};
+use shell::Shell;
+
+/// Longest that the end of the process waits for blocking work, such as a name lookup that never answers.
+const LAST_WORK: Duration = Duration::from_millis(200);
+
+/// Caddy for agents: one binary makes a folder of agents a site on the agent web.
+///
+/// `agentsite` alone starts a site in the current folder, on this machine only, with three demo agents. Put agents into agents/NAME/
+/// (see `agentsite agent new`); they are there within a second.
+#[derive(Debug, Parser)]
+#[command(name = "agentsite", version, disable_help_subcommand = true, max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    everywhere: Everywhere,
+    #[command(flatten, next_help_heading = "Options of serve")]
+    serve: serve::Flags,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+/// Flags that every verb knows.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Everywhere {
+    /// Address and port of the site [default: 127.0.0.1:4747].
+    #[arg(long, global = true, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// Folder for everything that the site writes [default: agentsite-data].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// Folder with one folder for each agent [default: agents].
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) agents: Option<PathBuf>,
+    /// Configuration file [default: agentsite.toml, if there is one].
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Answer in JSON.
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// No colours; the variable NO_COLOR says the same.
+    #[arg(long, global = true)]
+    pub(crate) no_color: bool,
+    /// Say more.
+    #[arg(short, long, global = true)]
+    pub(crate) verbose: bool,
+}
+
+/// What is to be done.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Run the site (what happens when no command is named).
+    Serve(serve::Flags),
+    /// Write a commented agentsite.toml and a first agent into the current folder.
+    Init(init::Arguments),
+    /// Make, list, show and remove agents.
+    Agent(agent::Arguments),
+    /// Call an agent and print its answer.
+    Call(call::Arguments),
+    /// List, show, follow and cancel tasks.
+    Task(task::Arguments),
+    /// Make, list and revoke API keys.
+    Key(key::Arguments),
+    /// Print a new one-time link to sign in with a browser.
+    Signin,
+    /// Show the running site and every piece of background work.
+    Status,
+    /// Check everything that a site needs, and name the fix for what is wrong.
+    Doctor,
+    /// Check, show and document the configuration.
+    Config(config::Arguments),
+    /// Write a copy of all data to a file, while the site runs or not.
+    Backup(backup::Arguments),
+    /// Bring the data of a backup back; the site must not be running.
+    Restore(backup::Arguments),
+    /// Measure this program on this machine, as ratios taken in one run.
+    Bench(BenchArgs),
+    /// The server that `bench` compares with.
+    #[command(hide = true)]
+    BenchBare,
+    /// Print the completions of a shell.
+    Completions(completions::Arguments),
+    /// Print this manual as Markdown.
+    #[command(hide = true)]
+    HelpMarkdown,
+}
+
+/// Reads the command line, does what it says and gives the exit code.
+pub(crate) fn main() -> Exit {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok };
+        }
+    };
+    let variables: BTreeMap<String, String> = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+        .collect();
+    let plain = cli.everywhere.no_color || variables.get("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let output = Output::new(cli.everywhere.json, cli.everywhere.verbose, plain);
+    match run(cli, variables, output) {
+        Ok(exit) => exit,
+        Err(error) => {
+            let sentence = error.to_string();
+            if !sentence.is_empty() {
+                output.alert(Style::Bad, &format!("agentsite: {sentence}"));
+            }
+            error.exit()
+        }
+    }
+}
+
+fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<Exit, CliError> {
+    let Cli { everywhere, serve: flags, verb } = cli;
+    let stray = flags.first_given().filter(|_| !matches!(verb, None | Some(Verb::Serve(_))));
+    if let Some(flag) = stray {
+        return Err(CliError::usage(format!("{flag} is an option of serve; see `agentsite serve --help`")));
+    }
+    let shell = Shell::new(everywhere, variables, output);
+    match verb {
+        None => on_all_cores(serve::run(&shell, flags)),
+        Some(Verb::Serve(more)) => on_all_cores(serve::run(&shell, flags.or(more))),
+        Some(Verb::Init(arguments)) => init::run(&shell, &arguments),
+        Some(Verb::Agent(arguments)) => on_one_core(agent::run(&shell, arguments)),
+        Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
+        Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
+        Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),
+        Some(Verb::Signin) => on_one_core(signin::run(&shell)),
+        Some(Verb::Status) => on_one_core(status::run(&shell)),
+        Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),
+        Some(Verb::Config(arguments)) => config::run(&shell, &arguments),
+        Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
+        Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
+        Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),
+        Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
+        Some(Verb::Completions(arguments)) => completions::run(&arguments, &mut Cli::command()),
+        Some(Verb::HelpMarkdown) => {
+            output.piece(&manual::page(Cli::command()))?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+/// A site uses every core.
+fn on_all_cores(work: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    finish(Builder::new_multi_thread().enable_all().build(), work)
+}
+
+/// A question to a site needs no threads.
+fn on_one_core(work: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
+    finish(Builder::new_current_thread().enable_all().build(), work)
+}
+
+fn finish(
+    runtime: std::io::Result<Runtime>,
+    work: impl Future<Output = Result<Exit, CliError>>,
+) -> Result<Exit, CliError> {
+    let runtime = runtime.map_err(|error| CliError::error(format!("cannot start: {error}")))?;
+    let exit = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_WORK);
+    exit
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,236 @@
+//! `agentsite agent`: make, list, show and remove agents, and read their logs.
+//!
+//! Promises: `new` writes an agent that answers at once; `rm` moves the folder to the trash in the data folder and asks before it
+//! does; the others ask the running site.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use agentsite_protocol::AgentName;
+use agentsite_site::World;
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::shell::{Shell, field, list};
+use crate::exit::{CliError, Exit};
+use crate::folder::scan;
+use crate::templates::{self, Language};
+
+/// Arguments of `agent`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Write a new agent that answers at once.
+    New {
+        /// Its name: a-z, 0-9 and -.
+        name: AgentName,
+        /// What it is written in.
+        #[arg(long, value_enum, default_value = "sh")]
+        lang: Language,
+        /// Folder in which the agent's folder is made [default: the agents folder].
+        #[arg(long, value_name = "DIR")]
+        dir: Option<PathBuf>,
+    },
+    /// List the agents of the running site.
+    Ls,
+    /// Show one agent.
+    Show {
+        /// Its name.
+        name: AgentName,
+    },
+    /// Print what an agent wrote to stderr, and what the site did with it.
+    Logs {
+        /// Its name.
+        name: AgentName,
+        /// Most lines.
+        #[arg(short = 'n', long, default_value_t = 100)]
+        lines: usize,
+    },
+    /// Move an agent's folder to the trash.
+    Rm {
+        /// Its name.
+        name: AgentName,
+        /// Do not ask.
+        #[arg(long, short)]
+        yes: bool,
+    },
+}
+
+/// Does what the verb says.
+pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+    match arguments.verb {
+        Verb::New { name, lang, dir } => new(shell, &name, lang, dir),
+        Verb::Ls => ls(shell).await,
+        Verb::Show { name } => show(shell, &name).await,
+        Verb::Logs { name, lines } => logs(shell, &name, lines).await,
+        Verb::Rm { name, yes } => rm(shell, &name, yes),
+    }
+}
+
+fn new(shell: &Shell, name: &AgentName, lang: Language, dir: Option<PathBuf>) -> Result<Exit, CliError> {
+    let agents = match dir {
+        Some(dir) => dir,
+        None => shell.config()?.config.agents,
+    };
+    std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
+    let folder = agents.join(name.as_str());
+    templates::write_agent(lang, name, &folder)?;
+    if shell.output.is_json() {
+        shell.output.json(&serde_json::json!({ "name": name, "folder": folder }))?;
+    } else {
+        shell.output.line(&format!("wrote {}/; a running site has it within a second", folder.display()))?;
+        shell.output.line(&format!("try: agentsite call {name} \"{}\"", lang.example()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn ls(shell: &Shell) -> Result<Exit, CliError> {
+    let answer: Value = shell.site()?.get("api/agents").await?;
+    if shell.output.is_json() {
+        shell.output.json(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |agent: &Value| {
+        let kind = if agent["demo"] == true { "demo".into() } else { field(agent, "kind") };
+        vec![
+            field(agent, "name"),
+            kind,
+            field(agent, "visibility"),
+            field(agent, "health"),
+            field(agent, "description"),
+        ]
+    };
+    let rows: Vec<Vec<String>> = list(&answer, "agents").iter().map(row).collect();
+    shell.output.table(&["NAME", "KIND", "VISIBILITY", "HEALTH", "DESCRIPTION"], &rows)?;
+    for agent in list(&answer, "agents").iter().filter(|agent| !agent["reason"].is_null()) {
+        shell.output.note(&format!("{}: {}", field(agent, "name"), field(agent, "reason")));
+    }
+    for broken in answer["broken"].as_array().into_iter().flatten() {
+        shell.output.note(&format!("broken: {}:{}", field(broken, "file"), field(broken, "error")));
+    }
+    Ok(Exit::Ok)
+}
+
+async fn show(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
+    let agent: Value = shell.site()?.get(&format!("api/agents/{name}")).await?;
+    if shell.output.is_json() {
+        shell.output.json(&agent)?;
+        return Ok(Exit::Ok);
+    }
+    for (label, key) in [
+        ("name", "name"),
+        ("description", "description"),
+        ("version", "version"),
+        ("kind", "kind"),
+        ("visibility", "visibility"),
+        ("health", "health"),
+        ("reason", "reason"),
+        ("running", "running"),
+        ("queued", "queued"),
+        ("concurrency", "concurrency"),
+        ("folder", "folder"),
+    ] {
+        let value = field(&agent, key);
+        if !value.is_empty() {
+            shell.output.line(&format!("{label:<12} {value}"))?;
+        }
+    }
+    for skill in list(&agent, "skills") {
+        shell.output.line(&format!(
+            "{:<12} {}: {}",
+            "skill",
+            field(&skill, "name"),
+            field(&skill, "description")
+        ))?;
+        for example in list(&skill, "examples") {
+            let words = example.as_str().unwrap_or_default();
+            shell.output.line(&format!("{:<12} agentsite call {name} \"{words}\"", "  example"))?;
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn logs(shell: &Shell, name: &AgentName, lines: usize) -> Result<Exit, CliError> {
+    let answer: Value = shell.site()?.get(&format!("api/agents/{name}/logs?lines={lines}")).await?;
+    if shell.output.is_json() {
+        shell.output.json(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    for line in list(&answer, "lines") {
+        shell.output.line(&format!(
+            "{}  {:<6}  {}",
+            field(&line, "at"),
+            field(&line, "source"),
+            field(&line, "text")
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
+    let config = shell.config()?.config;
+    let folder = folder_of(&config.agents, name)?;
+    if !yes && !agreed(&format!("move {} to the trash?", folder.display()))? {
+        return Err(CliError::error("nothing was removed; say --yes to remove without being asked"));
+    }
+    let data = crate::instance::DataFolder::at(&config.data);
+    data.create()?;
+    std::fs::create_dir_all(data.trash()).map_err(|error| CliError::file("make", &data.trash(), &error))?;
+    let now = World::system().clock.now().as_millis();
+    let trashed = data.trash().join(format!("{name}-{now}"));
+    std::fs::rename(&folder, &trashed).map_err(|error| CliError::file("move", &folder, &error))?;
+    if shell.output.is_json() {
+        shell.output.json(&serde_json::json!({ "name": name, "movedTo": trashed }))?;
+    } else {
+        shell.output.line(&format!("moved {} to {}", folder.display(), trashed.display()))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// The folder whose `agent.toml` bears the name, or which bears the name itself when its file cannot be read.
+fn folder_of(agents: &Path, name: &AgentName) -> Result<PathBuf, CliError> {
+    let found = scan::scan(agents).map_err(|error| CliError::file("read", agents, &error))?;
+    let named = |one: &&scan::Found| match &one.reading {
+        Ok(manifest) => manifest.name == *name,
+        Err(_) => one.folder.file_name().is_some_and(|folder| folder == name.as_str()),
+    };
+    let missing =
+        || CliError::new(Exit::NotFound, format!("there is no agent `{name}` in {}", agents.display()));
+    found.iter().find(named).map(|one| one.folder.clone()).ok_or_else(missing)
+}
+
+/// Asks on the terminal; nobody there means no.
+fn agreed(question: &str) -> Result<bool, CliError> {
+    if !std::io::stdin().is_terminal() {
+        return Ok(false);
+    }
+    let mut err = std::io::stderr().lock();
+    write!(err, "{question} [y/N] ")?;
+    err.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_found_by_the_name_in_its_file_and_a_broken_one_by_its_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let name: AgentName = "greeter".parse().unwrap();
+        templates::write_agent(Language::Sh, &name, &root.path().join("other-folder")).unwrap();
+        std::fs::create_dir(root.path().join("torn")).unwrap();
+        std::fs::write(root.path().join("torn/agent.toml"), "name =").unwrap();
+        assert_eq!(folder_of(root.path(), &name).unwrap(), root.path().join("other-folder"));
+        assert_eq!(folder_of(root.path(), &"torn".parse().unwrap()).unwrap(), root.path().join("torn"));
+        let missing = folder_of(root.path(), &"nobody".parse().unwrap()).unwrap_err();
+        assert_eq!(missing.exit(), Exit::NotFound);
+    }
+}

@@ -1,0 +1,245 @@
+//! `agentsite call`: say something to an agent and print its answer as it comes.
+//!
+//! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question of the agent is answered on
+//! a terminal in the same task, and otherwise ends with its own exit code. The token of the site is sent to the site only.
+//! What to print is decided in `call/script.rs`; here it is sent and received.
+
+mod script;
+
+use std::io::{BufRead, IsTerminal, Read};
+use std::time::Duration;
+
+use agentsite_client::{A2aClient, A2aLimits, ClientError, Egress, Reply, SendOptions, StreamItem};
+use agentsite_protocol::{AgentName, ContextId, Message, Role, TaskState};
+use agentsite_site::World;
+use clap::Args;
+use futures::StreamExt;
+
+use super::shell::{RunningClient, Shell};
+use crate::exit::{CliError, Exit};
+use crate::output::{Output, Style};
+use script::{Line, Script};
+
+/// Longest text that is read from stdin; a site takes no larger message.
+const MAX_TEXT: u64 = 64 << 20;
+
+/// A person waits as long as the work takes, and ends it with a key.
+const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
+
+/// Other people's agents may be silent for long while they work.
+const SILENCE: Duration = Duration::from_secs(600);
+
+/// Arguments of `call`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Name of an agent of the running site, or the address of any A2A agent.
+    #[arg(value_name = "AGENT|URL")]
+    target: String,
+    /// What to say; `-` reads it from stdin.
+    #[arg(value_name = "TEXT|-")]
+    text: Vec<String>,
+    /// Print the answer as it comes (this is the default; with --json, print every event).
+    #[arg(long, overrides_with = "no_stream")]
+    stream: bool,
+    /// Wait for the whole answer.
+    #[arg(long, overrides_with = "stream")]
+    no_stream: bool,
+    /// Go on in this conversation.
+    #[arg(long, value_name = "ID")]
+    context: Option<ContextId>,
+    /// Answer the question of this task.
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+}
+
+/// Calls the agent, and goes on while it asks back and somebody is there to answer.
+pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+    let text = text(&arguments.text)?;
+    let call = Call::open(shell, &arguments).await?;
+    let mut message = call.message(text);
+    message.context_id = arguments.context.clone();
+    message.task_id = arguments.task.clone();
+    loop {
+        let script =
+            if arguments.no_stream { call.wait(&message).await? } else { call.follow(&message).await? };
+        call.sum_up(&script).await?;
+        let exit = script.exit();
+        let interactive = std::io::stdin().is_terminal() && !shell.output.is_json();
+        if exit != Exit::NeedsInput || !interactive || script.state == Some(TaskState::AuthRequired) {
+            return Ok(exit);
+        }
+        let Some(answer) = asked()? else { return Ok(exit) };
+        message = call.message(answer);
+        message.task_id = script.task.clone();
+        message.context_id = script.context.as_deref().and_then(|id| id.parse().ok());
+    }
+}
+
+/// One agent that is called.
+struct Call {
+    agent: A2aClient,
+    /// The site, when the agent is one of its own.
+    site: Option<RunningClient>,
+    world: World,
+    output: Output,
+    /// Print every event as JSON.
+    events: bool,
+}
+
+impl Call {
+    async fn open(shell: &Shell, arguments: &Arguments) -> Result<Self, CliError> {
+        let target = &arguments.target;
+        let (site, agent) = if target.starts_with("http://") || target.starts_with("https://") {
+            let url = target
+                .parse()
+                .map_err(|error| CliError::usage(format!("`{target}` is no address: {error}")))?;
+            (None, A2aClient::resolve(&Egress::unguarded(), &url, None).await)
+        } else {
+            let name: AgentName = target.parse().map_err(|error| CliError::usage(format!("{error}")))?;
+            let site = shell.site()?;
+            let agent = site.client.a2a(&name).await;
+            if matches!(agent, Err(ClientError::Status { status: 404, .. })) {
+                let what = format!("there is no agent `{name}`; `agentsite agent ls` shows which there are");
+                return Err(CliError::new(Exit::NotFound, what));
+            }
+            (Some(site), agent)
+        };
+        let agent = agent.map_err(|error| told(site.as_ref(), &error))?.with_limits(limits());
+        let events = shell.output.is_json() && arguments.stream;
+        Ok(Self { agent, site, world: World::system(), output: shell.output, events })
+    }
+
+    fn message(&self, text: String) -> Message {
+        Message::text(self.world.ids().message(), Role::User, text)
+    }
+
+    /// Sends the message and prints the answer as it comes.
+    async fn follow(&self, message: &Message) -> Result<Script, CliError> {
+        let mut script = Script::default();
+        let mut items = self.agent.stream(message, &SendOptions::default());
+        while let Some(item) = items.next().await {
+            let item = item.map_err(|error| self.told(&error))?;
+            if self.events {
+                self.output.json(&item)?;
+            }
+            self.show(script.take(&item))?;
+        }
+        Ok(script)
+    }
+
+    /// Sends the message and prints the answer when it is whole.
+    async fn wait(&self, message: &Message) -> Result<Script, CliError> {
+        let reply =
+            self.agent.send(message, SendOptions::default()).await.map_err(|error| self.told(&error))?;
+        let item = match reply {
+            Reply::Task(task) => StreamItem::Task(task),
+            Reply::Message(message) => StreamItem::Message(message),
+        };
+        let mut script = Script::default();
+        self.show(script.take(&item))?;
+        Ok(script)
+    }
+
+    fn show(&self, lines: Vec<Line>) -> Result<(), CliError> {
+        if self.output.is_json() {
+            return Ok(());
+        }
+        for line in lines {
+            match line {
+                Line::Answer(text) => self.output.piece(&text)?,
+                Line::Status(text) => self.output.note(&text),
+            }
+        }
+        Ok(())
+    }
+
+    /// Says how it ended.
+    async fn sum_up(&self, script: &Script) -> Result<(), CliError> {
+        if self.output.is_json() {
+            return if self.events { Ok(()) } else { self.whole(script).await };
+        }
+        if script.needs_line_feed() {
+            self.output.piece("\n")?;
+        }
+        let words = script.words.as_deref().unwrap_or_default();
+        match script.exit() {
+            Exit::NeedsInput => {
+                self.output.alert(
+                    Style::Warn,
+                    if words.is_empty() { "the agent waits for an answer" } else { words },
+                );
+                if !std::io::stdin().is_terminal() {
+                    let task = script.task.as_deref().unwrap_or_default();
+                    self.output.note(&format!("answer with: agentsite call … --task {task} \"ANSWER\""));
+                }
+            }
+            Exit::TaskFailed => {
+                let state = script.state.map_or("failed", TaskState::word);
+                self.output.alert(
+                    Style::Bad,
+                    &format!("the task was {state}: {words}").replace("was failed", "failed"),
+                );
+            }
+            _ => {}
+        }
+        if self.output.is_verbose() {
+            let (task, context) =
+                (script.task.as_deref().unwrap_or("none"), script.context.as_deref().unwrap_or("none"));
+            self.output.note(&format!("task {task}  context {context}"));
+        }
+        Ok(())
+    }
+
+    /// Prints the task as it stands, or the message when there is no task.
+    async fn whole(&self, script: &Script) -> Result<(), CliError> {
+        match (&script.task, &script.message) {
+            (Some(task), _) => {
+                let task = self.agent.get_task(task, None).await.map_err(|error| self.told(&error))?;
+                Ok(self.output.json(&task)?)
+            }
+            (None, Some(message)) => Ok(self.output.json(message)?),
+            (None, None) => Ok(()),
+        }
+    }
+
+    fn told(&self, error: &ClientError) -> CliError {
+        told(self.site.as_ref(), error)
+    }
+}
+
+fn limits() -> A2aLimits {
+    A2aLimits { call_timeout: PATIENCE, idle_timeout: SILENCE, ..A2aLimits::default() }
+}
+
+fn told(site: Option<&RunningClient>, error: &ClientError) -> CliError {
+    match site {
+        Some(site) => site.error(error),
+        None => CliError::error(error.to_string()),
+    }
+}
+
+/// The text of the arguments, or of stdin for `-` and for a pipe without arguments.
+fn text(words: &[String]) -> Result<String, CliError> {
+    let from_stdin = words == ["-"] || words.is_empty() && !std::io::stdin().is_terminal();
+    if !from_stdin {
+        return match words {
+            [] => Err(CliError::usage(
+                "say something: agentsite call AGENT \"TEXT\", or - to read it from stdin",
+            )),
+            words => Ok(words.join(" ")),
+        };
+    }
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(MAX_TEXT).read_to_string(&mut text);
+    read.map_err(|error| CliError::error(format!("cannot read the text from stdin: {error}")))?;
+    if text.trim().is_empty() { Err(CliError::usage("there was no text on stdin")) } else { Ok(text) }
+}
+
+/// Reads an answer from the terminal; `None` when the person has left.
+fn asked() -> Result<Option<String>, CliError> {
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    let count = read.map_err(|error| CliError::error(format!("cannot read your answer: {error}")))?;
+    let answer = answer.trim().to_owned();
+    Ok((count > 0 && !answer.is_empty()).then_some(answer))
+}

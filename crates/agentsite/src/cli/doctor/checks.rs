@@ -1,0 +1,224 @@
+//! Checks of the machine, the data folder, the port, the database and the models.
+//!
+//! Promises: nothing is left behind, nothing running is disturbed; a database that a site uses is not opened. Each check is a function of
+//! its own and stands alone.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Duration;
+
+use agentsite_client::Egress;
+use agentsite_protocol::{ByteSize, Timestamp};
+use agentsite_site::World;
+use agentsite_store::{SCHEMA_VERSION, SqliteStore, Store, StoreMetrics};
+use rustix::process::{Resource, getrlimit};
+
+use super::super::shell::Shell;
+use super::Check;
+use crate::config::Config;
+use crate::config::models;
+use crate::instance::DataFolder;
+
+/// Fewer open files than this and a busy site runs out: each caller and each program of an agent needs some.
+const FEW_FILES: u64 = 1_024;
+
+/// Less room than this is soon used up by tasks.
+const LITTLE_ROOM: u64 = 1 << 30;
+
+/// With less room than this a site cannot start.
+const NO_ROOM: u64 = 32 << 20;
+
+/// The day this check was written; a clock before it is wrong, and certificates and deadlines with it.
+const EARLIEST: Timestamp = Timestamp::from_millis(1_760_000_000_000);
+
+/// How long a model server may take to show that it is there.
+const MODEL_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Clock and open files.
+pub(super) fn machine() -> Vec<Check> {
+    let now = World::system().clock.now();
+    let clock = if now < EARLIEST {
+        Check::fail("clock", format!("it says {now}; set the clock of this machine"))
+    } else {
+        Check::ok("clock", now.to_string())
+    };
+    let files = match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < FEW_FILES => Check::warn(
+            "open files",
+            format!("{limit} at once; raise it with `ulimit -n 65536` for many callers"),
+        ),
+        Some(limit) => Check::ok("open files", format!("{limit} at once")),
+        None => Check::ok("open files", "no limit"),
+    };
+    vec![clock, files]
+}
+
+/// The data folder can be written to and has room.
+pub(super) fn data(config: &Config) -> Vec<Check> {
+    let place = config.data.ancestors().find(|place| place.is_dir() || place.as_os_str().is_empty());
+    let place = place.filter(|place| !place.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let writable = match tempfile_in(place) {
+        Ok(()) if config.data.is_dir() => Check::ok("data folder", config.data.display().to_string()),
+        Ok(()) => {
+            Check::ok("data folder", format!("{} will be made at the first start", config.data.display()))
+        }
+        Err(error) => {
+            let words = format!(
+                "cannot write in {}: {error}; change its owner, or name another with --data",
+                place.display()
+            );
+            Check::fail("data folder", words)
+        }
+    };
+    let room = match rustix::fs::statvfs(place) {
+        Err(error) => Check::warn("free disk", format!("cannot be told: {error}")),
+        Ok(disk) => match disk.f_bavail.saturating_mul(disk.f_frsize) {
+            free if free < NO_ROOM => {
+                Check::fail("free disk", format!("{} left; free some space", rounded(free)))
+            }
+            free if free < LITTLE_ROOM => Check::warn("free disk", format!("{} left", rounded(free))),
+            free => Check::ok("free disk", format!("{} left", rounded(free))),
+        },
+    };
+    vec![writable, room]
+}
+
+fn rounded(bytes: u64) -> ByteSize {
+    ByteSize(bytes & !((1 << 20) - 1))
+}
+
+/// Makes a file and takes it away again.
+fn tempfile_in(folder: &Path) -> std::io::Result<()> {
+    let file = folder.join(format!(".agentsite-doctor-{}", std::process::id()));
+    std::fs::OpenOptions::new().write(true).create_new(true).open(&file)?;
+    std::fs::remove_file(&file)
+}
+
+/// Whether a site runs here.
+pub(super) async fn running(shell: &Shell, config: &Config) -> bool {
+    if DataFolder::at(&config.data).announced().is_none() && shell.everywhere.listen.is_none() {
+        return false;
+    }
+    match shell.site() {
+        Ok(site) => site.answers().await,
+        Err(_) => false,
+    }
+}
+
+/// The port is free, or ours.
+pub(super) fn port(config: &Config, running: bool) -> Vec<Check> {
+    let listen = config.listen;
+    vec![match TcpListener::bind(listen) {
+        Ok(_) => Check::ok("port", format!("{listen} is free")),
+        Err(_) if running => Check::ok("port", format!("{listen} is in use by the running site")),
+        Err(error) => {
+            Check::fail("port", format!("{listen}: {error}; end what uses it, or name another with --listen"))
+        }
+    }]
+}
+
+/// The database is whole and of a known version. Not looked at while a site uses it.
+pub(super) async fn database(config: &Config, running: bool) -> Vec<Check> {
+    let path = DataFolder::at(&config.data).database();
+    if running {
+        return vec![Check::ok("database", "in use by the running site; not opened")];
+    }
+    if !path.exists() {
+        return vec![Check::ok("database", "none yet; it is made at the first start")];
+    }
+    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, StoreMetrics::default())).await;
+    let store = match opened {
+        Ok(Ok(store)) => store,
+        Ok(Err(error)) => return vec![Check::fail("database", error.to_string())],
+        Err(error) => return vec![Check::fail("database", error.to_string())],
+    };
+    let stats = store.stats().await;
+    let closed = store.close().await;
+    vec![match stats.and_then(|stats| closed.map(|()| stats)) {
+        Ok(stats) => Check::ok("database", format!("sound, schema {SCHEMA_VERSION}, {} tasks", stats.tasks)),
+        Err(error) => Check::fail("database", error.to_string()),
+    }]
+}
+
+/// Every configured model server answers; without any, a running Ollama may.
+pub(super) async fn models(config: &Config, variables: &BTreeMap<String, String>) -> Vec<Check> {
+    let (settings, complaints) = models::models(config, variables);
+    let mut checks: Vec<Check> =
+        complaints.into_iter().map(|complaint| Check::fail("models", complaint)).collect();
+    let egress = Egress::unguarded();
+    for provider in &settings.providers {
+        let name = format!("model {}", provider.name);
+        checks.push(match reached(&egress, &provider.base_url).await {
+            Ok(()) => Check::ok(name, format!("{} answers", provider.base_url)),
+            Err(error) => Check::fail(name, format!("{error}; check models.{}.base_url", provider.name)),
+        });
+    }
+    if let Some(ollama) = settings.ollama.as_ref().filter(|_| settings.providers.is_empty()) {
+        let words = "none; agents of kind llm need one: start Ollama, set OPENAI_API_KEY or ANTHROPIC_API_KEY, or write a [models.NAME] section";
+        checks.push(match reached(&egress, ollama).await {
+            Ok(()) => Check::ok("models", format!("Ollama answers at {ollama}")),
+            Err(_) => Check::ok("models", words),
+        });
+    }
+    checks
+}
+
+/// Any answer at all shows that a server is there.
+async fn reached(egress: &Egress, url: &url::Url) -> Result<(), String> {
+    let answer = egress.trusting(url).get(url.clone()).timeout(MODEL_TIMEOUT).send().await;
+    answer.map(|_| ()).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Verdict;
+    use super::*;
+
+    fn config(folder: &Path) -> Config {
+        Config { data: folder.join("data"), ..Config::default() }
+    }
+
+    #[test]
+    fn a_port_that_another_program_has_is_a_failure_unless_it_is_ours() {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let config = Config { listen: taken.local_addr().unwrap(), ..Config::default() };
+        assert_eq!(port(&config, false)[0].verdict, Verdict::Fail);
+        assert_eq!(port(&config, true)[0].verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn a_folder_that_can_be_made_is_well_and_nothing_is_left_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let checks = data(&config(folder.path()));
+        assert_eq!(checks[0].verdict, Verdict::Ok, "{}", checks[0].words);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_damaged_database_is_a_failure() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = config(folder.path());
+        assert_eq!(database(&config, false).await[0].verdict, Verdict::Ok);
+        std::fs::create_dir(&config.data).unwrap();
+        std::fs::write(config.data.join("site.db"), vec![7; 8192]).unwrap();
+        let check = database(&config, false).await.remove(0);
+        assert_eq!(check.verdict, Verdict::Fail, "{}", check.words);
+        assert_eq!(database(&config, true).await[0].verdict, Verdict::Ok);
+    }
+
+    #[tokio::test]
+    async fn a_model_server_that_does_not_answer_is_a_failure() {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let text = format!("[models.a]\nbase_url = \"http://{free}/v1\"\n");
+        let config: Config = toml::from_str(&text).unwrap();
+        let checks = models(&config, &BTreeMap::new()).await;
+        assert_eq!(checks[0].verdict, Verdict::Fail);
+        assert!(checks[0].words.contains("models.a.base_url"));
+    }
+
+    #[test]
+    fn the_clock_of_this_machine_is_sane() {
+        assert_eq!(machine()[0].verdict, Verdict::Ok);
+    }
+}

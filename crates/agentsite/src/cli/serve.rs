@@ -1,0 +1,81 @@
+//! `agentsite serve`, and `agentsite` alone: run the site.
+//!
+//! Promises: every flag here stands for a key of the configuration and wins over it. The site itself is in `crate::serve`.
+
+use clap::Args;
+
+use super::shell::{Shell, told};
+use crate::exit::{CliError, Exit};
+use crate::serve::{self, Startup};
+
+/// Flags of `serve`.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct Flags {
+    /// File with the certificate chain (PEM); with --tls-key the site speaks HTTPS.
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<String>,
+    /// File with the private key of the certificate (PEM).
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<String>,
+    /// Address under which others reach the site.
+    #[arg(long, value_name = "URL")]
+    public_url: Option<String>,
+    /// A proxy in front of the site speaks TLS for it.
+    #[arg(long)]
+    tls_elsewhere: bool,
+    /// What callers without a key may use: none, public or admin.
+    #[arg(long, value_name = "WHAT")]
+    anonymous: Option<String>,
+    /// Leave the built-in agents out.
+    #[arg(long)]
+    no_demos: bool,
+    /// Where traces go, as OTLP over HTTP.
+    #[arg(long, value_name = "URL")]
+    otlp_endpoint: Option<String>,
+}
+
+impl Flags {
+    /// These flags, and where they say nothing the others.
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            tls_cert: self.tls_cert.or(other.tls_cert),
+            tls_key: self.tls_key.or(other.tls_key),
+            public_url: self.public_url.or(other.public_url),
+            tls_elsewhere: self.tls_elsewhere || other.tls_elsewhere,
+            anonymous: self.anonymous.or(other.anonymous),
+            no_demos: self.no_demos || other.no_demos,
+            otlp_endpoint: self.otlp_endpoint.or(other.otlp_endpoint),
+        }
+    }
+
+    /// The keys of the configuration that the flags set.
+    fn keys(&self) -> Vec<(&'static str, String)> {
+        let given = [
+            ("tls_cert", self.tls_cert.clone()),
+            ("tls_key", self.tls_key.clone()),
+            ("public_url", self.public_url.clone()),
+            ("tls_elsewhere", self.tls_elsewhere.then(|| "true".to_owned())),
+            ("anonymous", self.anonymous.clone()),
+            ("demos", self.no_demos.then(|| "false".to_owned())),
+            ("telemetry.otlp_endpoint", self.otlp_endpoint.clone()),
+        ];
+        given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+
+    /// The first flag that was given, for those who gave it to another verb.
+    pub(super) fn first_given(&self) -> Option<String> {
+        let (key, _) = self.keys().into_iter().next()?;
+        let name = key.rsplit('.').next().unwrap_or(key);
+        Some(if name == "demos" { "--no-demos".into() } else { format!("--{}", name.replace('_', "-")) })
+    }
+}
+
+/// Runs the site until a signal comes.
+pub(super) async fn run(shell: &Shell, flags: Flags) -> Result<Exit, CliError> {
+    let keys = flags.keys();
+    let loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
+    let again = shell.clone();
+    let reread = Box::new(move || again.config_with(keys.clone()));
+    let startup = Startup { loaded, variables: shell.variables.clone(), output: shell.output, reread };
+    Box::pin(serve::run(startup)).await
+}

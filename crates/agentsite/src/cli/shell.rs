@@ -1,0 +1,201 @@
+//! What every verb stands on: the flags, the environment, the configuration and the way to the running site.
+//!
+//! Promises: the configuration is read only by verbs that need it, so that a broken file cannot keep the others from working; a site
+//! that cannot be reached is told in one sentence with its own exit code.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use agentsite_client::{ClientError, Egress, SiteClient, Token};
+use eventsource_stream::{Event, Eventsource};
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use http::HeaderValue;
+use http::header::ACCEPT;
+use url::Url;
+
+use super::Everywhere;
+use crate::config::{self, ConfigError, Loaded};
+use crate::exit::{CliError, Exit};
+use crate::instance::DataFolder;
+use crate::output::Output;
+
+/// The variable that holds a token for the site, instead of the one in the data folder.
+const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
+
+/// How long a stream may take to begin.
+const FIRST_EVENT: Duration = Duration::from_secs(30);
+
+/// Most bytes of a stream of events: ten thousand events, each of them large.
+const MAX_EVENTS: usize = 1 << 30;
+
+/// What every verb stands on.
+#[derive(Debug, Clone)]
+pub(super) struct Shell {
+    pub(super) everywhere: Everywhere,
+    pub(super) variables: BTreeMap<String, String>,
+    pub(super) output: Output,
+}
+
+impl Shell {
+    /// Puts the pieces together; reads nothing yet.
+    pub(super) fn new(everywhere: Everywhere, variables: BTreeMap<String, String>, output: Output) -> Self {
+        Self { everywhere, variables, output }
+    }
+
+    /// Reads the configuration with the flags that all verbs know.
+    pub(super) fn config(&self) -> Result<Loaded, CliError> {
+        self.config_with(Vec::new()).map_err(|error| told(&error))
+    }
+
+    /// Reads the configuration with further flags.
+    pub(super) fn config_with(&self, more: Vec<(&'static str, String)>) -> Result<Loaded, ConfigError> {
+        let mut flags = self.everywhere.flags();
+        flags.extend(more);
+        config::load(self.everywhere.config.as_deref(), &self.variables, flags)
+    }
+
+    /// The data folder.
+    pub(super) fn data(&self) -> Result<DataFolder, CliError> {
+        Ok(DataFolder::at(&self.config()?.config.data))
+    }
+
+    /// The way to the running site.
+    pub(super) fn site(&self) -> Result<RunningClient, CliError> {
+        let loaded = self.config()?;
+        let data = DataFolder::at(&loaded.config.data);
+        let announced = data.announced().map(|site| site.url);
+        let address = match &self.everywhere.listen {
+            // The announced address knows whether the site speaks TLS; the flag does not.
+            Some(listen) => {
+                let known = announced.filter(|url| url.ends_with(&format!("//{listen}")));
+                known.unwrap_or_else(|| format!("http://{}", loaded.config.listen))
+            }
+            None => announced.ok_or_else(|| data.nobody_home())?,
+        };
+        let base: Url = address.parse().map_err(|_| data.nobody_home())?;
+        let token = self.variables.get(TOKEN_VARIABLE).cloned().or_else(|| data.token());
+        let token = token.map(|token| Token::new(&token));
+        let client = SiteClient::new(&Egress::unguarded(), base, token.clone());
+        Ok(RunningClient { client, token, data, named: self.everywhere.listen.is_some() })
+    }
+}
+
+/// An error of the configuration as the end of the program.
+pub(super) fn told(error: &ConfigError) -> CliError {
+    CliError::error(error.to_string())
+}
+
+impl Everywhere {
+    /// The flags that stand for keys of the configuration.
+    fn flags(&self) -> Vec<(&'static str, String)> {
+        let path = |path: &std::path::PathBuf| path.to_string_lossy().into_owned();
+        let flags = [
+            ("listen", self.listen.clone()),
+            ("data", self.data.as_ref().map(path)),
+            ("agents", self.agents.as_ref().map(path)),
+        ];
+        flags.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()
+    }
+}
+
+/// A client of the running site that tells its errors as the end of the program.
+#[derive(Debug, Clone)]
+pub(super) struct RunningClient {
+    /// The client.
+    pub(super) client: SiteClient,
+    token: Option<Token>,
+    data: DataFolder,
+    /// Whether the user named the address.
+    named: bool,
+}
+
+impl RunningClient {
+    /// What an error of the client means here.
+    pub(super) fn error(&self, error: &ClientError) -> CliError {
+        match error {
+            ClientError::Unreachable(why) if self.named || self.client.base().scheme() == "https" => {
+                CliError::new(Exit::NotRunning, format!("no site answers at {}: {why}", self.client.base()))
+            }
+            ClientError::Unreachable(_) => self.data.nobody_home(),
+            ClientError::Status { status: 404, message, .. } => CliError::new(Exit::NotFound, message),
+            ClientError::Status { status: 401 | 403 | 429 | 503, message, .. } => {
+                CliError::new(Exit::Refused, message)
+            }
+            other if other.is_unknown_task() => CliError::new(Exit::NotFound, other.to_string()),
+            other => CliError::error(other.to_string()),
+        }
+    }
+
+    /// Asks for a value.
+    pub(super) async fn get<T: serde::de::DeserializeOwned>(&self, path: &str) -> Result<T, CliError> {
+        self.client.get(path).await.map_err(|error| self.error(&error))
+    }
+
+    /// Sends a value and gets one back.
+    pub(super) async fn post<B: serde::Serialize, T: serde::de::DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, CliError> {
+        self.client.post(path, body).await.map_err(|error| self.error(&error))
+    }
+
+    /// Removes something.
+    pub(super) async fn delete(&self, path: &str) -> Result<(), CliError> {
+        self.client.delete(path).await.map_err(|error| self.error(&error))
+    }
+
+    /// Follows a stream of events, for as long as it lasts.
+    pub(super) async fn events(
+        &self,
+        path: &str,
+    ) -> Result<BoxStream<'static, Result<Event, CliError>>, CliError> {
+        let told = |error: ClientError| self.error(&error);
+        let url =
+            self.client.base().join(path).map_err(|error| CliError::error(format!("`{path}`: {error}")))?;
+        let mut request =
+            Egress::unguarded().get(url).header(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        request = request.timeout(FIRST_EVENT).limit(MAX_EVENTS);
+        if let Some(token) = &self.token {
+            request = request.bearer(token.secret());
+        }
+        let answer = request.send().await.map_err(|error| told(error.into()))?;
+        if !answer.status().is_success() {
+            // Asked again without a stream, the site says in its own words what is wrong.
+            self.get::<serde_json::Value>(path).await?;
+            return Err(CliError::error(format!("the site answered {}", answer.status())));
+        }
+        let events = answer.stream().eventsource();
+        let broken = |error| CliError::error(format!("the stream broke off: {error}"));
+        Ok(events.map(move |event| event.map_err(broken)).boxed())
+    }
+
+    /// Whether a site answers.
+    pub(super) async fn answers(&self) -> bool {
+        !matches!(
+            self.client.get_text("healthz").await,
+            Err(ClientError::Unreachable(_) | ClientError::TimedOut(_))
+        )
+    }
+}
+
+/// A value as it may stand in a path or a query.
+pub(super) fn escaped(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>().replace('+', "%20")
+}
+
+/// A field of an answer as text; empty when it is not there.
+pub(super) fn field(value: &serde_json::Value, name: &str) -> String {
+    match &value[name] {
+        serde_json::Value::Null => String::new(),
+        serde_json::Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The elements of an answer that is a list, or of the list that stands under `name` in it.
+pub(super) fn list(value: &serde_json::Value, name: &str) -> Vec<serde_json::Value> {
+    let found = value.as_array().or_else(|| value[name].as_array());
+    found.cloned().unwrap_or_default()
+}

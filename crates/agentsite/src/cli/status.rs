@@ -1,0 +1,61 @@
+//! `agentsite status`: the running site at a glance, with every piece of background work.
+//!
+//! Promises: what it prints is what the site says; `--json` is the site's own answer. It changes nothing.
+
+use serde_json::Value;
+
+use super::shell::{Shell, field, list};
+use crate::exit::{CliError, Exit};
+use agentsite_protocol::ByteSize;
+
+/// Prints the status.
+pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
+    let site = shell.site()?;
+    let status: Value = site.get("api/status").await?;
+    let output = shell.output;
+    if output.is_json() {
+        output.json(&status)?;
+        return Ok(Exit::Ok);
+    }
+    output.line(&format!(
+        "{} {} at {}",
+        field(&status, "name"),
+        field(&status, "version"),
+        site.client.base()
+    ))?;
+    output.line(&format!("since {}", field(&status, "startedAt")))?;
+    let store = &status["store"];
+    let bytes = ByteSize(store["bytes"].as_u64().unwrap_or_default() & !0xfff);
+    let live = field(&status, "liveTasks");
+    output.line(&format!("tasks {} ({live} live), {bytes} on disk", field(store, "tasks")))?;
+
+    output.line("")?;
+    let agent = |agent: &Value| {
+        vec![
+            field(agent, "name"),
+            field(agent, "health"),
+            field(agent, "running"),
+            field(agent, "queued"),
+            field(agent, "reason"),
+        ]
+    };
+    let agents: Vec<Vec<String>> = list(&status, "agents").iter().map(agent).collect();
+    output.table(&["AGENT", "HEALTH", "RUNNING", "QUEUED", "REASON"], &agents)?;
+
+    output.line("")?;
+    let worker = |worker: &Value| {
+        vec![
+            field(worker, "name"),
+            field(worker, "state"),
+            field(worker, "errors"),
+            field(worker, "since"),
+            field(worker, "detail"),
+        ]
+    };
+    let workers: Vec<Vec<String>> = list(&status, "workers").iter().map(worker).collect();
+    output.table(&["WORKER", "STATE", "ERRORS", "SINCE", "DETAIL"], &workers)?;
+    for broken in list(&status, "broken") {
+        output.note(&format!("broken: {}:{}", field(&broken, "file"), field(&broken, "error")));
+    }
+    Ok(Exit::Ok)
+}

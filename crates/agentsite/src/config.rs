@@ -1,0 +1,193 @@
+//! The configuration of a site: one TOML file, environment variables and flags.
+//!
+//! Promises: flags > environment > file > defaults; whatever is wrong is named with its place and what to do; keys are declared
+//! once, in `sections`, and everything else is made from there.
+//! It does not build the site: `serve` does, from the values here.
+
+pub(crate) mod docs;
+mod keys;
+mod layers;
+pub(crate) mod models;
+mod place;
+mod sections;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use agentsite_client::AllowedTarget;
+use agentsite_gateway::Network;
+
+pub(crate) use layers::{Loaded, Sources};
+pub(crate) use place::Place;
+pub(crate) use sections::{Anonymous, Config, LimitsSection, LogFormat, TelemetrySection};
+
+/// The file that is looked for in the current folder.
+pub(crate) const FILE: &str = "agentsite.toml";
+
+/// The variable that names another file.
+const FILE_VARIABLE: &str = "AGENTSITE_CONFIG";
+
+/// Longest file that is read; a larger one is something else by mistake.
+const MAX_FILE: u64 = 1 << 20;
+
+/// What is wrong with the configuration, and where.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ConfigError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {source}", file.display())]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// Something in the file is wrong.
+    #[error("{}:{}:{}: {what}", file.display(), place.line, place.column)]
+    Place {
+        /// The file.
+        file: PathBuf,
+        /// Where in it.
+        place: Place,
+        /// What is wrong and what to do.
+        what: String,
+    },
+    /// A variable or a flag is wrong, or values do not go together.
+    #[error("{origin}: {what}")]
+    Value {
+        /// The variable, the flag or the key.
+        origin: String,
+        /// What is wrong and what to do.
+        what: String,
+    },
+}
+
+/// Reads file, environment and flags, and checks that the values go together.
+///
+/// # Errors
+/// [`ConfigError`] with the first thing that is wrong.
+pub(crate) fn load(
+    file: Option<&Path>,
+    variables: &BTreeMap<String, String>,
+    flags: Vec<(&'static str, String)>,
+) -> Result<Loaded, ConfigError> {
+    let named = file.map(Path::to_owned).or_else(|| variables.get(FILE_VARIABLE).map(PathBuf::from));
+    let file = read(named.as_deref().unwrap_or(Path::new(FILE)), named.is_some())?;
+    let text = file.as_ref().map(|(_, text)| text.clone());
+    let loaded = Sources { file, variables: variables.clone(), flags }.join()?;
+    loaded.check(text.as_deref().unwrap_or_default())?;
+    Ok(loaded)
+}
+
+/// The JSON Schema of `agentsite.toml`.
+pub(crate) fn schema() -> serde_json::Value {
+    schemars::schema_for!(Config).to_value()
+}
+
+fn read(path: &Path, must_exist: bool) -> Result<Option<(PathBuf, String)>, ConfigError> {
+    let failed = |source| ConfigError::Read { file: path.to_owned(), source };
+    match std::fs::metadata(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(None),
+        Err(error) => return Err(failed(error)),
+        Ok(found) if found.len() > MAX_FILE => {
+            let what = "the file is larger than 1MiB; is it really a configuration file?".into();
+            return Err(ConfigError::Place {
+                file: path.to_owned(),
+                place: Place { line: 1, column: 1 },
+                what,
+            });
+        }
+        Ok(_) => {}
+    }
+    let text = std::fs::read_to_string(path).map_err(failed)?;
+    Ok(Some((path.to_owned(), text)))
+}
+
+impl Loaded {
+    /// Checks what the types cannot.
+    fn check(&self, text: &str) -> Result<(), ConfigError> {
+        let config = &self.config;
+        match (&config.tls_cert, &config.tls_key) {
+            (Some(_), None) => {
+                return Err(self.wrong(text, "tls_cert", "set tls_key too, the file with its private key"));
+            }
+            (None, Some(_)) => {
+                return Err(self.wrong(text, "tls_key", "set tls_cert too, the file with the certificate"));
+            }
+            _ => {}
+        }
+        if config.public_url.as_deref().is_some_and(|url| !is_http(url)) {
+            return Err(self.wrong(
+                text,
+                "public_url",
+                "write it with its scheme, like https://agents.example.org",
+            ));
+        }
+        if config.telemetry.otlp_endpoint.as_deref().is_some_and(|url| !is_http(url)) {
+            return Err(self.wrong(
+                text,
+                "telemetry.otlp_endpoint",
+                "write it with its scheme, like http://127.0.0.1:4318",
+            ));
+        }
+        if config.site.name.trim().is_empty() {
+            return Err(self.wrong(text, "site.name", "give the site a name"));
+        }
+        if config.limits.connections == 0 {
+            return Err(self.wrong(text, "limits.connections", "must be at least 1"));
+        }
+        for target in &config.egress.allow {
+            target
+                .parse::<AllowedTarget>()
+                .map_err(|error| self.wrong(text, "egress.allow", &error.to_string()))?;
+        }
+        for proxy in &config.trusted_proxies {
+            proxy
+                .parse::<Network>()
+                .map_err(|error| self.wrong(text, "trusted_proxies", &error.to_string()))?;
+        }
+        self.check_models(text)
+    }
+
+    fn check_models(&self, text: &str) -> Result<(), ConfigError> {
+        for (name, model) in &self.config.models {
+            if model.key_env.is_some() && model.key_file.is_some() {
+                return Err(self.wrong(
+                    text,
+                    &format!("models.{name}.key_file"),
+                    "set either key_env or key_file, not both",
+                ));
+            }
+            if model.base_url.as_deref().is_some_and(|url| !is_http(url) || url.parse::<url::Url>().is_err())
+            {
+                return Err(self.wrong(
+                    text,
+                    &format!("models.{name}.base_url"),
+                    "write it with its scheme, http:// or https://",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// An error at the place where the key was set.
+    pub(crate) fn wrong(&self, text: &str, key: &str, what: &str) -> ConfigError {
+        match (self.origins.get(key), &self.file) {
+            (Some(layers::Origin::File(_)), Some(file)) => {
+                let (file, place) = (file.clone(), Place::of_key(text, key));
+                ConfigError::Place { file, place, what: format!("{key}: {what}") }
+            }
+            (Some(layers::Origin::Flag(name) | layers::Origin::Variable(name)), _) => {
+                ConfigError::Value { origin: name.clone(), what: what.to_owned() }
+            }
+            _ => ConfigError::Value { origin: key.to_owned(), what: what.to_owned() },
+        }
+    }
+}
+
+fn is_http(url: &str) -> bool {
+    ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
+}

@@ -1,0 +1,240 @@
+//! The shape of `agentsite.toml`: every key, its type, its default and its meaning.
+//!
+//! Promises: these types are the only place where a key is declared; the reader, the environment variables, the schema and the
+//! documentation are made from them. Unknown keys are errors. The words above each key are what users read.
+//! It checks nothing beyond types: `config` does.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use agentsite_gateway::{HttpLimits, Rates};
+use agentsite_host::ModelApi;
+use agentsite_protocol::{ByteSize, Period};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The configuration of a site. Everything has a default; an empty file, or none, is a working site.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(title = "agentsite.toml")]
+pub(crate) struct Config {
+    /// Address and port to listen on. An address that others can reach needs TLS.
+    #[serde(deserialize_with = "address")]
+    #[schemars(with = "String")]
+    pub(crate) listen: SocketAddr,
+    /// Folder for everything that the site writes. It is made when it is missing.
+    pub(crate) data: PathBuf,
+    /// Folder with one folder for each agent.
+    pub(crate) agents: PathBuf,
+    /// Whether the built-in agents echo, calc and clock are there.
+    pub(crate) demos: bool,
+    /// File with the certificate chain (PEM). With tls_key it makes the site speak HTTPS.
+    pub(crate) tls_cert: Option<PathBuf>,
+    /// File with the private key of the certificate (PEM).
+    pub(crate) tls_key: Option<PathBuf>,
+    /// Address under which others reach the site, such as `https://agents.example.org`.
+    pub(crate) public_url: Option<String>,
+    /// Reverse proxies whose forwarded headers are believed, by address or by range like `10.0.0.0/8`.
+    pub(crate) trusted_proxies: Vec<String>,
+    /// Whether a proxy in front of the site speaks TLS for it, so that it may listen openly without a certificate.
+    pub(crate) tls_elsewhere: bool,
+    /// What callers without a key may use.
+    pub(crate) anonymous: Anonymous,
+    /// How the site introduces itself.
+    pub(crate) site: SiteSection,
+    /// What one request and one caller may cost.
+    pub(crate) limits: LimitsSection,
+    /// How long finished work is kept.
+    pub(crate) retention: RetentionSection,
+    /// Model servers for agents of kind llm, by a name of your choice. OPENAI_API_KEY and ANTHROPIC_API_KEY in the environment,
+    /// and an Ollama on this machine, are found without an entry.
+    pub(crate) models: BTreeMap<String, ModelSection>,
+    /// What the site may reach.
+    pub(crate) egress: EgressSection,
+    /// Logs and traces.
+    pub(crate) telemetry: TelemetrySection,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
+            data: "agentsite-data".into(),
+            agents: "agents".into(),
+            demos: true,
+            tls_cert: None,
+            tls_key: None,
+            public_url: None,
+            trusted_proxies: Vec::new(),
+            tls_elsewhere: false,
+            anonymous: Anonymous::default(),
+            site: SiteSection::default(),
+            limits: LimitsSection::default(),
+            retention: RetentionSection::default(),
+            models: BTreeMap::new(),
+            egress: EgressSection::default(),
+            telemetry: TelemetrySection::default(),
+        }
+    }
+}
+
+/// Reads an address with its port; `localhost` stands for loopback.
+fn address<'de, D: Deserializer<'de>>(input: D) -> Result<SocketAddr, D::Error> {
+    let text = String::deserialize(input)?;
+    let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    numbers.as_deref().unwrap_or(&text).parse().map_err(|_| {
+        serde::de::Error::custom(format!(
+            "`{text}` is no address: write it with its port, like 127.0.0.1:4747"
+        ))
+    })
+}
+
+/// What callers without a key may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Anonymous {
+    /// Nothing.
+    None,
+    /// Agents whose visibility is public.
+    #[default]
+    Public,
+    /// Everything; allowed on this machine only.
+    Admin,
+}
+
+/// How the site introduces itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SiteSection {
+    /// Name on the site's card.
+    pub(crate) name: String,
+    /// What the site is for, in a sentence.
+    pub(crate) description: String,
+    /// How long a stop waits for work that is under way.
+    pub(crate) drain: Period,
+}
+
+impl Default for SiteSection {
+    fn default() -> Self {
+        Self { name: "agentsite".into(), description: "A site of agents".into(), drain: Period::seconds(10) }
+    }
+}
+
+/// What one request and one caller may cost.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct LimitsSection {
+    /// Largest body of a request, and so the largest message.
+    pub(crate) body: ByteSize,
+    /// Longest that the body of a request may take to arrive.
+    pub(crate) body_time: Period,
+    /// Largest head of a request.
+    pub(crate) head: ByteSize,
+    /// Connections at once.
+    pub(crate) connections: usize,
+    /// Requests per second of one API key; 0 means no limit.
+    pub(crate) key_rate: u32,
+    /// Requests that one API key may send at once before its rate counts.
+    pub(crate) key_burst: u32,
+    /// Requests per second of one address without a key; 0 means no limit.
+    pub(crate) anonymous_rate: u32,
+    /// Requests that one address without a key may send at once before its rate counts.
+    pub(crate) anonymous_burst: u32,
+}
+
+impl Default for LimitsSection {
+    fn default() -> Self {
+        let (http, rates) = (HttpLimits::default(), Rates::default());
+        Self {
+            body: ByteSize(http.body as u64),
+            body_time: Period(http.body_time),
+            head: ByteSize(http.head as u64),
+            connections: http.connections,
+            key_rate: rates.key.per_second,
+            key_burst: rates.key.burst,
+            anonymous_rate: rates.anonymous.per_second,
+            anonymous_burst: rates.anonymous.burst,
+        }
+    }
+}
+
+/// How long finished work is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RetentionSection {
+    /// Finished tasks that are kept at most; the oldest go first.
+    pub(crate) tasks: usize,
+    /// Age at which a finished task goes.
+    pub(crate) age: Period,
+    /// Age at which a line of the journal goes.
+    pub(crate) journal_age: Period,
+}
+
+impl Default for RetentionSection {
+    fn default() -> Self {
+        Self { tasks: 100_000, age: Period::seconds(30 * 86_400), journal_age: Period::seconds(90 * 86_400) }
+    }
+}
+
+/// One model server.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct ModelSection {
+    /// What the server speaks.
+    pub(crate) api: ModelApi,
+    /// Where the server is, such as `http://127.0.0.1:11434/v1`. The maker's own address when left out.
+    pub(crate) base_url: Option<String>,
+    /// Name of the environment variable that holds the key.
+    pub(crate) key_env: Option<String>,
+    /// File that holds the key.
+    pub(crate) key_file: Option<PathBuf>,
+    /// Model for agents that name none.
+    pub(crate) default_model: Option<String>,
+}
+
+/// What the site may reach.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EgressSection {
+    /// What the site may reach beside the open internet: hosts (`gpu.lan:8000`), addresses or ranges (`10.0.0.0/8`).
+    pub(crate) allow: Vec<String>,
+}
+
+/// Logs and traces.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct TelemetrySection {
+    /// What is logged: error, warn, info, debug, trace, or rules like `info,agentsite_site=debug`.
+    pub(crate) log: String,
+    /// How log lines look.
+    pub(crate) log_format: LogFormat,
+    /// Where traces go, as OTLP over HTTP, such as `http://127.0.0.1:4318`. No traces are sent when left out.
+    pub(crate) otlp_endpoint: Option<String>,
+    /// Whether everybody may read `/metrics`; otherwise only admins and callers on this machine.
+    pub(crate) metrics_public: bool,
+}
+
+impl Default for TelemetrySection {
+    fn default() -> Self {
+        Self {
+            log: "info".into(),
+            log_format: LogFormat::default(),
+            otlp_endpoint: None,
+            metrics_public: false,
+        }
+    }
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// Human on a terminal, else JSON.
+    #[default]
+    Auto,
+    /// Lines for people.
+    Human,
+    /// One JSON object a line.
+    Json,
+}

@@ -1,0 +1,151 @@
+//! Tells when something in the agents folder may have changed.
+//!
+//! Promises: a burst of changes is told once, soon after it ends; a folder that appears later is noticed; watched are the agents folder
+//! and the folders in it, not what lies deeper. Where the system cannot watch, it looks once a second.
+//! It does not say what has changed: `scan` finds out.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use notify::event::{AccessKind, AccessMode, EventKind};
+use notify::{RecommendedWatcher, RecursiveMode, Watcher};
+use tokio::sync::mpsc;
+
+use super::scan;
+
+/// Quiet time that ends a burst: editors write a file in several steps within a few milliseconds.
+const QUIET: Duration = Duration::from_millis(150);
+
+/// Longest burst: a folder that is written to all the time must not keep changes from being seen within a second.
+const LONGEST: Duration = Duration::from_millis(500);
+
+/// How often is looked where the system cannot watch.
+const EVERY: Duration = Duration::from_secs(1);
+
+/// One "look again" is enough, however many things changed.
+const SIGNALS: usize = 1;
+
+/// Watches an agents folder.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    agents: PathBuf,
+    watcher: Option<RecommendedWatcher>,
+    changes: mpsc::Receiver<()>,
+}
+
+impl Watch {
+    /// Begins to watch. It never fails: where the system cannot watch, a warning says so and the folder is looked at every second.
+    pub(crate) fn begin(agents: &Path) -> Self {
+        let (changed, changes) = mpsc::channel(SIGNALS);
+        let folder = agents.to_owned();
+        let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            if event.is_ok_and(|event| matters(&event, &folder)) {
+                let _ = changed.try_send(());
+            }
+        });
+        let watcher = watcher.inspect_err(warn).ok();
+        let mut watch = Self { agents: agents.to_owned(), watcher, changes };
+        watch.follow();
+        watch
+    }
+
+    /// Watches the folders that exist now. To be called before each scan: what is made between the two is then seen by one of them.
+    pub(crate) fn follow(&mut self) {
+        let Some(watcher) = &mut self.watcher else { return };
+        let above = self.agents.ancestors().skip(1).map(or_here).find(|folder| folder.is_dir());
+        let inside = scan::folders(&self.agents).unwrap_or_default();
+        let agents = self.agents.is_dir().then(|| self.agents.clone());
+        let mut folders = above.map(Path::to_owned).into_iter().chain(agents).chain(inside);
+        let failed = folders.find_map(|folder| watcher.watch(&folder, RecursiveMode::NonRecursive).err());
+        // A folder that went away in this moment is no reason to give up; the end of the watches is.
+        if let Some(error) = failed.filter(|error| matches!(error.kind, notify::ErrorKind::MaxFilesWatch)) {
+            warn(&error);
+            self.watcher = None;
+        }
+    }
+
+    /// Waits for the next change, and for the burst that it belongs to.
+    pub(crate) async fn changed(&mut self) {
+        if self.watcher.is_none() {
+            return tokio::time::sleep(EVERY).await;
+        }
+        if self.changes.recv().await.is_none() {
+            return std::future::pending().await;
+        }
+        let burst =
+            async { while let Ok(Some(())) = tokio::time::timeout(QUIET, self.changes.recv()).await {} };
+        let _ = tokio::time::timeout(LONGEST, burst).await;
+    }
+}
+
+/// An empty path means the current folder.
+fn or_here(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
+/// Reading a file is no change; and beside the agents folder nothing matters but the folder itself.
+fn matters(event: &notify::Event, agents: &Path) -> bool {
+    let read = match event.kind {
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
+        EventKind::Access(_) => true,
+        _ => false,
+    };
+    let name = agents.file_name();
+    let ours = |path: &PathBuf| name.is_none_or(|name| path.iter().any(|part| part == name));
+    !read && (event.paths.is_empty() || event.paths.iter().any(ours))
+}
+
+fn warn(error: &notify::Error) {
+    tracing::warn!(%error, "cannot watch the agents folder; it is looked at every second instead");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Long enough for any machine; a test that passes never waits for it.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    async fn sees(watch: &mut Watch, change: impl FnOnce()) {
+        change();
+        tokio::time::timeout(PATIENCE, watch.changed()).await.expect("the change is seen");
+        watch.follow();
+    }
+
+    #[tokio::test]
+    async fn a_folder_that_appears_later_is_seen_and_so_is_what_is_put_into_it() {
+        let root = tempfile::tempdir().unwrap();
+        let agents = root.path().join("agents");
+        let mut watch = Watch::begin(&agents);
+        sees(&mut watch, || std::fs::create_dir(&agents).unwrap()).await;
+        sees(&mut watch, || std::fs::create_dir(agents.join("x")).unwrap()).await;
+        sees(&mut watch, || std::fs::write(agents.join("x/agent.toml"), "name = 1").unwrap()).await;
+        sees(&mut watch, || std::fs::remove_dir_all(agents.join("x")).unwrap()).await;
+    }
+
+    #[tokio::test]
+    async fn reading_is_no_change_and_neither_is_what_happens_beside_the_folder() {
+        let root = tempfile::tempdir().unwrap();
+        let agents = root.path().join("agents");
+        std::fs::create_dir_all(agents.join("x")).unwrap();
+        std::fs::write(agents.join("x/agent.toml"), "name = 1").unwrap();
+        let mut watch = Watch::begin(&agents);
+        std::fs::read(agents.join("x/agent.toml")).unwrap();
+        std::fs::write(root.path().join("other"), "1").unwrap();
+        // The marker comes after the others; when it is told, nothing else was told before it.
+        std::fs::write(agents.join("x/marker"), "1").unwrap();
+        tokio::time::timeout(PATIENCE, watch.changed()).await.expect("the marker is seen");
+        assert!(watch.changes.try_recv().is_err());
+    }
+
+    #[test]
+    fn only_writing_matters() {
+        let event = |kind, path: &str| notify::Event::new(kind).add_path(path.into());
+        let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
+        let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let agents = Path::new("here/agents");
+        assert!(!matters(&event(open, "here/agents/x/agent.toml"), agents));
+        assert!(matters(&event(written, "here/agents/x/agent.toml"), agents));
+        assert!(!matters(&event(written, "here/notes"), agents));
+    }
+}

@@ -1,0 +1,253 @@
+//! A site from start to stop, told in order.
+//!
+//! Promises: each step builds on those before it, and a stop undoes them in reverse: first the door is closed, then running work is
+//! waited for, then the store is closed. Whatever keeps a site from starting is one sentence that says what to do.
+//! It decides nothing about agents or tasks: `site` does.
+
+mod banner;
+mod parts;
+mod signals;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_gateway::{Gateway, GatewayMetrics};
+use agentsite_host::builtin::demo_manifests;
+use agentsite_host::{Environment, Workshop};
+use agentsite_site::{Site, SiteMetrics, World};
+use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
+use prometheus_client::registry::Registry;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::models::models;
+use crate::config::{Config, ConfigError, Loaded};
+use crate::exit::{CliError, Exit};
+use crate::folder::AgentsFolder;
+use crate::instance::{DataFolder, RunningSite};
+use crate::output::Output;
+use crate::telemetry::Telemetry;
+use banner::Banner;
+use signals::{Signal, Signals};
+
+/// How much longer than the drain a stop may take before the rest is given up: time for the last commits and traces.
+const LAST_COMMITS: Duration = Duration::from_secs(10);
+
+/// What a site is started with.
+pub(crate) struct Startup {
+    /// The configuration.
+    pub(crate) loaded: Loaded,
+    /// The environment.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// Where the banner goes.
+    pub(crate) output: Output,
+    /// Reads the configuration again.
+    pub(crate) reread: Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>,
+}
+
+/// Serves until a signal comes.
+///
+/// # Errors
+/// [`CliError`] with what keeps the site from starting.
+pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
+    let config = startup.loaded.config.clone();
+    let world = World::system();
+    let egress = parts::egress(&config)?;
+    let telemetry =
+        Telemetry::begin(&config.telemetry, startup.output.colours_err(), world.clock.clone(), &egress)?;
+    startup.loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let mut signals = Signals::listen()?;
+
+    parts::raise_open_files();
+
+    let data = DataFolder::at(&config.data);
+    data.create()?;
+    let mut registry = Registry::default();
+    let store = open_store(&data, &mut registry).await?;
+    let (models, complaints) = models(&config, &startup.variables);
+    complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
+    let environment = Environment::new(startup.variables.clone());
+    let workshop = Workshop { ids: world.ids(), egress, models, environment };
+    let site = open_site(&config, &world, store, workshop, &mut registry).await?;
+
+    let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals).await;
+    data.withdraw();
+    let exit = match served {
+        Ok(running) => running.stop(&site, &config, &mut signals).await,
+        Err(error) => {
+            site.stop().await;
+            Err(error)
+        }
+    };
+    telemetry.end().await;
+    exit
+}
+
+/// Opens the door, says so, and waits for the signal to stop.
+async fn serve(
+    startup: &Startup,
+    site: &Site,
+    data: &DataFolder,
+    world: &World,
+    registry: Registry,
+    telemetry: &Telemetry,
+    signals: &mut Signals,
+) -> Result<Running, CliError> {
+    let config = &startup.loaded.config;
+    // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
+    let reload = Arc::new(Notify::new());
+    let (gateway, url) = open_gateway(config, site, registry, &reload).await?;
+    let first_run = site.first_run().await.map_err(|error| CliError::error(error.to_string()))?;
+    if let Some(first) = &first_run {
+        data.keep_token(&first.admin_token)?;
+    }
+    let demos = if config.demos { demo_manifests() } else { Vec::new() };
+    let mut agents = AgentsFolder::new(&config.agents, site.clone(), demos);
+    agents.install_demos().await;
+    agents.refresh().await;
+    let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;
+    parts::tell_recovery(&recovery);
+
+    let started_at = world.clock.now();
+    data.announce(&RunningSite { pid: std::process::id(), url: url.clone(), started_at })?;
+    Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?;
+
+    let mut running = Running::begin(gateway, agents);
+    running.until_stopped(startup, telemetry, &reload, signals).await?;
+    Ok(running)
+}
+
+async fn open_store(data: &DataFolder, registry: &mut Registry) -> Result<SharedStore, CliError> {
+    let metrics = StoreMetrics::default();
+    metrics.register(registry);
+    let path = data.database();
+    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, metrics)).await;
+    let opened = opened.map_err(|error| CliError::error(format!("the store broke off: {error}")))?;
+    let store = opened.map_err(|error| CliError::error(format!("{}: {error}", data.database().display())))?;
+    Ok(Arc::new(store))
+}
+
+async fn open_site(
+    config: &Config,
+    world: &World,
+    store: SharedStore,
+    workshop: Workshop,
+    registry: &mut Registry,
+) -> Result<Site, CliError> {
+    let metrics = SiteMetrics::default();
+    metrics.register(registry);
+    let opened = Site::open(parts::site_settings(config), world.clone(), store, workshop, metrics).await;
+    opened.map_err(|error| CliError::error(error.to_string()))
+}
+
+async fn open_gateway(
+    config: &Config,
+    site: &Site,
+    mut registry: Registry,
+    reload: &Arc<Notify>,
+) -> Result<(Gateway, String), CliError> {
+    let metrics = GatewayMetrics::default();
+    metrics.register(&mut registry);
+    let mut settings = parts::gateway_settings(config)?;
+    settings.metrics = metrics;
+    let again = reload.clone();
+    settings.reload = Some(Arc::new(move || again.notify_one()));
+    let bound = Gateway::bind(settings, site.clone(), Arc::new(registry)).await;
+    let gateway = bound.map_err(|error| CliError::error(error.to_string()))?;
+    let url = parts::local_url(config, gateway.local_addr());
+    Ok((gateway, url))
+}
+
+/// What runs until the site stops.
+struct Running {
+    stop: CancellationToken,
+    door: JoinHandle<()>,
+    folder: JoinHandle<()>,
+    look_again: Arc<Notify>,
+}
+
+impl Running {
+    fn begin(gateway: Gateway, agents: AgentsFolder) -> Self {
+        let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
+        let closing = stop.clone();
+        let door = tokio::spawn(async move {
+            gateway.serve(closing).await;
+        });
+        let folder = tokio::spawn(agents.follow(look_again.clone(), stop.clone()));
+        Self { stop, door, folder, look_again }
+    }
+
+    /// Waits for the signal to stop; answers signals and requests to reload.
+    async fn until_stopped(
+        &mut self,
+        startup: &Startup,
+        telemetry: &Telemetry,
+        reload: &Notify,
+        signals: &mut Signals,
+    ) -> Result<(), CliError> {
+        loop {
+            tokio::select! {
+                signal = signals.next() => match signal {
+                    Signal::Stop => return Ok(()),
+                    Signal::Reload => self.reload(startup, telemetry),
+                },
+                () = reload.notified() => self.reload(startup, telemetry),
+                _ = &mut self.door => return Err(CliError::error("the site stopped listening; the log says why")),
+            }
+        }
+    }
+
+    fn reload(&self, startup: &Startup, telemetry: &Telemetry) {
+        self.look_again.notify_one();
+        match (startup.reread)() {
+            Err(error) => tracing::error!("nothing was reloaded but the agents: {error}"),
+            Ok(loaded) => {
+                loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+                let rules = telemetry.set_rules(&loaded.config.telemetry.log);
+                let _ = rules.inspect_err(|error| tracing::error!("{error}"));
+                let waiting = parts::need_restart(&startup.loaded, &loaded);
+                if waiting.is_empty() {
+                    tracing::info!("reloaded");
+                } else {
+                    tracing::warn!("reloaded; restart the site for a change of: {}", waiting.join(", "));
+                }
+            }
+        }
+    }
+
+    /// Closes the door, waits for running work, closes the rest. A second signal ends the waiting.
+    async fn stop(self, site: &Site, config: &Config, signals: &mut Signals) -> Result<Exit, CliError> {
+        tracing::info!(
+            "stopping: waiting up to {} for running work; a second signal ends the wait",
+            config.site.drain
+        );
+        self.stop.cancel();
+        let orderly = async {
+            site.stop().await;
+            let _ = self.door.await;
+            let _ = self.folder.await;
+        };
+        tokio::select! {
+            done = tokio::time::timeout(config.site.drain.0 + LAST_COMMITS, orderly) => {
+                if done.is_err() {
+                    tracing::warn!("some connections did not end in time and were cut");
+                }
+                tracing::info!("stopped");
+                Ok(Exit::Ok)
+            }
+            () = signals.second() => Ok(Exit::Forced),
+        }
+    }
+}
+
+/// Reads a file that the configuration names.
+fn read_file(key: &str, path: &Path) -> Result<Vec<u8>, CliError> {
+    std::fs::read(path)
+        .map_err(|error| CliError::error(format!("{key}: cannot read {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! From the values of the configuration to the settings of each part.
+//!
+//! Promises: pure translation, apart from reading the certificate; what the configuration does not name keeps the part's own default.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use agentsite_client::{Egress, EgressSettings};
+use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
+use agentsite_site::{Recovery, Retention, SiteSettings};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::config::{Anonymous, Config, LimitsSection, Loaded, docs};
+use crate::exit::CliError;
+
+/// The keys that a reload applies; all others need a restart.
+const RELOADED: [&str; 1] = ["telemetry.log"];
+
+/// Open files that are enough for every connection and every program that the limits allow at once.
+const ENOUGH_FILES: u64 = 65_536;
+
+/// Raises the number of files that may be open at once as far as the system lets us: many systems begin with 1024, which is for
+/// programs that serve nobody.
+pub(super) fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(ENOUGH_FILES, |most| most.min(ENOUGH_FILES));
+    if limit.current.is_some_and(|now| now < wanted)
+        && let Err(error) = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), ..limit })
+    {
+        tracing::warn!(%error, "the limit of open files cannot be raised; many callers at once may be refused");
+    }
+}
+
+/// The one way out.
+pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
+    let allow = config.egress.allow.iter().map(|target| target.parse()).collect::<Result<_, _>>();
+    let allow = allow.map_err(|error| CliError::error(format!("egress.allow: {error}")))?;
+    Egress::new(EgressSettings { allow, ..EgressSettings::default() })
+        .map_err(|error| CliError::error(error.to_string()))
+}
+
+/// What the site is told.
+pub(super) fn site_settings(config: &Config) -> SiteSettings {
+    SiteSettings {
+        name: config.site.name.clone(),
+        description: config.site.description.clone(),
+        retention: Retention {
+            keep_tasks: config.retention.tasks,
+            max_age: config.retention.age,
+            journal_age: config.retention.journal_age,
+            ..Retention::default()
+        },
+        max_message: config.limits.body,
+        drain: config.site.drain,
+    }
+}
+
+/// What the gateway is told.
+pub(super) fn gateway_settings(config: &Config) -> Result<GatewaySettings, CliError> {
+    let proxies = config.trusted_proxies.iter().map(|proxy| proxy.parse()).collect::<Result<_, _>>();
+    let (limits, rates) = limits(&config.limits);
+    Ok(GatewaySettings {
+        listen: config.listen,
+        tls: tls(config)?,
+        public_url: config.public_url.clone(),
+        trusted_proxies: proxies.map_err(|error| CliError::error(format!("trusted_proxies: {error}")))?,
+        anonymous: match config.anonymous {
+            Anonymous::None => AnonymousAccess::None,
+            Anonymous::Public => AnonymousAccess::Public,
+            Anonymous::Admin => AnonymousAccess::Admin,
+        },
+        tls_elsewhere: config.tls_elsewhere,
+        limits,
+        rates,
+        metrics_public: config.telemetry.metrics_public,
+        ..GatewaySettings::default()
+    })
+}
+
+fn limits(section: &LimitsSection) -> (HttpLimits, Rates) {
+    let bytes = |size: agentsite_protocol::ByteSize| usize::try_from(size.0).unwrap_or(usize::MAX);
+    let http = HttpLimits {
+        body: bytes(section.body),
+        body_time: section.body_time.0,
+        head: bytes(section.head),
+        connections: section.connections,
+        ..HttpLimits::default()
+    };
+    let rates = Rates {
+        key: Rate { per_second: section.key_rate, burst: section.key_burst },
+        anonymous: Rate { per_second: section.anonymous_rate, burst: section.anonymous_burst },
+        ..Rates::default()
+    };
+    (http, rates)
+}
+
+fn tls(config: &Config) -> Result<Option<TlsSettings>, CliError> {
+    let (Some(cert), Some(key)) = (&config.tls_cert, &config.tls_key) else { return Ok(None) };
+    let (cert_pem, key_pem) = (super::read_file("tls_cert", cert)?, super::read_file("tls_key", key)?);
+    Ok(Some(TlsSettings { cert_pem, key_pem }))
+}
+
+/// Where the site is reached from this machine. With TLS that is the public address, whose name the certificate bears.
+pub(super) fn local_url(config: &Config, bound: SocketAddr) -> String {
+    let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
+    match &config.public_url {
+        Some(url) if scheme == "https" => url.trim_end_matches('/').to_owned(),
+        _ => format!("{scheme}://{}", reachable(bound)),
+    }
+}
+
+/// The bound address, or loopback when it stands for all addresses.
+fn reachable(bound: SocketAddr) -> SocketAddr {
+    match bound.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => SocketAddr::new(Ipv4Addr::LOCALHOST.into(), bound.port()),
+        IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), bound.port()),
+        _ => bound,
+    }
+}
+
+/// The keys that changed and need a restart.
+pub(super) fn need_restart(before: &Loaded, after: &Loaded) -> Vec<String> {
+    let (before, after) = (docs::shown(before), docs::shown(after));
+    let changed = |one: &&docs::Shown| {
+        !RELOADED.contains(&one.key.as_str())
+            && !before.iter().any(|other| other.key == one.key && other.value == one.value)
+    };
+    let mut keys: Vec<String> = after.iter().filter(changed).map(|one| one.key.clone()).collect();
+    keys.extend(
+        before
+            .iter()
+            .filter(|one| !after.iter().any(|other| other.key == one.key))
+            .map(|one| one.key.clone()),
+    );
+    keys
+}
+
+/// Tells what an earlier run had left.
+pub(super) fn tell_recovery(recovery: &Recovery) {
+    let Recovery { requeued, retried, failed, waiting } = *recovery;
+    if requeued + retried + failed > 0 {
+        tracing::info!(requeued, retried, failed, waiting, "an earlier run had left work behind; it goes on");
+    }
+}

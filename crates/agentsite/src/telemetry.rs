@@ -1,0 +1,124 @@
+//! What the site tells its operator while it runs: log lines on stderr, traces over OTLP.
+//!
+//! Promises: lines for people on a terminal, else one JSON object a line; rules for the log can be changed while the site runs; traces
+//! are collected only when an endpoint is set, and sent when the site stops.
+//! It does not decide what is logged: each part of the site does.
+
+mod otlp;
+
+use std::io::IsTerminal;
+use std::sync::Arc;
+
+use agentsite_client::Egress;
+use agentsite_protocol::Clock;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::time::FormatTime;
+use tracing_subscriber::layer::{Layer, SubscriberExt};
+use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+
+use crate::config::{LogFormat, TelemetrySection};
+use crate::exit::CliError;
+use otlp::Traces;
+
+/// Only our own spans are traced; those of the HTTP client that sends them would beget more of themselves.
+const TRACED: &str = "agentsite";
+
+/// The log and the traces of a running site.
+#[derive(Debug)]
+pub(crate) struct Telemetry {
+    rules: reload::Handle<EnvFilter, Registry>,
+    traces: Option<Traces>,
+}
+
+impl Telemetry {
+    /// Begins to log, and to trace when an endpoint is set. To be called once in a process, inside the runtime.
+    ///
+    /// # Errors
+    /// [`CliError`] when the rules or the endpoint make no sense.
+    pub(crate) fn begin(
+        section: &TelemetrySection,
+        colour: bool,
+        clock: Arc<dyn Clock>,
+        egress: &Egress,
+    ) -> Result<Self, CliError> {
+        let (rules, handle) = reload::Layer::new(rules(&section.log)?);
+        let lines = lines(section.log_format, colour, clock);
+        let traces =
+            section.otlp_endpoint.as_deref().map(|endpoint| Traces::begin(endpoint, egress)).transpose()?;
+        let spans = traces.as_ref().map(|traces| {
+            let only_ours = Targets::new().with_target(TRACED, tracing::Level::INFO);
+            tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_filter(only_ours)
+        });
+        let registry = tracing_subscriber::registry().with(lines.with_filter(rules)).with(spans);
+        registry.try_init().map_err(|error| CliError::error(format!("the log cannot begin: {error}")))?;
+        Ok(Self { rules: handle, traces })
+    }
+
+    /// Changes what is logged.
+    ///
+    /// # Errors
+    /// [`CliError`] when the rules make no sense; the old ones then stay.
+    pub(crate) fn set_rules(&self, text: &str) -> Result<(), CliError> {
+        let changed = self.rules.reload(rules(text)?);
+        changed.map_err(|error| CliError::error(format!("the log cannot be changed: {error}")))
+    }
+
+    /// Sends what is left.
+    pub(crate) async fn end(self) {
+        if let Some(traces) = self.traces {
+            // The last batch is sent by a thread that needs this runtime, so it must not be waited for on it.
+            let _ = tokio::task::spawn_blocking(move || traces.end()).await;
+        }
+    }
+}
+
+/// Reads rules like `info` or `info,agentsite_site=debug`.
+fn rules(text: &str) -> Result<EnvFilter, CliError> {
+    let wrong = |error| CliError::error(format!("telemetry.log: `{text}` is no rule for the log: {error}"));
+    EnvFilter::builder().parse(text).map_err(wrong)
+}
+
+fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Layer<Registry> + Send + Sync> {
+    let human = match format {
+        LogFormat::Auto => std::io::stderr().is_terminal(),
+        LogFormat::Human => true,
+        LogFormat::Json => false,
+    };
+    let layer = fmt::layer().with_writer(std::io::stderr);
+    if human {
+        let time = Time { clock, whole: false };
+        layer.compact().with_target(false).with_ansi(colour).with_timer(time).boxed()
+    } else {
+        let time = Time { clock, whole: true };
+        layer.json().flatten_event(true).with_span_list(false).with_timer(time).boxed()
+    }
+}
+
+/// The time of a line, from the site's own clock.
+struct Time {
+    clock: Arc<dyn Clock>,
+    /// Date and time, or only the time of day.
+    whole: bool,
+}
+
+impl FormatTime for Time {
+    fn format_time(&self, out: &mut Writer<'_>) -> std::fmt::Result {
+        let now = self.clock.now().to_string();
+        let time_of_day = now.get(11..19).unwrap_or(&now);
+        out.write_str(if self.whole { &now } else { time_of_day })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_read_and_nonsense_is_told() {
+        assert!(rules("info").is_ok());
+        assert!(rules("warn,agentsite_site=debug").is_ok());
+        assert!(rules("agentsite=loud").unwrap_err().to_string().contains("telemetry.log"));
+    }
+}

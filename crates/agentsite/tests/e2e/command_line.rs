@@ -1,0 +1,13 @@
+//! Every verb of the command line, with the real binary.
+//!
+//! Each story uses a site of its own where it needs one. What is printed is checked as a person or a program reads it: the answer on
+//! stdout, the rest on stderr, and the exit code.
+
+mod calling;
+mod configuration;
+mod copies;
+mod doctor;
+mod first_steps;
+mod keys;
+mod tasks;
+mod terminal;

@@ -1,0 +1,91 @@
+//! `agentsite key`, `signin` and `status`: who may come in, and how the site is.
+
+use crate::site::{TestSite, http};
+
+const COLLEAGUE: &str = r#"
+name = "colleague"
+description = "For those with a key"
+visibility = "peers"
+[runtime]
+kind = "builtin"
+builtin = "echo"
+"#;
+
+#[tokio::test]
+async fn a_key_is_shown_once_works_and_stops_working_when_revoked() {
+    let mut site = TestSite::new().agent("colleague", COLLEAGUE);
+    site.start();
+    let made = site.run(&["key", "new", "--label", "ada", "--expires", "30d"]).ok();
+    let secret = made.out().trim().to_owned();
+    assert!(made.err().contains("the only time"), "{made:?}");
+    let listed = site.run(&["key", "ls", "--json"]).ok();
+    assert!(!listed.out().contains(&secret), "only the hash is kept");
+    let listed = listed.json();
+    let key = listed["keys"].as_array().unwrap().iter().find(|key| key["label"] == "ada").unwrap();
+    assert!(key["expiresAt"].is_string(), "{key}");
+
+    let call = |secret: &str| {
+        let mut command = site.command(&["call", "colleague", "hello"]);
+        let output = command.env("AGENTSITE_TOKEN", secret).output().unwrap();
+        (output.status.code().unwrap(), String::from_utf8(output.stdout).unwrap())
+    };
+    assert_eq!(call(&secret), (0, "hello\n".to_owned()));
+    let table = site.run(&["key", "ls"]).ok().out();
+    assert!(table.contains("ada") && table.contains("admin token"), "{table}");
+    site.run(&["key", "revoke", key["id"].as_str().unwrap()]).ok();
+    assert_eq!(call(&secret).0, 7);
+    assert_eq!(site.run(&["key", "revoke", "nonsense"]).code(), 6);
+    for wrong in [&["key", "new", "--scope", "everything"][..], &["key", "new", "--expires", "soon"]] {
+        assert_eq!(site.run(wrong).code(), 2);
+    }
+}
+
+#[test]
+fn a_key_for_one_agent_reaches_no_other_and_administers_nothing() {
+    let mut site = TestSite::new().agent("colleague", COLLEAGUE);
+    site.start();
+    let made = site.run(&["key", "new", "--scope", "call:echo", "--json"]).ok().json();
+    let secret = made["secret"].as_str().unwrap();
+    let code = |words: &[&str]| {
+        site.command(words).env("AGENTSITE_TOKEN", secret).output().unwrap().status.code().unwrap()
+    };
+    assert_eq!(code(&["call", "echo", "x"]), 0);
+    assert_eq!(code(&["call", "colleague", "x"]), 6, "it answers like an agent that is not there");
+    assert_eq!(code(&["key", "ls"]), 7);
+    assert_eq!(code(&["backup", "stolen.db"]), 7);
+}
+
+#[tokio::test]
+async fn a_sign_in_link_opens_once() {
+    let site = TestSite::started();
+    let link = site.run(&["signin"]).ok().out().trim().to_owned();
+    assert!(link.starts_with(&format!("{}/signin?token=", site.url)), "{link}");
+    assert!(site.run(&["signin", "--json"]).ok().json()["url"].is_string());
+    let token = link.split("token=").nth(1).unwrap();
+    let page = http().get(&link).send().await.unwrap();
+    let (status, text) = (page.status(), page.text().await.unwrap());
+    assert!(status.is_success() || status.is_redirection(), "{status} {text}");
+    let enter = async || {
+        let form = http().post(format!("{}/signin", site.url)).header("origin", &site.url);
+        let form = form.header("content-type", "application/x-www-form-urlencoded");
+        form.body(format!("token={token}")).send().await.unwrap()
+    };
+    let first = enter().await;
+    assert!(first.headers().contains_key("set-cookie"), "{first:?}");
+    let second = enter().await;
+    assert!(second.status().is_client_error() && !second.headers().contains_key("set-cookie"), "{second:?}");
+}
+
+#[test]
+fn the_status_shows_agents_and_every_piece_of_background_work() {
+    let mut site = TestSite::new().agent("broken", "name = 7\n");
+    site.start();
+    site.run(&["call", "echo", "x"]).ok();
+    let status = site.run(&["status", "--json"]).ok().json();
+    let workers = status["workers"].as_array().unwrap();
+    assert!(!workers.is_empty() && workers.iter().all(|worker| worker["state"].is_string()), "{status}");
+    assert_eq!(status["store"]["tasks"], 1);
+    let told = site.run(&["status"]).ok();
+    assert!(told.out().contains(&site.url) && told.out().contains("retention"), "{told:?}");
+    assert!(told.err().contains("agents/broken/agent.toml:1:8"), "{told:?}");
+}

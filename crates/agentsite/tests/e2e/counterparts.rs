@@ -1,0 +1,13 @@
+//! The official counterparts: what others wrote and a site must get along with.
+//!
+//! The Python A2A SDK as client and as agent, a real small language model, a scripted one for the paths that no real one takes on
+//! request, an OTLP receiver, and the examples of the repository. They are skipped with a word where Python is not set up.
+
+mod examples;
+mod hosted_agent;
+mod program;
+mod scripted_model;
+mod sdk_client;
+mod small_model;
+mod tools;
+mod traces;

@@ -1,0 +1,144 @@
+//! The client of the official Python A2A SDK drives the site, whatever kind of agent it calls.
+//!
+//! Each story is one agent and every scenario that makes sense for it; the scenarios themselves, and what the protocol promises in
+//! each, are in `tests/python/a2a_client.py`.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use super::program::troupe;
+use crate::site::{TestSite, python, repository};
+
+/// Waits until it is told to go on, which never happens.
+const SLOW: &str = r#"
+name = "slow"
+description = "Takes for ever"
+visibility = "public"
+[runtime]
+kind = "exec"
+command = ["sh", "-c", "echo begun; exec sleep 3600"]
+"#;
+
+/// Asks for a colour, then says it.
+const ASKER: &str = r#"
+name = "asker"
+description = "Asks back"
+visibility = "peers"
+[runtime]
+kind = "exec"
+command = ["sh", "-c", "read -r text; case $text in ask*) echo 'Which colour?'; exit 10;; *) echo \"it is $text\";; esac"]
+"#;
+
+/// One agent as the SDK's client sees it.
+struct Caller<'a> {
+    python: PathBuf,
+    site: &'a TestSite,
+    agent: &'static str,
+    key: Option<String>,
+}
+
+impl<'a> Caller<'a> {
+    fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
+        Self { python: python.to_owned(), site, agent, key: None }
+    }
+
+    fn with_key(self, key: &str) -> Self {
+        Self { key: Some(key.to_owned()), ..self }
+    }
+
+    /// Plays a scenario that must succeed; gives what was seen.
+    fn plays(&self, scenario: &str, words: &[&str]) -> Value {
+        let output = self.output(scenario, words);
+        let seen = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{} {scenario}: {seen} {output:?}", self.agent);
+        serde_json::from_str(&seen).unwrap()
+    }
+
+    /// Plays a scenario that must fail; gives the reason.
+    fn fails(&self, scenario: &str) -> String {
+        let output = self.output(scenario, &[]);
+        assert!(!output.status.success(), "{} {scenario} should fail: {output:?}", self.agent);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn output(&self, scenario: &str, words: &[&str]) -> Output {
+        let mut command = Command::new(&self.python);
+        command.arg(repository("tests/python/a2a_client.py"));
+        command.arg(format!("{}/a2a/{}", self.site.url, self.agent)).arg(scenario);
+        command.args(words).stdin(Stdio::null());
+        if let Some(key) = &self.key {
+            command.args(["--token", key]);
+        }
+        command.output().unwrap()
+    }
+}
+
+#[test]
+fn the_sdk_client_gets_along_with_built_in_agents() {
+    let Some(python) = python() else { return };
+    let site = TestSite::started();
+    let echo = Caller::new(&python, &site, "echo");
+    let sent = echo.plays("send", &["--text", "grüße 🦀"]);
+    assert_eq!((&sent["state"], &sent["text"]), (&"completed".into(), &"grüße 🦀".into()));
+    let streamed = echo.plays("stream", &[]);
+    // An agent that answers at once is told in one event: the finished task.
+    assert_eq!((&streamed["state"], &streamed["events"][0]), (&"completed".into(), &"task:completed".into()));
+    assert_eq!(echo.plays("get", &[])["state"], "completed");
+    assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
+    let calc = Caller::new(&python, &site, "calc");
+    let asked = calc.plays("input", &["--text", "what is", "--answer", "6 * 7"]);
+    assert_eq!((&asked["question"], &asked["text"]), (&"Which expression?".into(), &"42".into()));
+}
+
+#[test]
+fn the_sdk_client_gets_along_with_commands() {
+    let Some(python) = python() else { return };
+    let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
+    site.start();
+    let asker = Caller::new(&python, &site, "asker");
+    let asked = asker.plays("input", &["--answer", "blue"]);
+    assert_eq!(asked["question"], "Which colour?");
+    assert!(asked["text"].as_str().unwrap().ends_with("it is blue\n"), "{asked}");
+    assert_eq!(asker.plays("stream", &["--text", "green"])["text"], "it is green\n");
+    assert_eq!(asker.plays("get", &["--text", "red"])["text"], "it is red\n");
+    let canceled = Caller::new(&python, &site, "slow").plays("cancel", &[]);
+    assert_eq!(canceled["state"], "canceled");
+}
+
+#[test]
+fn the_sdk_client_gets_along_with_an_agent_of_its_own_sdk_behind_the_site() {
+    let Some(python) = python() else { return };
+    let mut site = TestSite::new().agent("troupe", &troupe(&python));
+    site.start();
+    let troupe = Caller::new(&python, &site, "troupe");
+    assert_eq!(troupe.plays("send", &[])["text"], "HELLO THERE");
+    let streamed = troupe.plays("stream", &["--text", "one two three"]);
+    assert_eq!(streamed["text"], "ONE TWO THREE");
+    let chunks = streamed["events"].as_array().unwrap().iter().filter(|event| *event == "artifact").count();
+    assert_eq!(chunks, 3, "each word comes when it is there: {streamed}");
+    assert_eq!(troupe.plays("get", &[])["state"], "completed");
+    assert_eq!(troupe.plays("cancel", &[])["state"], "canceled");
+    assert_eq!(troupe.plays("missing", &[])["error"], "TaskNotFoundError");
+    let asked = troupe.plays("input", &[]);
+    assert_eq!((&asked["question"], &asked["text"]), (&"What shall I shout?".into(), &"HELLO AGAIN".into()));
+}
+
+#[test]
+fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
+    let Some(python) = python() else { return };
+    let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
+    site.start();
+    let made = site.run(&["key", "new", "--label", "sdk", "--scope", "call:asker", "--json"]).ok().json();
+    let key = made["secret"].as_str().unwrap();
+    let asker = Caller::new(&python, &site, "asker").with_key(key);
+    assert_eq!(asker.plays("send", &["--text", "red"])["text"], "it is red\n");
+    assert_eq!(asker.plays("stream", &["--text", "red"])["state"], "completed");
+    assert_eq!(asker.plays("get", &["--text", "red"])["state"], "completed");
+    assert_eq!(asker.plays("missing", &[])["error"], "TaskNotFoundError");
+    assert_eq!(asker.plays("input", &["--answer", "blue"])["state"], "completed");
+    // The key names one agent; another that is public stays so, but a wrong key is never taken for none.
+    let wrong = Caller::new(&python, &site, "asker").with_key("ask_000000000000_00");
+    assert!(wrong.fails("send").contains("401"), "{}", wrong.fails("send"));
+}

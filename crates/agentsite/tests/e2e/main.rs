@@ -1,0 +1,12 @@
+//! End to end: the real binary, real processes, real sockets, the official counterparts.
+//!
+//! Every test starts its own site in its own folder on a free port, so that they run side by side in any order. Nothing waits for time:
+//! readiness is a line on stdout, everything else an event or an answer.
+
+mod command_line;
+mod counterparts;
+mod crash;
+mod faces;
+mod folder;
+mod misfortune;
+mod site;

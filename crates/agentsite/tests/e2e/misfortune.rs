@@ -1,0 +1,2 @@
+//! (first form)
+//! Filled next.

@@ -1,0 +1,295 @@
+//! A site in a test: the real binary in a folder of its own.
+//!
+//! Promises: ready when `start` returns; killed, with everything it started, when dropped; can be killed and started again on the same
+//! data. It knows the admin token, as the person at the keyboard would.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// The binary under test.
+pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_agentsite");
+
+/// Longest wait for anything that should happen at once; only a defect reaches it.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a site in it.
+pub(crate) struct TestSite {
+    folder: tempfile::TempDir,
+    flags: Vec<String>,
+    variables: Vec<(String, String)>,
+    process: Option<Child>,
+    /// Making a client is slow, so each site has one for all that is asked of it.
+    pub(crate) http: reqwest::Client,
+    /// Where the site listens.
+    pub(crate) url: String,
+    /// The one-time sign-in link, on the first start.
+    pub(crate) sign_in: Option<String>,
+}
+
+impl TestSite {
+    /// A folder in which no site runs yet.
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            flags: Vec::new(),
+            variables: Vec::new(),
+            process: None,
+            http: http(),
+            url: String::new(),
+            sign_in: None,
+        }
+    }
+
+    /// A running site with the built-in demos.
+    pub(crate) fn started() -> Self {
+        let mut site = Self::new();
+        site.start();
+        site
+    }
+
+    /// A further flag of `serve`.
+    pub(crate) fn flag(mut self, flag: &str) -> Self {
+        self.flags.push(flag.into());
+        self
+    }
+
+    /// A variable of the site's environment.
+    pub(crate) fn variable(mut self, name: &str, value: &str) -> Self {
+        self.variables.push((name.into(), value.into()));
+        self
+    }
+
+    /// Writes `agents/NAME/agent.toml`.
+    pub(crate) fn agent(self, name: &str, manifest: &str) -> Self {
+        self.write(&format!("agents/{name}/agent.toml"), manifest);
+        self
+    }
+
+    /// Writes a file into the folder.
+    pub(crate) fn write(&self, file: &str, text: &str) {
+        let path = self.path().join(file);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// The folder.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The data folder.
+    pub(crate) fn data(&self) -> PathBuf {
+        self.path().join("agentsite-data")
+    }
+
+    /// The command that serves the site, not started.
+    pub(crate) fn serve_command(&self) -> Command {
+        let mut command = self.command(&["serve", "--json", "--listen", "127.0.0.1:0"]);
+        command.args(&self.flags);
+        command
+    }
+
+    /// The command line in the site's folder, with a clean environment.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(BINARY);
+        command.current_dir(self.path()).env_clear().args(arguments).stdin(Stdio::null());
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    /// Runs the command line in the site's folder and gives what it said.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
+        Said(self.command(arguments).output().unwrap())
+    }
+
+    /// Starts the site and waits until it is ready.
+    pub(crate) fn start(&mut self) {
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.path().join("site.log")).unwrap();
+        let mut child = self.serve_command().stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        self.process = Some(child);
+        let banner: Value = serde_json::from_str(&line)
+            .unwrap_or_else(|_| panic!("no banner but {line:?}; log: {}", self.log()));
+        self.url = banner["url"].as_str().unwrap().to_owned();
+        self.sign_in = banner["signIn"].as_str().map(ToOwned::to_owned);
+        // Whoever prints more must not block on a full pipe.
+        std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
+    }
+
+    /// Kills the site with SIGKILL.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.process.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    /// Asks the site to stop and waits for it.
+    pub(crate) fn stop(&mut self) -> ExitStatus {
+        self.signal("TERM");
+        self.wait()
+    }
+
+    /// Waits for the site to end by itself.
+    pub(crate) fn wait(&mut self) -> ExitStatus {
+        self.process.take().expect("the site runs").wait().unwrap()
+    }
+
+    /// Sends a signal to the site.
+    pub(crate) fn signal(&self, name: &str) {
+        let pid = self.pid().to_string();
+        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().unwrap().success());
+    }
+
+    /// The process of the site.
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().expect("the site runs").id()
+    }
+
+    /// What the site has logged so far.
+    pub(crate) fn log(&self) -> String {
+        std::fs::read_to_string(self.path().join("site.log")).unwrap_or_default()
+    }
+
+    /// The admin token, as it lies in the data folder.
+    pub(crate) fn token(&self) -> String {
+        std::fs::read_to_string(self.data().join("admin.token")).unwrap().trim().to_owned()
+    }
+
+    /// Sends a message over JSON-RPC and gives the whole answer.
+    pub(crate) async fn send(&self, agent: &str, text: &str) -> Value {
+        let id = unique();
+        let message = json!({"messageId": id, "role": "ROLE_USER", "parts": [{"text": text}]});
+        self.rpc(agent, "SendMessage", json!({"message": message})).await
+    }
+
+    /// Calls a method of an agent over JSON-RPC.
+    pub(crate) async fn rpc(&self, agent: &str, method: &str, params: Value) -> Value {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request =
+            self.http.post(format!("{}/a2a/{agent}", self.url)).header("a2a-version", "1.0").json(&body);
+        request.send().await.unwrap().json().await.unwrap()
+    }
+
+    /// Sends a message and gives every event of the stream that answers it.
+    pub(crate) async fn stream(&self, agent: &str, message: Value) -> Vec<Value> {
+        let params = json!({"message": message});
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendStreamingMessage", "params": params});
+        let request =
+            self.http.post(format!("{}/a2a/{agent}", self.url)).header("a2a-version", "1.0").json(&body);
+        let text = request.send().await.unwrap().text().await.unwrap();
+        let events = text.lines().filter_map(|line| line.strip_prefix("data:"));
+        events.map(|data| serde_json::from_str::<Value>(data).unwrap()["result"].take()).collect()
+    }
+
+    /// GETs a JSON document as the person at this machine.
+    pub(crate) async fn get(&self, path: &str) -> Value {
+        self.http.get(format!("{}{path}", self.url)).send().await.unwrap().json().await.unwrap()
+    }
+}
+
+impl Drop for TestSite {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// What a command said.
+#[derive(Debug)]
+pub(crate) struct Said(Output);
+
+impl Said {
+    /// Its exit code.
+    pub(crate) fn code(&self) -> i32 {
+        self.0.status.code().unwrap_or(-1)
+    }
+
+    /// Its standard output.
+    pub(crate) fn out(&self) -> String {
+        String::from_utf8_lossy(&self.0.stdout).into_owned()
+    }
+
+    /// Its standard error.
+    pub(crate) fn err(&self) -> String {
+        String::from_utf8_lossy(&self.0.stderr).into_owned()
+    }
+
+    /// Its standard output as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.out()).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
+    }
+
+    /// Itself, when it succeeded.
+    pub(crate) fn ok(self) -> Self {
+        assert_eq!(self.code(), 0, "{self:?}");
+        self
+    }
+}
+
+/// A client without a proxy and without any redirects.
+pub(crate) fn http() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client =
+        reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
+    client.build().unwrap()
+}
+
+/// Asks again until there is an answer: for what comes by itself, and soon, but sends no word when it is there.
+pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
+    let asking = async {
+        let mut look = tokio::time::interval(Duration::from_millis(20));
+        loop {
+            look.tick().await;
+            if let Some(found) = ask().await {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, asking).await.unwrap_or_else(|_| panic!("it never came: {what}"))
+}
+
+/// A text as a message of the caller.
+pub(crate) fn message(text: &str) -> Value {
+    json!({"messageId": unique(), "role": "ROLE_USER", "parts": [{"text": text}]})
+}
+
+/// An id that no other message of this run has.
+pub(crate) fn unique() -> String {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("m-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// The text of the answer in the result of SendMessage.
+pub(crate) fn answer(reply: &Value) -> String {
+    let parts = &reply["result"]["task"]["artifacts"][0]["parts"];
+    parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect()
+}
+
+/// The Python of the venv with the official counterparts; fails in CI when it is missing.
+pub(crate) fn python() -> Option<PathBuf> {
+    match std::env::var_os("AGENTSITE_TEST_PYTHON") {
+        Some(path) => Some(path.into()),
+        None => {
+            assert!(
+                std::env::var_os("CI").is_none(),
+                "AGENTSITE_TEST_PYTHON is not set: run `cargo xtask test`"
+            );
+            println!("skipped: run `cargo xtask test`, which sets up the Python counterparts");
+            None
+        }
+    }
+}
+
+/// A file of the repository.
+pub(crate) fn repository(file: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(file)
+}
