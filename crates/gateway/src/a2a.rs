@@ -19,6 +19,7 @@ use axum::{Router, routing};
 use http::request::Parts;
 use http::{HeaderMap, header};
 use serde::de::DeserializeOwned;
+use tracing::{Instrument, Span};
 
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
@@ -41,6 +42,9 @@ const METHODS: [&str; 11] = [
 
 /// Versions of A2A that are spoken here.
 const VERSIONS: [&str; 2] = ["1.0", "1"];
+
+/// Most characters of a foreign name that go into a trace.
+const MAX_TRACED: usize = 64;
 
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
@@ -95,6 +99,7 @@ async fn rpc(front: &Arc<Front>, agent: Option<String>, request: Request) -> Res
         Err(refused) => return refused.failure.rpc(refused.id.as_json()),
     };
     let id = request.id;
+    let span = call_span(&request.method, agent.as_deref());
     let answer = async {
         check_version(&parts)?;
         let for_site = agent.is_none();
@@ -105,7 +110,20 @@ async fn rpc(front: &Arc<Front>, agent: Option<String>, request: Request) -> Res
         let call = Call { front, parts: &parts, caller, agent, for_site, id };
         dispatch(&call, &request.method, request.params).await
     };
-    answer.await.unwrap_or_else(|failure: Failure| failure.rpc(id.as_json()))
+    answer.instrument(span).await.unwrap_or_else(|failure: Failure| failure.rpc(id.as_json()))
+}
+
+/// What a trace shows of a call. Below the level that is logged, so that it costs nothing unless traces are collected.
+fn call_span(method: &str, agent: Option<&str>) -> Span {
+    let short = |text: &str| text.chars().take(MAX_TRACED).collect::<String>();
+    tracing::debug_span!(
+        "call",
+        otel.name = format!("{} {}", short(method), short(agent.unwrap_or("concierge"))),
+        otel.kind = "server",
+        rpc.system = "jsonrpc",
+        rpc.method = short(method),
+        agent = short(agent.unwrap_or("concierge")),
+    )
 }
 
 /// Hands a call to its operation. What waits for an agent takes as long as the agent may; all else has a time limit.

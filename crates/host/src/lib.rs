@@ -15,6 +15,7 @@ mod launch;
 pub mod llm;
 mod log;
 mod manifest;
+mod models;
 mod runner;
 mod sandbox;
 mod scripted;

@@ -22,7 +22,6 @@ mod remote;
 mod scripted;
 mod selection;
 mod server;
-mod settings;
 mod sse;
 #[cfg(test)]
 mod tests;
@@ -39,6 +38,7 @@ use futures::future::BoxFuture;
 
 use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Workshop};
 
+pub use crate::models::{ModelSettings, ProviderSettings, Secret};
 pub use budget::{BudgetExceeded, Limit, Spend, allowance, check};
 pub use model::{
     ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,
@@ -46,7 +46,6 @@ pub use model::{
 };
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use selection::NEEDS_A_MODEL;
-pub use settings::{ModelSettings, ProviderSettings, Secret};
 
 use ledger::Ledger;
 use selection::Source;

@@ -3,12 +3,13 @@
 //! Promises: a value that is cheap to copy; secrets in it are never printed. It makes nothing itself: see `launch`.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use agentsite_client::Egress;
 use agentsite_protocol::Ids;
 
-use crate::llm::ModelSettings;
+use crate::models::ModelSettings;
 
 /// What runners are made from; shared by all of them.
 #[derive(Debug, Clone)]
@@ -23,6 +24,12 @@ pub struct Workshop {
     pub environment: Environment,
 }
 
+/// Where programs are looked for when the site itself was started without a PATH.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Text is UTF-8 on both sides, and messages are not translated.
+const LOCALE: &str = "C.UTF-8";
+
 /// A copy of the environment taken by the binary at start; nothing below it reads the live one.
 #[derive(Clone, Default)]
 pub struct Environment(Arc<BTreeMap<String, String>>);
@@ -31,6 +38,27 @@ impl Environment {
     /// Takes the variables over.
     pub fn new(variables: impl IntoIterator<Item = (String, String)>) -> Self {
         Self(Arc::new(variables.into_iter().collect()))
+    }
+
+    /// What a program of an agent sees: a few variables that every program needs, then what the site passes on, then what the file sets;
+    /// later ones win.
+    pub(crate) fn of_program(
+        &self,
+        folder: &Path,
+        pass: &[String],
+        set: &BTreeMap<String, String>,
+    ) -> BTreeMap<String, String> {
+        let passed = |name: &str| self.get(name).map(|value| (name.to_owned(), value.to_owned()));
+        let mut all = BTreeMap::from([
+            ("PATH".to_owned(), self.get("PATH").unwrap_or(USUAL_PATH).to_owned()),
+            ("HOME".to_owned(), folder.to_string_lossy().into_owned()),
+            ("LANG".to_owned(), LOCALE.to_owned()),
+            ("LC_ALL".to_owned(), LOCALE.to_owned()),
+        ]);
+        all.extend(passed("TZ"));
+        all.extend(pass.iter().filter_map(|name| passed(name)));
+        all.extend(set.clone());
+        all
     }
 
     /// One variable.

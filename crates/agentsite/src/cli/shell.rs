@@ -26,6 +26,9 @@ const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
 /// How long a stream may take to begin.
 const FIRST_EVENT: Duration = Duration::from_secs(30);
 
+/// How long a site may take to show that it is there; a healthy one needs milliseconds, another program on its port may be silent.
+const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
+
 /// Most bytes of a stream of events: ten thousand events, each of them large.
 const MAX_EVENTS: usize = 1 << 30;
 
@@ -114,6 +117,13 @@ impl RunningClient {
     /// What an error of the client means here.
     pub(super) fn error(&self, error: &ClientError) -> CliError {
         match error {
+            ClientError::Unreachable(why) if why.contains("certificate") => CliError::new(
+                Exit::Refused,
+                format!(
+                    "the certificate of the site is not trusted here: set public_url to the name that it bears, or \
+                     SSL_CERT_FILE to the file of its issuer ({why})"
+                ),
+            ),
             ClientError::Unreachable(why) if self.named || self.client.base().scheme() == "https" => {
                 CliError::new(Exit::NotRunning, format!("no site answers at {}: {why}", self.client.base()))
             }
@@ -173,10 +183,8 @@ impl RunningClient {
 
     /// Whether a site answers.
     pub(super) async fn answers(&self) -> bool {
-        !matches!(
-            self.client.get_text("healthz").await,
-            Err(ClientError::Unreachable(_) | ClientError::TimedOut(_))
-        )
+        let asked = tokio::time::timeout(SIGN_OF_LIFE, self.client.get_text("healthz")).await;
+        matches!(asked, Ok(Ok(_) | Err(ClientError::Status { .. })))
     }
 }
 

@@ -1,4 +1,6 @@
-//! What the configuration becomes, told as facts. Whole sites are tested with the real binary.
+//! What the configuration becomes, told as facts.
+//!
+//! Nothing here listens or writes; whole sites are tested with the real binary.
 
 use crate::config::{Config, Sources};
 

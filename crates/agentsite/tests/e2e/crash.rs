@@ -10,12 +10,10 @@ mod audit;
 mod dice;
 mod load;
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
 
-use serde_json::json;
-
-use crate::site::{PATIENCE, TestSite, unique};
+use crate::site::{PATIENCE, TestSite, exec_agent, gate, unique};
 use audit::Audit;
 use dice::Dice;
 use load::{Load, Send};
@@ -104,12 +102,10 @@ async fn a_stop_under_load_loses_nothing_and_ends_well() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn work_that_was_queued_at_a_stop_runs_after_the_next_start() {
-    let manifest = exec("turnstile", r#"["sh", "-c", "read x; read go < gate; echo $x"]"#, "concurrency = 1");
+    let command = ["sh", "-c", "read x; read go < gate; echo $x"];
+    let manifest = exec_agent("turnstile", &command, "[limits]\nconcurrency = 1");
     let mut site = TestSite::new().agent("turnstile", &manifest);
-    let gate = site.path().join("agents/turnstile/gate");
-    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
-    // Open for both, so that neither side waits for the other and nothing that was written is lost.
-    let mut gate = std::fs::File::options().read(true).write(true).open(gate).unwrap();
+    let mut gate = gate(&site.path().join("agents/turnstile/gate"));
     site.start();
 
     let mut tasks = Vec::new();
@@ -119,7 +115,7 @@ async fn work_that_was_queued_at_a_stop_runs_after_the_next_start() {
     }
     site.signal("TERM");
     until_it_listens_no_more(&site).await;
-    std::io::Write::write_all(&mut gate, b"go\n").unwrap();
+    gate.write_all(b"go\n").unwrap();
     assert_eq!(tokio::task::block_in_place(|| site.wait()).code(), Some(0), "{}", site.log());
 
     site.start();
@@ -129,7 +125,7 @@ async fn work_that_was_queued_at_a_stop_runs_after_the_next_start() {
         let queued = site.get(&format!("/api/tasks/{task}/events?after=0")).await;
         assert!(audit::numbers(&queued).len() <= 2, "nothing of it had begun before the stop: {queued}");
     }
-    std::io::Write::write_all(&mut gate, b"go\ngo\ngo\n").unwrap();
+    gate.write_all(b"go\ngo\ngo\n").unwrap();
     for (task, text) in &tasks {
         let ended = audit::ended(&site, task).await;
         assert_eq!((audit::state(&ended), audit::answer(&ended).trim()), ("TASK_STATE_COMPLETED", *text));
@@ -156,21 +152,15 @@ async fn a_second_signal_forces_the_end() {
 
 /// The agents in play beside the built-in echo; all bear the mark in their environment.
 fn agents(site: TestSite, mark: &str) -> TestSite {
-    let marked = |name: &str, command: &str, limits: &str| {
-        let text = exec(name, command, limits);
-        text.replace("[limits]", &format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}\n[limits]"))
+    let marked = |name: &str, command: &[&str], limits: &str| {
+        let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}\n[limits]\n{limits}");
+        exec_agent(name, command, &rest)
     };
     // Counts rather than sleeps: a sleep would be a process of its own, which is not the agent's.
-    let slow = r#"["sh", "-c", "read x; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $x"]"#;
-    site.agent("cat", &marked("cat", r#"["cat"]"#, "retry = 2"))
-        .agent("slow", &marked("slow", slow, "retry = 0"))
-        .agent("linger", &marked("linger", r#"["sleep", "1000"]"#, "timeout = \"1h\"\nconcurrency = 64"))
-}
-
-fn exec(name: &str, command: &str, limits: &str) -> String {
-    format!(
-        "name = \"{name}\"\ndescription = \"Answers\"\n[runtime]\nkind = \"exec\"\ncommand = {command}\n[limits]\n{limits}\n"
-    )
+    let slow = ["sh", "-c", "read x; i=0; while [ $i -lt 3000 ]; do i=$((i+1)); done; echo $x"];
+    site.agent("cat", &marked("cat", &["cat"], "retry = 2"))
+        .agent("slow", &marked("slow", &slow, "retry = 0"))
+        .agent("linger", &marked("linger", &["sleep", "1000"], "timeout = \"1h\"\nconcurrency = 64"))
 }
 
 /// Starts the site and kills it after so many lines of its log; no line means as soon as the process exists.
@@ -212,12 +202,4 @@ async fn until_it_listens_no_more(site: &TestSite) {
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var_os(variable)?;
     Some(text.to_str().and_then(|text| text.parse().ok()).expect("a whole number"))
-}
-
-#[test]
-fn the_plan_of_a_seed_is_always_the_same() {
-    let rolls = |seed| (0..20).map(|_| Dice::new(seed).below(1000)).collect::<Vec<_>>();
-    assert_eq!(rolls(7), rolls(7));
-    assert_ne!(Dice::new(1).below(1 << 30), Dice::new(2).below(1 << 30));
-    assert_eq!(json!(Dice::new(3).below(1)), json!(0));
 }

@@ -261,6 +261,31 @@ pub(crate) fn message(text: &str) -> Value {
     json!({"messageId": unique(), "role": "ROLE_USER", "parts": [{"text": text}]})
 }
 
+/// The `agent.toml` of a command; `rest` follows it, further keys of the runtime first.
+pub(crate) fn exec_agent(name: &str, command: &[&str], rest: &str) -> String {
+    let about = format!("name = \"{name}\"\ndescription = \"Answers\"\nvisibility = \"public\"\n");
+    format!("{about}[runtime]\nkind = \"exec\"\ncommand = {command:?}\n{rest}\n")
+}
+
+/// A named pipe for an agent to wait at. It is open for both ends, so that neither waits for the other and no word is lost.
+pub(crate) fn gate(path: &Path) -> std::fs::File {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    std::fs::File::options().read(true).write(true).open(path).unwrap()
+}
+
+/// The words of the status of a task, however it is wrapped.
+pub(crate) fn status_text(reply: &Value) -> String {
+    let task = if reply["status"].is_object() { reply } else { &reply["result"]["task"] };
+    task["status"]["message"]["parts"][0]["text"].as_str().unwrap_or_default().to_owned()
+}
+
+/// The state of the task in the result of SendMessage, without its prefix.
+pub(crate) fn state(reply: &Value) -> String {
+    let task = if reply["status"].is_object() { reply } else { &reply["result"]["task"] };
+    let state = task["status"]["state"].as_str().unwrap_or_default();
+    state.trim_start_matches("TASK_STATE_").to_lowercase()
+}
+
 /// An id that no other message of this run has.
 pub(crate) fn unique() -> String {
     use std::sync::atomic::{AtomicU64, Ordering};

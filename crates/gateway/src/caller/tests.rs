@@ -6,7 +6,9 @@ use http::Request;
 
 use super::*;
 
-fn head(method: &str, headers: &[(&str, &str)]) -> Parts {
+type Headers<'a> = &'a [(&'a str, &'a str)];
+
+fn head(method: &str, headers: Headers<'_>) -> Parts {
     let mut builder = Request::builder().method(method).uri("/a2a/echo");
     for (name, value) in headers {
         builder = builder.header(*name, *value);
@@ -27,7 +29,7 @@ fn open() -> GatewaySettings {
 }
 
 /// The claim in one word.
-fn judge(door: &Door, peer: &str, method: &str, headers: &[(&str, &str)]) -> String {
+fn judge(door: &Door, peer: &str, method: &str, headers: Headers<'_>) -> String {
     match door.claim(&line(peer), &head(method, headers)) {
         Ok(Claim::Secret(secret)) => format!("secret {secret}"),
         Ok(Claim::Session { secret, .. }) => format!("session {secret}"),
@@ -42,7 +44,7 @@ const HERE: (&str, &str) = ("host", "localhost:4747");
 
 #[test]
 fn only_a_plain_request_from_this_machine_is_local() {
-    let cases: &[(&str, &str, &[(&str, &str)], &str)] = &[
+    let cases: &[(&str, &str, Headers<'_>, &str)] = &[
         ("127.0.0.1", "POST", &[HERE], "local"),
         ("::1", "POST", &[("host", "[::1]:4747")], "local"),
         ("::ffff:127.0.0.1", "GET", &[("host", "127.0.0.1")], "local"),
@@ -78,7 +80,7 @@ fn only_a_plain_request_from_this_machine_is_local() {
 fn a_credential_counts_wherever_it_comes_from() {
     let door = door(&open());
     let foreign = ("origin", "https://elsewhere.example");
-    let cases: &[(&[(&str, &str)], &str)] = &[
+    let cases: &[(Headers<'_>, &str)] = &[
         (&[HERE, ("authorization", "Bearer ask_1")], "secret ask_1"),
         (&[HERE, ("authorization", "bearer  ask_1 "), foreign], "secret ask_1"),
         (&[("host", "x"), ("x-api-key", "ask_2")], "secret ask_2"),
@@ -95,7 +97,7 @@ fn a_credential_counts_wherever_it_comes_from() {
 fn a_session_acts_only_from_its_own_pages() {
     let door = door(&open());
     let cookie = ("cookie", "theme=dark; agentsite_session=s1; x=y");
-    let cases: &[(&str, &[(&str, &str)], &str)] = &[
+    let cases: &[(&str, Headers<'_>, &str)] = &[
         ("GET", &[HERE, cookie], "session s1"),
         ("POST", &[HERE, cookie], "ForeignOrigin"),
         ("POST", &[HERE, cookie, ("origin", "http://localhost:4747")], "session s1"),

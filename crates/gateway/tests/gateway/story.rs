@@ -114,7 +114,8 @@ impl Story {
 
     /// The request of [`Self::call`], to be changed before it is sent.
     pub(crate) fn rpc(&self, agent: &str, method: &str, params: Value) -> RequestBuilder {
-        let request = json!({ "jsonrpc": "2.0", "id": "r1", "method": method, "params": params });
+        let mut request = json!({ "jsonrpc": "2.0", "id": "r1", "method": method });
+        request["params"] = params;
         self.post(&format!("/a2a/{agent}")).header("a2a-version", "1.0").json(&request)
     }
 

@@ -24,9 +24,6 @@ use crate::{A2aRuntime, AgentLog, Environment, LogSource};
 /// Where the server listens; nobody else than this machine needs to reach it.
 const HOST: &str = "127.0.0.1";
 
-/// Where programs are looked for when the site itself has no PATH.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
 /// Longest line that is put together; the log cuts much earlier.
 const MAX_LINE: usize = 8 * 1024;
 
@@ -55,7 +52,7 @@ impl ServerCommand {
     /// Works out everything that is the same for each start.
     pub(super) fn new(runtime: A2aRuntime, folder: &Path, environment: &Environment) -> Self {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let variables = variables(&runtime, &folder, environment);
+        let variables = environment.of_program(&folder, &runtime.pass_env, &runtime.env);
         let mut command = runtime.command.into_iter();
         let program = command.next().unwrap_or_default();
         // A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in PATH.
@@ -106,21 +103,6 @@ impl ServerCommand {
             _ => format!("its server `{program}` cannot be started: {error}"),
         }
     }
-}
-
-/// What every server sees, then what the site passes on, then what the file sets; later ones win.
-fn variables(runtime: &A2aRuntime, folder: &Path, environment: &Environment) -> BTreeMap<String, String> {
-    let passed = |name: &str| environment.get(name).map(|value| (name.to_owned(), value.to_owned()));
-    let mut all = BTreeMap::from([
-        ("PATH".to_owned(), environment.get("PATH").unwrap_or(USUAL_PATH).to_owned()),
-        ("HOME".to_owned(), folder.to_string_lossy().into_owned()),
-        ("LANG".to_owned(), "C.UTF-8".to_owned()),
-        ("LC_ALL".to_owned(), "C.UTF-8".to_owned()),
-    ]);
-    all.extend(passed("TZ"));
-    all.extend(runtime.pass_env.iter().filter_map(|name| passed(name)));
-    all.extend(runtime.env.clone());
-    all
 }
 
 /// A port that was free a moment ago. Another program may take it before the server does; then the server ends and the next

@@ -15,12 +15,6 @@ use super::{ProcessGroup, input};
 use crate::sandbox::Bounds;
 use crate::{Environment, ExecRuntime, Job, Stdin};
 
-/// Where programs are looked for when the site itself was started without a PATH.
-const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-
-/// Text is UTF-8 on both sides, and messages are not translated.
-const LOCALE: &str = "C.UTF-8";
-
 /// Everything about a command that is the same for all tasks.
 pub(super) struct Start {
     command: Vec<String>,
@@ -37,7 +31,7 @@ impl Start {
     /// Works out everything that is the same for all tasks.
     pub(super) fn new(exec: ExecRuntime, folder: &Path, environment: &Environment) -> Self {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let variables = variables(&exec, &folder, environment);
+        let variables = environment.of_program(&folder, &exec.pass_env, &exec.env);
         let mut bounds = Bounds {
             memory: exec.memory.map(|size| size.0),
             cpu: exec.cpu.map(|time| time.0),
@@ -111,19 +105,4 @@ impl Start {
         let folder = self.folder.display();
         format!("{} (folder {folder}, PATH {path}: {error})", self.why_it_did_not_start(error))
     }
-}
-
-/// What every command sees, then what the site passes on, then what the file sets; later ones win.
-fn variables(exec: &ExecRuntime, folder: &Path, environment: &Environment) -> BTreeMap<String, String> {
-    let passed = |name: &str| environment.get(name).map(|value| (name.to_owned(), value.to_owned()));
-    let mut all = BTreeMap::from([
-        ("PATH".to_owned(), environment.get("PATH").unwrap_or(USUAL_PATH).to_owned()),
-        ("HOME".to_owned(), folder.to_string_lossy().into_owned()),
-        ("LANG".to_owned(), LOCALE.to_owned()),
-        ("LC_ALL".to_owned(), LOCALE.to_owned()),
-    ]);
-    all.extend(passed("TZ"));
-    all.extend(exec.pass_env.iter().filter_map(|name| passed(name)));
-    all.extend(exec.env.clone());
-    all
 }

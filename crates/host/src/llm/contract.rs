@@ -1,7 +1,7 @@
 //! The contract suite of the Model seam: what every model must do, whatever is behind it.
 //!
-//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, as recorded from real
-//! ones, and must be told in the same events. The wire of each server is in `contract/wire.rs`.
+//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, and must be told in the
+//! same events. What each server sends is in `contract/wire.rs`, which also says where it comes from.
 
 mod stage;
 mod wire;

@@ -8,7 +8,7 @@ use agentsite_protocol::Usage;
 use super::fault::Flaw;
 use super::model::{EndReason, ModelEvent, ToolCall, estimated_tokens};
 
-/// Most calls in one answer; the widest fan-out that models were seen to make is about twenty.
+/// Most calls in one answer; far more than a turn can use, and small enough to hold.
 const MAX_CALLS: usize = 128;
 
 /// An answer while it is being received.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::model::ModelError;
-use super::settings::Secret;
+use crate::models::Secret;
 
 /// Longest excerpt of a server's words; one long sentence.
 const MAX_WORDS: usize = 300;

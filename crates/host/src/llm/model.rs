@@ -13,7 +13,8 @@ use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::Value;
 
-/// Bytes of text per token when nobody counted; English has 4.2 with the usual tokenizers, most other scripts fewer.
+/// Bytes of text per token when nobody counted; a rule of thumb for English; most other
+/// scripts have fewer, so their tokens are counted too low.
 const BYTES_PER_TOKEN: u64 = 4;
 
 /// What a message costs beside its words: role marks and separators of the usual chat templates.

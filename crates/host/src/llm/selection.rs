@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::model::Model;
 use super::ollama::{Ollama, Sight};
 use super::server::{IDLE, ModelServer, ServerAddress};
-use super::settings::{ModelSettings, ProviderSettings, Secret};
+use crate::models::{ModelSettings, ProviderSettings, Secret};
 use crate::{Health, LlmRuntime, Workshop};
 
 /// What to do when there is no model.

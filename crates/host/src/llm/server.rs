@@ -18,12 +18,13 @@ use url::Url;
 use super::draft::Draft;
 use super::fault::{Complaint, Flaw, Place};
 use super::model::{ChatRequest, Model, ModelError, ModelEvent, ModelStream};
-use super::settings::Secret;
 use super::wire::{self, Break, Frames, MAX_STREAM};
 use super::{anthropic, openai};
 use crate::ModelApi;
+use crate::models::Secret;
 
-/// The longest silence of a model server. A processor without help reads about 20 tokens a second before it says anything.
+/// The longest silence of a model server. A model on a slow processor reads a long prompt before it says
+/// anything; the number is a guess with room to spare, not a measurement.
 pub(super) const IDLE: Duration = Duration::from_secs(120);
 
 /// How a model server is reached.

@@ -13,7 +13,7 @@ use crate::config::Config;
 use crate::folder::plan::{self, Action, Known};
 use crate::folder::scan;
 
-/// The PATH of an agent whose file passes none on, as `exec` sets it.
+/// The PATH of an agent when the site itself has none, as `exec` sets it.
 const PLAIN_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// Looks at every agent of the folder.
@@ -63,20 +63,14 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
     let Some(program) = command else { return Check::ok(name, "an agent elsewhere") };
     let unset: Vec<&str> =
         passed.iter().filter(|one| !variables.contains_key(*one)).map(String::as_str).collect();
-    let inherited = passed.iter().any(|one| one == "PATH").then(|| variables.get("PATH")).flatten();
-    let path = own.get("PATH").or(inherited).map_or(PLAIN_PATH, String::as_str);
+    let path = own.get("PATH").or(variables.get("PATH")).map_or(PLAIN_PATH, String::as_str);
     match find(program, folder, path) {
-        None => Check::fail(name, format!("{program} is not found: install it, or {}", remedy(passed))),
+        None => Check::fail(
+            name,
+            format!("{program} is not found: install it, or write its full path into command"),
+        ),
         Some(found) if unset.is_empty() => Check::ok(name, found.display().to_string()),
         Some(_) => Check::warn(name, format!("pass_env names what is not set here: {}", unset.join(", "))),
-    }
-}
-
-fn remedy(passed: &[String]) -> &'static str {
-    if passed.iter().any(|one| one == "PATH") {
-        "write its full path into command"
-    } else {
-        "add pass_env = [\"PATH\"] when it is on your PATH only"
     }
 }
 
@@ -108,7 +102,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let missing = check("kind = \"exec\"\ncommand = [\"no-such-program\"]", folder.path());
         assert_eq!(missing.verdict, Verdict::Fail);
-        assert!(missing.words.contains("pass_env"), "{}", missing.words);
+        assert!(missing.words.contains("write its full path"), "{}", missing.words);
         assert_eq!(check("kind = \"exec\"\ncommand = [\"sh\"]", folder.path()).verdict, Verdict::Ok);
     }
 

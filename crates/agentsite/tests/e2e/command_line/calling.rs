@@ -70,7 +70,7 @@ fn json_is_the_task_and_with_stream_every_event() {
     let task = site.run(&["call", "echo", "hello", "--json"]).ok().json();
     assert_eq!(task["status"]["state"], "TASK_STATE_COMPLETED");
     assert_eq!(task["artifacts"][0]["parts"][0]["text"], "hello");
-    let events = site.run(&["call", "echo", "hello", "--json", "--stream"]).ok().out();
+    let events = site.run(&["call", "recorder", "hello", "--json", "--stream"]).ok().out();
     let events: Vec<serde_json::Value> =
         events.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert!(events[0].get("task").is_some(), "{events:?}");
@@ -105,7 +105,10 @@ fn a_failed_task_has_its_own_exit_code_and_says_why() {
     let site = site();
     let failed = site.run(&["call", "failing", "x"]);
     assert_eq!((failed.code(), failed.out().as_str()), (4, "half\n"), "{failed:?}");
-    assert!(failed.err().contains("the task failed") && failed.err().contains("the printer is on fire"), "{failed:?}");
+    assert!(
+        failed.err().contains("the task failed") && failed.err().contains("the printer is on fire"),
+        "{failed:?}"
+    );
     let failed = site.run(&["call", "calc", "1/0", "--json"]);
     assert_eq!((failed.code(), &failed.json()["status"]["state"]), (4, &"TASK_STATE_FAILED".into()));
 }

@@ -24,7 +24,10 @@ fn a_flag_wins_over_a_variable_and_a_variable_over_the_file() {
     let values = site.run(&["config", "show", "--json", "--agents", "from-flag"]).ok().json();
     assert_eq!(shown(&values, "agents"), ("from-flag".into(), "flag --agents".into()));
     let table = site.run(&["config", "show"]).ok().out();
-    assert!(table.lines().any(|line| line.starts_with("agents") && line.contains("AGENTSITE_AGENTS")), "{table}");
+    assert!(
+        table.lines().any(|line| line.starts_with("agents") && line.contains("AGENTSITE_AGENTS")),
+        "{table}"
+    );
 }
 
 #[test]

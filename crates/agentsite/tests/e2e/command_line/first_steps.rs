@@ -122,9 +122,7 @@ async fn an_agent_is_listed_shown_read_and_removed() {
     let removed = site.run(&["agent", "rm", "fresh", "--yes", "--json"]).ok().json();
     let trashed = site.path().join(removed["movedTo"].as_str().unwrap());
     assert!(trashed.join("agent.toml").is_file(), "{removed}");
-    eventually("the agent is gone", async || {
-        (site.run(&["call", "fresh", "x"]).code() == 6).then_some(())
-    })
-    .await;
+    eventually("the agent is gone", async || (site.run(&["call", "fresh", "x"]).code() == 6).then_some(()))
+        .await;
     assert_eq!(site.run(&["agent", "rm", "fresh", "--yes"]).code(), 6);
 }

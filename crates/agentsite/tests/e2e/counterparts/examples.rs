@@ -80,7 +80,8 @@ async fn the_example_with_tools_asks_both_of_them() {
     site.write("agentsite.toml", &format!("[models.script]\nbase_url = \"{}\"\n", model.url));
     site.start();
     assert_eq!(answer(&site.send("planner", "how long until midnight in Tokyo?").await), "120 minutes.");
-    let last = model.heard().pop().unwrap()["messages"].as_array().unwrap().last().unwrap()["content"].clone();
+    let last =
+        model.heard().pop().unwrap()["messages"].as_array().unwrap().last().unwrap()["content"].clone();
     assert_eq!(last, "120");
     assert_eq!(site.get("/api/tasks?agent=clock").await["tasks"][0]["state"], "completed");
 }

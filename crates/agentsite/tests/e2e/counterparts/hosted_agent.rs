@@ -123,8 +123,9 @@ async fn what_a_hosted_agent_prints_is_in_its_log() {
     let Some(python) = python() else { return };
     let file = std::fs::canonicalize(repository("tests/python/a2a_agent.py")).unwrap();
     let script = format!("echo to stdout; echo to stderr >&2; exec {} {}", python.display(), file.display());
-    let manifest =
-        format!("name = \"troupe\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncommand = [\"sh\", \"-c\", {script:?}]\n");
+    let manifest = format!(
+        "name = \"troupe\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncommand = [\"sh\", \"-c\", {script:?}]\n"
+    );
     let mut site = TestSite::new().agent("troupe", &manifest);
     site.start();
     assert_eq!(answer(&site.send("troupe", "hello").await), "HELLO");

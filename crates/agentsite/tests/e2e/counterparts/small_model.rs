@@ -22,7 +22,8 @@ async fn a_real_model_answers_in_pieces_remembers_is_counted_and_is_held_to_its_
     let mut site = TestSite::new()
         .agent("speaker", &speaker("speaker", &model.url, ""))
         .agent("miser", &speaker("miser", &model.url, "[budget]\ntokens_per_task = 20\n"));
-    let configured = "name = \"configured\"\ndescription = \"d\"\n[runtime]\nkind = \"llm\"\nmax_tokens = 8\n";
+    let configured =
+        "name = \"configured\"\ndescription = \"d\"\n[runtime]\nkind = \"llm\"\nmax_tokens = 8\n";
     site.write("agents/configured/agent.toml", configured);
     site.write("agentsite.toml", &format!("[models.local]\nbase_url = \"{}\"\n", model.url));
     site.start();

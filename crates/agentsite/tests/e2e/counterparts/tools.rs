@@ -30,10 +30,7 @@ fn roles(request: &Value) -> Vec<&str> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_model_asks_another_agent_and_the_task_of_that_one_names_its_parent() {
-    let script = [
-        Line::Asks { tool: "ask_calc", message: "6 * 7" },
-        Line::Says(vec!["It ", "is ", "42."]),
-    ];
+    let script = [Line::Asks { tool: "ask_calc", message: "6 * 7" }, Line::Says(vec!["It ", "is ", "42."])];
     let model = ScriptedModel::start(script).await;
     let site = site_with(&model, ADVISER);
     let reply = site.send("adviser", "what is six times seven").await;
@@ -118,5 +115,8 @@ async fn an_agent_without_a_model_is_listed_and_says_what_to_set() {
     .await;
     assert!(listed["reason"].as_str().unwrap().starts_with("needs a model"), "{listed}");
     let table = site.run(&["agent", "ls"]).ok();
-    assert!(table.out().contains("needs-setup") && table.err().contains("adviser: needs a model"), "{table:?}");
+    assert!(
+        table.out().contains("needs-setup") && table.err().contains("adviser: needs a model"),
+        "{table:?}"
+    );
 }

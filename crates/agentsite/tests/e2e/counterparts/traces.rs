@@ -7,7 +7,9 @@ use crate::site::{TestSite, answer, python};
 
 fn is_id(value: &Value, length: usize) -> bool {
     let id = value.as_str().unwrap_or_default();
-    id.len() == length && id.bytes().all(|byte| byte.is_ascii_hexdigit()) && id.bytes().any(|byte| byte != b'0')
+    id.len() == length
+        && id.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && id.bytes().any(|byte| byte != b'0')
 }
 
 #[tokio::test]
@@ -19,8 +21,7 @@ async fn a_request_leaves_spans_at_the_receiver() {
     assert_eq!(answer(&site.send("echo", "hello").await), "hello");
     assert!(site.stop().success(), "a stop sends what was collected");
 
-    let spans: Vec<Value> =
-        sink.end().await.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let spans: Vec<Value> = sink.end().await.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     for span in &spans {
         assert!(is_id(&span["trace_id"], 32) && is_id(&span["span_id"], 16), "{span}");
         assert_eq!(span["resource"]["service.name"], "agentsite", "{span}");

@@ -3,7 +3,7 @@
 //! Promises: lost and doubled tasks are counted, everything else that is wrong fails with the task itself in the words. It asks the
 //! site over HTTP only, as anybody could.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use futures::StreamExt;
 use serde_json::Value;
@@ -26,6 +26,8 @@ pub(crate) struct Audit {
     messages: HashMap<String, String>,
     duplicates: Vec<String>,
     lost: Vec<String>,
+    /// Tasks that were on disk before anybody was told.
+    untold: usize,
     completed: usize,
     failed: usize,
 }
@@ -34,7 +36,9 @@ impl Audit {
     /// Looks at the tasks that were not there the last time, and for all that was acknowledged.
     pub(crate) async fn look_at_what_is_new(&mut self, site: &TestSite, acknowledged: &[Acknowledged]) {
         let new: Vec<String> = list(site).await.into_iter().filter(|id| !self.tasks.contains_key(id)).collect();
-        self.look_at(site, new).await;
+        self.look_at(site, new.clone()).await;
+        let told: HashSet<&str> = acknowledged.iter().map(|line| line.task.as_str()).collect();
+        self.untold += new.iter().filter(|id| !told.contains(id.as_str())).count();
         // A task that moved to another page while the list was read is asked for by its id.
         let unseen = acknowledged.iter().filter(|line| !self.tasks.contains_key(&line.task));
         let unseen: Vec<String> = unseen.map(|line| line.task.clone()).collect();
@@ -110,8 +114,10 @@ impl Audit {
     /// What was found, in words.
     pub(crate) fn counts(&self) -> String {
         let (completed, failed) = (self.completed, self.failed);
-        let (duplicates, lost) = (self.duplicates.len(), self.lost.len());
-        format!("{completed} completed, {failed} interrupted, {duplicates} duplicates, {lost} lost")
+        let (untold, duplicates, lost) = (self.untold, self.duplicates.len(), self.lost.len());
+        format!(
+            "{completed} completed, {failed} interrupted, {untold} written but not told before a kill, {duplicates} duplicates, {lost} lost"
+        )
     }
 
     /// Fails when anything was lost or doubled.

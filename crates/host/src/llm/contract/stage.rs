@@ -21,10 +21,10 @@ use tokio::task::JoinHandle;
 
 use super::super::model::Model;
 use super::super::server::{ModelServer, ServerAddress};
-use super::super::settings::Secret;
 use super::wire::{Body, Wire, wire};
 use super::{KEY, Scene};
 use crate::ModelApi;
+use crate::models::Secret;
 
 /// What the last client sent.
 #[derive(Debug, Clone, Default)]

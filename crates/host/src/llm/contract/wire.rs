@@ -1,6 +1,7 @@
-//! What model servers send, as recorded: streams, calls, errors, and the ways in which they go wrong.
+//! What model servers send: streams, calls, errors, and the ways in which they go wrong.
 //!
-//! Ids and times are shortened; everything else is as it came.
+//! Written by hand after the published forms, not recorded. Only the llama.cpp stream was compared with what a running
+//! server sends (SmolLM2 under xllamacpp); OpenAI, Anthropic, Ollama and vLLM themselves were not asked.
 
 use super::{KEY, Scene};
 use crate::ModelApi;
@@ -36,7 +37,7 @@ pub(super) fn wire(scene: Scene, api: ModelApi) -> Wire {
             .find("Hel\"")
             .and_then(|at| plain[at..].find("\n\n").map(|end| plain[..at + end + 2].to_owned()))
     };
-    let begun = || begun().expect("each recorded stream says Hel first");
+    let begun = || begun().expect("each stream says Hel first");
     let (status, retry_after, body) = match scene {
         Scene::Plain => (200, None, Body::Text(plain.into())),
         Scene::Calls => (200, None, Body::Text(calls.into())),
