@@ -70,7 +70,9 @@ async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Repo
     output.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;
     report.row(Row::of("bare axum, JSON echo", &floor, None));
-    for (name, path) in [("SendMessage, echo as message", "/a2a/quick"), ("SendMessage, echo as durable task", "/a2a/echo")] {
+    for (name, path) in
+        [("SendMessage, echo as message", "/a2a/quick"), ("SendMessage, echo as durable task", "/a2a/echo")]
+    {
         output.note(name);
         let measured = phase(&site, &Request::send(path), load).await?;
         report.row(Row::of(name, &measured, Some(&floor)));
@@ -83,7 +85,12 @@ async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Repo
 }
 
 /// Durable tasks with enough in flight that commits are shared.
-async fn durable(site: &Child, report: &mut Report, args: &BenchArgs, output: Output) -> Result<(), CliError> {
+async fn durable(
+    site: &Child,
+    report: &mut Report,
+    args: &BenchArgs,
+    output: Output,
+) -> Result<(), CliError> {
     output.note("durable tasks");
     let load = Load { connections: args.connections * 8, time: Duration::from_secs(args.seconds) };
     let before = site.metrics().await?;
@@ -111,7 +118,12 @@ async fn starts(site: &Child, report: &mut Report, args: &BenchArgs, output: Out
 }
 
 /// Whether memory grows with the number of messages.
-async fn flatness(site: &Child, report: &mut Report, args: &BenchArgs, output: Output) -> Result<(), CliError> {
+async fn flatness(
+    site: &Child,
+    report: &mut Report,
+    args: &BenchArgs,
+    output: Output,
+) -> Result<(), CliError> {
     for (name, path) in [("messages", "/a2a/quick"), ("durable tasks", "/a2a/echo")] {
         output.note(&format!("{} {name}", args.messages));
         let before = site.figures()?.resident_mib;

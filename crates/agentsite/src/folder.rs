@@ -29,15 +29,13 @@ pub(crate) struct AgentsFolder {
     /// Agents that are there when no folder has their name.
     demos: BTreeMap<AgentName, Manifest>,
     known: Known,
-    /// What was installed last from each folder, to tell a changed manifest from a changed file beside it.
-    installed: BTreeMap<AgentName, Manifest>,
 }
 
 impl AgentsFolder {
     /// Joins a folder, which need not exist, and a site. Nothing happens before the first [`Self::refresh`].
     pub(crate) fn new(path: &Path, site: Site, demos: Vec<Manifest>) -> Self {
         let demos = demos.into_iter().map(|demo| (demo.name.clone(), demo)).collect();
-        Self { path: path.to_owned(), site, demos, known: Known::default(), installed: BTreeMap::new() }
+        Self { path: path.to_owned(), site, demos, known: Known::default() }
     }
 
     /// Installs the demos.
@@ -115,13 +113,9 @@ impl AgentsFolder {
     async fn install(&mut self, manifest: Manifest, folder: PathBuf, known: &mut Known) {
         let name = manifest.name.clone();
         let before = self.known.agents.contains_key(&name);
-        if self.installed.get(&name) == Some(&manifest) {
-            // Only a file beside the manifest has changed; the site takes an equal manifest for the same agent.
-            self.site.uninstall(&name).await;
-        }
-        self.installed.insert(name.clone(), manifest.clone());
         let place = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
-        match self.site.install(manifest, Some(place)).await {
+        // Anew, because a file beside an equal manifest may have changed.
+        match self.site.reinstall(manifest, Some(place)).await {
             Ok(()) if before => tracing::info!(agent = %name, "changed: {}", folder.display()),
             Ok(()) => tracing::info!(agent = %name, "added: {}", folder.display()),
             Err(error) => {
@@ -134,7 +128,6 @@ impl AgentsFolder {
 
     async fn remove(&mut self, name: &AgentName) {
         tracing::info!(agent = %name, "removed");
-        self.installed.remove(name);
         match self.demos.get(name) {
             Some(demo) => {
                 if let Err(error) = self.site.install(demo.clone(), None).await {

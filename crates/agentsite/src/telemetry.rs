@@ -25,8 +25,8 @@ use otlp::Traces;
 /// Only our own spans are traced; those of the HTTP client that sends them would beget more of themselves.
 const TRACED: &str = "agentsite";
 
-/// The calls that a site answers; their spans lie below the level of the log, so that they cost nothing when no traces are sent.
-const CALLS: &str = "agentsite_gateway::a2a";
+/// The calls that a site answers and the work on its tasks; their spans lie below the level of the log, so that they cost nothing when no traces are sent.
+const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_site::tasks"];
 
 /// The log and the traces of a running site.
 #[derive(Debug)]
@@ -51,9 +51,8 @@ impl Telemetry {
         let traces =
             section.otlp_endpoint.as_deref().map(|endpoint| Traces::begin(endpoint, egress)).transpose()?;
         let spans = traces.as_ref().map(|traces| {
-            let only_ours = Targets::new()
-                .with_target(TRACED, tracing::Level::INFO)
-                .with_target(CALLS, tracing::Level::DEBUG);
+            let calls = CALLS.map(|target| (target, tracing::Level::DEBUG));
+            let only_ours = Targets::new().with_target(TRACED, tracing::Level::INFO).with_targets(calls);
             tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_filter(only_ours)
         });
         let registry = tracing_subscriber::registry().with(lines.with_filter(rules)).with(spans);

@@ -28,16 +28,27 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let mut out = std::io::stdout();
     let mut items = agent.stream(&message, &SendOptions::default());
     while let Some(item) = items.next().await {
-        match item? {
-            StreamItem::Artifact { artifact, .. } => write!(out, "{}", artifact.plain_text())?,
-            StreamItem::Message(message) => write!(out, "{}", message.plain_text())?,
-            StreamItem::Status { status, .. } if status.state.is_settled() => {
-                let words = status.message.map(|words| words.plain_text()).unwrap_or_default();
-                writeln!(out, "\n[{}] {words}", status.state)?;
+        let status = match item? {
+            StreamItem::Artifact { artifact, .. } => {
+                write!(out, "{}", artifact.plain_text())?;
+                None
             }
-            StreamItem::Task(_) | StreamItem::Status { .. } => {}
+            StreamItem::Message(message) => {
+                write!(out, "{}", message.plain_text())?;
+                None
+            }
+            // The first item; of an agent that answers at once it is the only one and holds the answer.
+            StreamItem::Task(task) => {
+                task.artifacts.iter().try_for_each(|artifact| write!(out, "{}", artifact.plain_text()))?;
+                Some(task.status)
+            }
+            StreamItem::Status { status, .. } => Some(status),
+        };
+        if let Some(status) = status.filter(|status| status.state.is_settled()) {
+            let words = status.message.map(|words| words.plain_text()).unwrap_or_default();
+            write!(out, "\n[{}] {words}", status.state)?;
         }
         out.flush()?;
     }
-    Ok(())
+    Ok(writeln!(out)?)
 }

@@ -109,9 +109,11 @@ impl Hub {
         manifest: Manifest,
         folder: Option<PathBuf>,
         workshop: &Workshop,
+        anew: bool,
     ) -> Result<Option<Arc<Entry>>, SiteError> {
         let before = self.get(&manifest.name);
-        if before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder) {
+        if !anew && before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder)
+        {
             return Ok(None);
         }
         let log = before

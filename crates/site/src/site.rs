@@ -152,9 +152,21 @@ impl Site {
     /// # Errors
     /// [`SiteError::Agent`] says what the agent lacks; an earlier version then goes on.
     pub async fn install(&self, manifest: Manifest, folder: Option<PathBuf>) -> Result<(), SiteError> {
+        self.set_up(manifest, folder, false).await
+    }
+
+    /// Like [`Self::install`], also when the manifest is unchanged: for an agent whose other files have changed.
+    ///
+    /// # Errors
+    /// [`SiteError::Agent`] says what the agent lacks; the earlier version then goes on.
+    pub async fn reinstall(&self, manifest: Manifest, folder: Option<PathBuf>) -> Result<(), SiteError> {
+        self.set_up(manifest, folder, true).await
+    }
+
+    async fn set_up(&self, manifest: Manifest, folder: Option<PathBuf>, anew: bool) -> Result<(), SiteError> {
         let name = manifest.name.clone();
         let known = self.0.hub.get(&name).is_some();
-        if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop)? {
+        if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
             before.runner.stop().await;
         }
         if !known && !self.is_stopping() {

@@ -22,6 +22,7 @@ use agentsite_protocol::{
 use agentsite_store::{SentKey, StoreError};
 use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
+use tracing::Instrument;
 
 pub(crate) use desk::Desk;
 pub use log::TaskWatch;
@@ -242,7 +243,7 @@ impl Desk {
         let drive = Drive::new(self.clone(), entry, task, log.clone(), orders)
             .with_pending(pending, committed, sent, accepted)
             .with_admission(admission, depth);
-        self.running.spawn(drive.run());
+        self.running.spawn(drive.run().instrument(run_span(&head)));
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&head, 0, log, self.store.clone())),
             Ok(Err(SiteError::Store(StoreError::Duplicate { task, same_body: true }))) => {
@@ -259,6 +260,12 @@ impl Desk {
             Err(_) => Err(SiteError::Stopping),
         }
     }
+}
+
+/// What a trace shows of the work on a task. Below the level that is logged, so that it costs nothing unless traces are collected.
+fn run_span(task: &Task) -> tracing::Span {
+    let head = &task.head;
+    tracing::debug_span!("task", otel.name = format!("task {}", head.agent), task = %head.id, agent = %head.agent)
 }
 
 /// Checks what a caller sends, so that nothing malformed reaches an agent or the store.

@@ -79,7 +79,12 @@ pub(super) async fn run(address: SocketAddr, request: &Request, load: Load) -> R
 }
 
 /// Sends so many.
-pub(super) async fn send(address: SocketAddr, request: &Request, connections: usize, amount: u64) -> Result<Measured, CliError> {
+pub(super) async fn send(
+    address: SocketAddr,
+    request: &Request,
+    connections: usize,
+    amount: u64,
+) -> Result<Measured, CliError> {
     let left = Arc::new(AtomicI64::new(i64::try_from(amount).unwrap_or(i64::MAX)));
     drive(address, request, connections, move || left.fetch_sub(1, Ordering::Relaxed) > 0).await
 }
@@ -109,7 +114,11 @@ fn micros(time: u32) -> Duration {
 }
 
 /// One connection: sends and reads until there is no more to send; gives the time of each request in microseconds.
-async fn converse(address: SocketAddr, request: Request, more: impl Fn() -> bool) -> Result<Vec<u32>, String> {
+async fn converse(
+    address: SocketAddr,
+    request: Request,
+    more: impl Fn() -> bool,
+) -> Result<Vec<u32>, String> {
     let mut stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
     let mut bytes = request.bytes.to_vec();

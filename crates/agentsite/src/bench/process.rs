@@ -50,7 +50,8 @@ impl Child {
         let log = folder.join("site.log");
         let file = std::fs::File::create(&log).map_err(|error| CliError::file("write", &log, &error))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
-        let child = command.spawn().map_err(|error| CliError::error(format!("cannot start the site: {error}")))?;
+        let child =
+            command.spawn().map_err(|error| CliError::error(format!("cannot start the site: {error}")))?;
         let began = Instant::now();
         while get(address, "/readyz").await.is_none_or(|answer| !answer.starts_with("HTTP/1.1 200")) {
             if began.elapsed() > START {
@@ -66,7 +67,8 @@ impl Child {
     pub(super) async fn start_bare() -> Result<Self, CliError> {
         let mut command = this_program()?;
         command.arg("bench-bare").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let failed = |error: std::io::Error| CliError::error(format!("cannot start the bare server: {error}"));
+        let failed =
+            |error: std::io::Error| CliError::error(format!("cannot start the bare server: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let out = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
@@ -93,14 +95,18 @@ impl Child {
 
     /// What the site says about itself now.
     pub(super) async fn metrics(&self) -> Result<Metrics, CliError> {
-        get(self.address, "/metrics").await.map(Metrics).ok_or_else(|| CliError::error("the site gives no metrics"))
+        get(self.address, "/metrics")
+            .await
+            .map(Metrics)
+            .ok_or_else(|| CliError::error("the site gives no metrics"))
     }
 }
 
 impl Metrics {
     /// Mean of a histogram over what came since `before`.
     pub(super) fn mean_since(&self, before: &Self, name: &str) -> f64 {
-        let more = |what: &str| self.value(&format!("{name}_{what}")) - before.value(&format!("{name}_{what}"));
+        let more =
+            |what: &str| self.value(&format!("{name}_{what}")) - before.value(&format!("{name}_{what}"));
         let count = more("count");
         if count > 0.0 { more("sum") / count } else { 0.0 }
     }
@@ -120,13 +126,15 @@ impl Metrics {
     }
 
     fn value(&self, name: &str) -> f64 {
-        let line = self.0.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
+        let line =
+            self.0.lines().find(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(' ')));
         line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0.0)
     }
 }
 
 fn this_program() -> Result<Command, CliError> {
-    let path = std::env::current_exe().map_err(|error| CliError::error(format!("cannot find this program: {error}")))?;
+    let path = std::env::current_exe()
+        .map_err(|error| CliError::error(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(path);
     command.kill_on_drop(true);
     Ok(command)
@@ -151,8 +159,10 @@ async fn get(address: SocketAddr, path: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const BEFORE: &str = "x_sum 1\nx_count 2\nx_bucket{le=\"0.1\"} 1\nx_bucket{le=\"1.0\"} 2\nx_bucket{le=\"+Inf\"} 2\n";
-    const AFTER: &str = "x_sum 7\nx_count 6\nx_bucket{le=\"0.1\"} 2\nx_bucket{le=\"1.0\"} 6\nx_bucket{le=\"+Inf\"} 6\n";
+    const BEFORE: &str =
+        "x_sum 1\nx_count 2\nx_bucket{le=\"0.1\"} 1\nx_bucket{le=\"1.0\"} 2\nx_bucket{le=\"+Inf\"} 2\n";
+    const AFTER: &str =
+        "x_sum 7\nx_count 6\nx_bucket{le=\"0.1\"} 2\nx_bucket{le=\"1.0\"} 6\nx_bucket{le=\"+Inf\"} 6\n";
 
     #[test]
     fn figures_are_of_what_came_between() {

@@ -69,7 +69,10 @@ impl Report {
         if output.is_json() {
             return Ok(output.json(self)?);
         }
-        let head = format!("{:<40} {:>10} {:>9} {:>9} {:>9} {:>8} {:>8}", "", "req/s", "CPU µs", "p50 ms", "p99 ms", "ratio", "by CPU");
+        let head = format!(
+            "{:<40} {:>10} {:>9} {:>9} {:>9} {:>8} {:>8}",
+            "", "req/s", "CPU µs", "p50 ms", "p99 ms", "ratio", "by CPU"
+        );
         output.line(&output.paint(Style::Bold, &head))?;
         let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"));
         for row in &self.throughput {

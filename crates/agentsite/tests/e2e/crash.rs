@@ -11,7 +11,7 @@ mod dice;
 mod load;
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::site::{PATIENCE, TestSite, exec_agent, gate, unique};
 use audit::Audit;
@@ -150,6 +150,21 @@ async fn a_second_signal_forces_the_end() {
     assert!(task.to_string().contains("limits.retry = 0"), "it says why: {task}");
 }
 
+#[ignore = "only the agent's own process is tied to the site; what it started outlives a kill"]
+#[tokio::test(flavor = "multi_thread")]
+async fn the_children_of_an_agent_do_not_outlive_a_killed_site() {
+    let mark = format!("grandchild-{}", unique());
+    let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}");
+    // The shell waits for a process of its own, as scripts do.
+    let script = exec_agent("script", &["sh", "-c", "sleep 1000; echo done"], &rest);
+    let mut site = TestSite::new().agent("script", &script);
+    site.start();
+    load::deliver(&site.http, &site.url, &Send::new("script", "go", true)).await.unwrap();
+    crate::site::eventually("shell and child run", async || (bearers(&mark).len() == 2).then_some(())).await;
+    site.kill();
+    nothing_is_left(&mark).await;
+}
+
 /// The agents in play beside the built-in echo; all bear the mark in their environment.
 fn agents(site: TestSite, mark: &str) -> TestSite {
     let marked = |name: &str, command: &[&str], limits: &str| {
@@ -179,8 +194,13 @@ async fn nothing_is_left(mark: &str) {
             tokio::task::yield_now().await;
         }
     };
-    let late = tokio::time::timeout(PATIENCE, gone).await.is_err();
-    assert!(!late, "processes of agents outlive the site: {:?}", bearers(mark));
+    if tokio::time::timeout(PATIENCE, gone).await.is_err() {
+        let left = bearers(mark);
+        for pid in &left {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+        panic!("processes of agents outlive the site: {left:?}");
+    }
 }
 
 /// The processes with the mark in their environment.

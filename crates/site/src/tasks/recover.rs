@@ -10,6 +10,9 @@ use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskH
 use super::Desk;
 use super::drive::Drive;
 use super::log::TaskLog;
+use super::run_span;
+use tracing::Instrument;
+
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
@@ -78,8 +81,9 @@ impl Desk {
         let log = TaskLog::resumed(task.clone());
         let Some(orders) = self.enlist(task.head.id, &log) else { return };
         let admission: Admission = entry.lane.admit(true).expect("forced admissions are never refused");
+        let span = run_span(&task);
         let drive = Drive::new(self.clone(), entry, task, log, orders).with_admission(admission, 0);
-        self.running.spawn(drive.run());
+        self.running.spawn(drive.run().instrument(span));
     }
 }
 

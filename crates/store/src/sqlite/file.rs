@@ -31,6 +31,11 @@ const STATEMENTS: usize = 64;
 /// than it gives, because SQLite recovers the log by itself and every row of events carries a seal.
 const CHECKED: u64 = 256 << 20;
 
+/// How often the lock is asked for before it counts as another site's, and the pause between: a second in all. A child that a killed
+/// site had just forked holds the lock until it becomes its own program or sees that its parent is gone.
+const LOCK_TRIES: usize = 50;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
 /// The lock that makes one process the owner of the file.
 #[derive(Debug)]
 pub(super) struct Lock {
@@ -42,11 +47,14 @@ impl Lock {
         let path = beside(db, ".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(|error| on_file("open", &path, &error))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Self { _file: file }),
-            Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-            Err(TryLockError::Error(error)) => Err(on_file("lock", &path, &error)),
+        for _ in 0..LOCK_TRIES {
+            match file.try_lock() {
+                Ok(()) => return Ok(Self { _file: file }),
+                Err(TryLockError::WouldBlock) => std::thread::park_timeout(LOCK_PAUSE),
+                Err(TryLockError::Error(error)) => return Err(on_file("lock", &path, &error)),
+            }
         }
+        Err(StoreError::Locked)
     }
 }
 

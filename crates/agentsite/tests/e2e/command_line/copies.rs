@@ -1,4 +1,7 @@
 //! `agentsite backup` and `restore`.
+//!
+//! A copy can be taken at any time and is never overwritten; it is brought back only while no site runs. That a copy is consistent
+//! under load is the store's own contract.
 
 use crate::site::TestSite;
 

@@ -1,4 +1,7 @@
 //! The first minutes: an empty folder, `init`, new agents in every language, and what becomes of them.
+//!
+//! Promises of the program that are kept here: nothing is written but what is named, nothing is overwritten, and whatever
+//! `agent new` writes answers at once. What a language needs must be installed; without Node.js its story is skipped with a word.
 
 use crate::site::{TestSite, eventually};
 

@@ -35,7 +35,8 @@ pub(crate) struct Audit {
 impl Audit {
     /// Looks at the tasks that were not there the last time, and for all that was acknowledged.
     pub(crate) async fn look_at_what_is_new(&mut self, site: &TestSite, acknowledged: &[Acknowledged]) {
-        let new: Vec<String> = list(site).await.into_iter().filter(|id| !self.tasks.contains_key(id)).collect();
+        let new: Vec<String> =
+            list(site).await.into_iter().filter(|id| !self.tasks.contains_key(id)).collect();
         self.look_at(site, new.clone()).await;
         let told: HashSet<&str> = acknowledged.iter().map(|line| line.task.as_str()).collect();
         self.untold += new.iter().filter(|id| !told.contains(id.as_str())).count();

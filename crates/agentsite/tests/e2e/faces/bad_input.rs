@@ -47,7 +47,8 @@ async fn a_hundred_thousand_brackets_are_refused_wherever_they_stand() {
     let site = TestSite::started();
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     refused(&site, deep.clone(), -32600, "deep").await;
-    let inside = format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{{\"x\":{deep}}}}}");
+    let inside =
+        format!("{{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"SendMessage\",\"params\":{{\"x\":{deep}}}}}");
     refused(&site, inside, -32600, "deep").await;
     refused(&site, "[".repeat(100_000), -32600, "deep").await;
     refused(&site, "{\"a\":".repeat(100_000), -32600, "deep").await;
@@ -62,7 +63,8 @@ async fn a_body_that_is_too_large_is_refused_by_length_and_by_count() {
     let (status, reply) = post(&site, "/a2a/echo", "application/json", large.to_string()).await;
     assert_eq!((status, &reply["error"]["data"][0]["reason"]), (413, &json!("REQUEST_TOO_LARGE")), "{reply}");
     let pieces = futures::stream::iter((0..32).map(|_| Ok::<_, std::io::Error>(vec![b' '; 64 << 10])));
-    let (status, reply) = post(&site, "/a2a/echo", "application/json", reqwest::Body::wrap_stream(pieces)).await;
+    let (status, reply) =
+        post(&site, "/a2a/echo", "application/json", reqwest::Body::wrap_stream(pieces)).await;
     assert_eq!(status, 413, "{reply}");
     let most = message(&"x".repeat(900 << 10));
     let reply = site.rpc("echo", "SendMessage", json!({"message": most})).await;
@@ -72,7 +74,8 @@ async fn a_body_that_is_too_large_is_refused_by_length_and_by_count() {
 #[tokio::test]
 async fn another_media_type_is_refused() {
     let site = TestSite::started();
-    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}});
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}});
     for media in ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data"] {
         let (_, reply) = post(&site, "/a2a/echo", media, body.to_string()).await;
         assert_eq!(reply["error"]["code"], -32005, "{reply}");
@@ -90,7 +93,8 @@ async fn unknown_methods_agents_tasks_versions_and_paths_are_named() {
 
     for name in ["nobody", "No Such Agent", "..%2F..", "concierge-x"] {
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": {"id": "x"}}).to_string();
-        let (status, reply) = post(&site, &format!("/a2a/{}", name.replace(' ', "%20")), "application/json", body).await;
+        let (status, reply) =
+            post(&site, &format!("/a2a/{}", name.replace(' ', "%20")), "application/json", body).await;
         assert!(status == 404 || reply["error"]["code"] == -32001, "{name}: {status} {reply}");
     }
     let agent = site.send("nobody", "hello").await;
@@ -118,7 +122,10 @@ async fn parameters_that_are_wrong_are_named_field_by_field() {
         (json!({}), "message"),
         (json!({"message": {}}), "message.messageId"),
         (json!({"message": {"messageId": "1", "role": "ROLE_USER", "parts": []}}), "message.parts"),
-        (json!({"message": {"messageId": "1", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}}), "message.role"),
+        (
+            json!({"message": {"messageId": "1", "role": "ROLE_AGENT", "parts": [{"text": "x"}]}}),
+            "message.role",
+        ),
     ];
     for (params, field) in cases {
         let reply = site.rpc("echo", "SendMessage", params).await;
@@ -133,7 +140,12 @@ async fn a_connection_that_speaks_no_http_harms_nobody() {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let site = TestSite::started();
     let address = site.url.trim_start_matches("http://");
-    for words in [&b"\x16\x03\x01\x02\x00\x01\x00"[..], b"GET / HTTP/9.9\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET /\r\n\r\n"] {
+    for words in [
+        &b"\x16\x03\x01\x02\x00\x01\x00"[..],
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"GET /\r\n\r\n",
+    ] {
         let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
         stream.write_all(words).await.unwrap();
         stream.shutdown().await.unwrap();

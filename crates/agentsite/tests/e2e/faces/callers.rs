@@ -12,7 +12,8 @@ use crate::site::{TestSite, answer, exec_agent, message};
 const ELSEWHERE: (&str, &str) = ("x-forwarded-for", "203.0.113.9");
 
 async fn new_key(site: &TestSite, scopes: &[&str]) -> (String, String) {
-    let request = site.http.post(format!("{}/api/keys", site.url)).json(&json!({"label": "a", "scopes": scopes}));
+    let request =
+        site.http.post(format!("{}/api/keys", site.url)).json(&json!({"label": "a", "scopes": scopes}));
     let reply = request.send().await.unwrap();
     assert_eq!(reply.status(), 201);
     let made: Value = reply.json().await.unwrap();
@@ -40,7 +41,8 @@ async fn a_task_of_another_key_answers_as_one_that_does_not_exist() {
     let id = reply["result"]["task"]["id"].as_str().unwrap();
     let nobody = "01a1e139-3992-7f60-9cb4-c930aa5461ba";
     for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
-        let (status, foreign) = read(call(&site, "echo", method, &json!({"id": id})).bearer_auth(&other)).await;
+        let (status, foreign) =
+            read(call(&site, "echo", method, &json!({"id": id})).bearer_auth(&other)).await;
         let missing = read(call(&site, "echo", method, &json!({"id": nobody})).bearer_auth(&other)).await;
         let foreign: Value = serde_json::from_str(&foreign.to_string().replace(id, nobody)).unwrap();
         assert_eq!((status, foreign), missing, "{method}");
@@ -57,7 +59,8 @@ async fn a_task_of_another_key_answers_as_one_that_does_not_exist() {
     assert_eq!(listed["tasks"], json!([]));
     let mut more = message("more");
     more["taskId"] = json!(id);
-    let (_, joined) = read(call(&site, "echo", "SendMessage", &json!({"message": more})).bearer_auth(&other)).await;
+    let (_, joined) =
+        read(call(&site, "echo", "SendMessage", &json!({"message": more})).bearer_auth(&other)).await;
     assert_eq!(joined["error"]["code"], -32001, "{joined}");
 }
 
@@ -114,7 +117,11 @@ async fn a_page_of_another_origin_and_a_foreign_host_are_refused() {
     }
     let own = call(&site, "echo", "SendMessage", &said()).header("origin", &site.url);
     assert_eq!(read(own).await.0, 200, "a page of this site may call");
-    assert_eq!(site.get("/api/tasks").await["tasks"].as_array().unwrap().len(), 1, "the others began nothing");
+    assert_eq!(
+        site.get("/api/tasks").await["tasks"].as_array().unwrap().len(),
+        1,
+        "the others began nothing"
+    );
 }
 
 #[tokio::test]
@@ -149,5 +156,9 @@ async fn a_sign_in_link_sets_a_cookie_once() {
     let status = site.http.get(format!("{}/api/status", site.url)).header(ELSEWHERE.0, ELSEWHERE.1);
     assert_eq!(read(status.header("cookie", session)).await.0, 200, "the browser is signed in");
     let forged = site.http.post(format!("{}/api/signin-links", site.url)).header("cookie", session);
-    assert_eq!(read(forged.header("origin", "https://evil.example")).await.0, 403, "another page cannot use it");
+    assert_eq!(
+        read(forged.header("origin", "https://evil.example")).await.0,
+        403,
+        "another page cannot use it"
+    );
 }

@@ -35,7 +35,8 @@ async fn a_full_queue_refuses_with_a_time_and_keeps_what_it_took() {
     site.start();
     let (mut taken, mut refused) = (Vec::new(), 0);
     for number in 0..10 {
-        let params = json!({"message": message(&number.to_string()), "configuration": {"returnImmediately": true}});
+        let params =
+            json!({"message": message(&number.to_string()), "configuration": {"returnImmediately": true}});
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": params});
         let reply = site.http.post(format!("{}/a2a/narrow", site.url)).json(&body).send().await.unwrap();
         if reply.status() == 200 {

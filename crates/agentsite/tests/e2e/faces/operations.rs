@@ -48,7 +48,8 @@ async fn metrics_count_what_happened() {
     assert_eq!(value(&metrics, "agentsite_task_duration_seconds_count "), Some(4.0), "{metrics}");
     assert_eq!(value(&metrics, "agentsite_tasks_live "), Some(0.0));
     let finished = |state: &str| {
-        let lines = metrics.lines().filter(|line| line.starts_with("agentsite_tasks") && line.contains(state));
+        let lines =
+            metrics.lines().filter(|line| line.starts_with("agentsite_tasks") && line.contains(state));
         lines.filter_map(|line| line.rsplit(' ').next()?.parse::<f64>().ok()).sum::<f64>()
     };
     assert_eq!((finished("\"completed\""), finished("\"failed\"")), (3.0, 1.0), "{metrics}");

@@ -22,7 +22,8 @@ struct SmallDisk(PathBuf);
 impl SmallDisk {
     fn mount(place: PathBuf) -> Option<Self> {
         std::fs::create_dir_all(&place).unwrap();
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", SIZE, "agentsite"]).arg(&place).output();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", SIZE, "agentsite"]).arg(&place).output();
         mounted.is_ok_and(|mounted| mounted.status.success()).then_some(Self(place))
     }
 
@@ -72,7 +73,10 @@ async fn a_full_disk_refuses_new_work_keeps_the_old_and_heals_by_itself() {
     let (status, retry_after, body) = refusal.expect("a full disk is noticed");
     assert_eq!(status.as_u16(), 503, "{body}");
     assert!(retry_after && body.contains("the disk is full"), "{body}");
-    assert_eq!(site.get(&format!("/api/tasks/{}", first["id"].as_str().unwrap())).await["status"], first["status"]);
+    assert_eq!(
+        site.get(&format!("/api/tasks/{}", first["id"].as_str().unwrap())).await["status"],
+        first["status"]
+    );
     assert_eq!(site.get("/api/tasks?limit=1").await["tasks"].as_array().unwrap().len(), 1);
     gate.write_all(b"go\n").unwrap();
 

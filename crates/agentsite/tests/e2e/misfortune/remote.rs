@@ -39,7 +39,9 @@ async fn server(answer: Option<String>) -> (u16, Arc<AtomicUsize>) {
 
 fn ok(body: &str) -> String {
     let length = body.len();
-    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}")
+    format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    )
 }
 
 fn remote(name: &str, port: u16) -> String {
@@ -90,7 +92,11 @@ async fn a_server_that_is_not_there_is_told() {
 #[tokio::test]
 async fn a_redirect_into_the_own_network_is_not_followed() {
     let (canary, visits) = server(Some(ok("{}"))).await;
-    let places = [format!("http://127.0.0.1:{canary}/"), format!("http://localhost:{canary}/"), "http://10.0.0.1/".into()];
+    let places = [
+        format!("http://127.0.0.1:{canary}/"),
+        format!("http://localhost:{canary}/"),
+        "http://10.0.0.1/".into(),
+    ];
     for place in places {
         let redirect = format!(
             "HTTP/1.1 302 Found\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"

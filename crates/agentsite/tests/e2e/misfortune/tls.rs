@@ -23,19 +23,18 @@ async fn a_site_speaks_tls_with_a_certificate_of_its_own() {
     site.start();
     assert!(site.url.starts_with("https://"), "{}", site.url);
     let root = reqwest::Certificate::from_pem(certificate.as_bytes()).unwrap();
-    site.http = reqwest::Client::builder()
-        .no_proxy()
-        .tls_certs_only([root])
-        .timeout(PATIENCE)
-        .build()
-        .unwrap();
+    site.http =
+        reqwest::Client::builder().no_proxy().tls_certs_only([root]).timeout(PATIENCE).build().unwrap();
     assert_eq!(answer(&site.send("echo", "in private").await), "in private");
 
     let card = site.get("/a2a/echo/.well-known/agent-card.json").await;
     let address = card["supportedInterfaces"][0]["url"].as_str().unwrap();
     assert!(address.starts_with("https://"), "the card names the encrypted address: {address}");
 
-    assert!(http().get(format!("{}/healthz", site.url)).send().await.is_err(), "an unknown certificate is refused");
+    assert!(
+        http().get(format!("{}/healthz", site.url)).send().await.is_err(),
+        "an unknown certificate is refused"
+    );
     let plain = site.url.replace("https://", "http://");
     assert!(http().get(format!("{plain}/healthz")).send().await.is_err(), "no plain HTTP on this port");
     assert_eq!(answer(&site.send("echo", "still here").await), "still here");
