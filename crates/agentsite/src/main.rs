@@ -16,10 +16,6 @@ mod templates;
 
 use std::process::ExitCode;
 
-/// Small allocations by many threads are what a site does all day; see docs/benchmarks.md for the difference.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     cli::main().into()
 }

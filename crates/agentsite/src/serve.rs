@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use agentsite_gateway::{Gateway, GatewayMetrics};
 use agentsite_host::builtin::demo_manifests;
-use agentsite_host::{Environment, Workshop};
+use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, World};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
@@ -69,7 +69,7 @@ pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
     let store = open_store(&data, &mut registry).await?;
     let (models, complaints) = models(&config, &startup.variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
-    let environment = Environment::new(startup.variables.clone());
+    let environment = environment(&data, startup.variables.clone());
     let workshop = Workshop { ids: world.ids(), egress, models, environment };
     let site = open_site(&config, &world, store, workshop, &mut registry).await?;
 
@@ -118,6 +118,18 @@ async fn serve(
     let mut running = Running::begin(gateway, agents);
     running.until_stopped(startup, telemetry, &reload, signals).await?;
     Ok(running)
+}
+
+/// What agents may see of the environment, with the mark of this site; whatever still bears the mark was left by a site that was killed, and is
+/// ended, now that this process holds the data.
+fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> Environment {
+    let site = std::path::absolute(data.database()).unwrap_or_else(|_| data.database()).display().to_string();
+    let orphans = end_orphans(&site);
+    if orphans > 0 {
+        tracing::warn!(orphans, "Ended processes of agents that had outlived the site.");
+    }
+    variables.insert(SITE_MARK.into(), site);
+    Environment::new(variables)
 }
 
 async fn open_store(data: &DataFolder, registry: &mut Registry) -> Result<SharedStore, CliError> {

@@ -107,8 +107,8 @@ pub(crate) const TABLE: [Row; 27] = [
     row(Fault::TooLarge, "too_large", 413, OURS, "REQUEST_TOO_LARGE", true),
     row(Fault::TooSlow, "too_slow", 408, OURS, "REQUEST_TOO_SLOW", true),
     row(Fault::TooMany, "too_many_requests", 429, OURS, "RATE_LIMITED", true),
-    row(Fault::AgentBusy, "agent_busy", 503, OURS, "AGENT_BUSY", true),
-    row(Fault::StoreFull, "store_full", 503, OURS, "STORE_FULL", true),
+    row(Fault::AgentBusy, "agent_busy", 429, OURS, "AGENT_BUSY", true),
+    row(Fault::StoreFull, "store_full", 507, OURS, "STORE_FULL", true),
     row(Fault::Stopping, "stopping", 503, OURS, "SITE_STOPPING", true),
     row(Fault::TimedOut, "timed_out", 503, OURS, "TIMED_OUT", true),
 ];

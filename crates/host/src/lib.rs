@@ -16,6 +16,7 @@ pub mod llm;
 mod log;
 mod manifest;
 mod models;
+mod orphans;
 mod runner;
 mod sandbox;
 mod scripted;
@@ -27,6 +28,7 @@ pub use manifest::{
     A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi,
     Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
 };
+pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Runner, STEP_QUEUE};
 pub use scripted::ScriptedRunner;
 pub use workshop::{Environment, LaunchError, Workshop};

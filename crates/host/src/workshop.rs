@@ -10,6 +10,7 @@ use agentsite_client::Egress;
 use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;
+use crate::orphans::SITE_MARK;
 
 /// What runners are made from; shared by all of them.
 #[derive(Debug, Clone)]
@@ -56,6 +57,7 @@ impl Environment {
             ("LC_ALL".to_owned(), LOCALE.to_owned()),
         ]);
         all.extend(passed("TZ"));
+        all.extend(passed(SITE_MARK));
         all.extend(pass.iter().filter_map(|name| passed(name)));
         all.extend(set.clone());
         all

@@ -71,7 +71,7 @@ fn check(shell: &Shell) -> Result<Exit, CliError> {
             .output
             .json(&serde_json::json!({ "ok": wrong.is_empty(), "agents": agents, "errors": wrong }))?;
     } else if wrong.is_empty() {
-        shell.output.line(&format!("OK: the configuration and {agents} agents are sound"))?;
+        shell.output.line(&format!("OK: the configuration and the agents ({agents}) are sound"))?;
     } else {
         wrong.iter().try_for_each(|line| shell.output.line(line))?;
     }

@@ -129,7 +129,7 @@ impl RunningClient {
             }
             ClientError::Unreachable(_) => self.data.nobody_home(),
             ClientError::Status { status: 404, message, .. } => CliError::new(Exit::NotFound, message),
-            ClientError::Status { status: 401 | 403 | 429 | 503, message, .. } => {
+            ClientError::Status { status: 401 | 403 | 429 | 503 | 507, message, .. } => {
                 CliError::new(Exit::Refused, message)
             }
             other if other.is_unknown_task() => CliError::new(Exit::NotFound, other.to_string()),

@@ -150,9 +150,8 @@ async fn a_second_signal_forces_the_end() {
     assert!(task.to_string().contains("limits.retry = 0"), "it says why: {task}");
 }
 
-#[ignore = "only the agent's own process is tied to the site; what it started outlives a kill"]
 #[tokio::test(flavor = "multi_thread")]
-async fn the_children_of_an_agent_do_not_outlive_a_killed_site() {
+async fn the_children_of_an_agent_do_not_outlive_the_next_start_after_a_kill() {
     let mark = format!("grandchild-{}", unique());
     let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}");
     // The shell waits for a process of its own, as scripts do.
@@ -162,6 +161,7 @@ async fn the_children_of_an_agent_do_not_outlive_a_killed_site() {
     load::deliver(&site.http, &site.url, &Send::new("script", "go", true)).await.unwrap();
     crate::site::eventually("shell and child run", async || (bearers(&mark).len() == 2).then_some(())).await;
     site.kill();
+    site.start();
     nothing_is_left(&mark).await;
 }
 

@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use agentsite_protocol::WireStreamItem;
+use agentsite_protocol::{Task, WireStreamItem};
 use agentsite_site::{Sent, TaskWatch};
 use axum::response::Response;
 
@@ -20,7 +20,10 @@ use crate::{jsonrpc, sse};
 pub(super) async fn send(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
     let sending = Sending::read(params)?;
     match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
-        Sent::Task(watch) => follow(call, watch, sending.history),
+        Sent::Task(mut watch) => {
+            let task = watch.opening();
+            follow(call, watch, &task, sending.history)
+        }
         Sent::Message(message) => {
             let mut first = Vec::new();
             write(&mut first, None, call.id.as_json(), &WireStreamItem::Message(&message));
@@ -38,13 +41,19 @@ pub(super) async fn subscribe(call: &Call<'_>, params: &str) -> Result<Response,
         let sentence = format!("the task has ended ({}); read it with GetTask", state.word());
         return Err(Failure::new(Fault::Unsupported, sentence).fact("state", state.word()));
     }
-    let watch = call.front.site.watch(&call.caller, task.head.id, task.head.seq).await?;
-    follow(call, watch, None)
+    let mut watch = call.front.site.watch(&call.caller, task.head.id, task.head.seq).await?;
+    let task = watch.snapshot();
+    follow(call, watch, &task, None)
 }
 
-fn follow(call: &Call<'_>, mut watch: TaskWatch, history: Option<usize>) -> Result<Response, Failure> {
+/// The task first, then what comes after it.
+fn follow(
+    call: &Call<'_>,
+    watch: TaskWatch,
+    task: &Task,
+    history: Option<usize>,
+) -> Result<Response, Failure> {
     let mut first = Vec::with_capacity(1024);
-    let task = watch.snapshot();
     let id = call.id.as_json().to_owned();
     write(&mut first, Some(task.head.seq), &id, &WireStreamItem::Task(task.wire(history)));
     Ok(sse::respond(call.front, call.at_work()?, first, Events { watch, id }))

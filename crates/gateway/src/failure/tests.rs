@@ -39,7 +39,7 @@ fn words_are_unique_and_statuses_that_clients_must_see_are_kept() {
     let words: std::collections::BTreeSet<_> = TABLE.iter().map(|row| row.word).collect();
     assert_eq!(words.len(), TABLE.len());
     for row in &TABLE {
-        let seen = matches!(row.status, 401 | 403 | 408 | 413 | 429 | 503);
+        let seen = matches!(row.status, 401 | 403 | 408 | 413 | 429 | 503 | 507);
         assert!(!seen || row.keeps_status, "{row:?}");
     }
 }
@@ -68,11 +68,11 @@ async fn every_error_of_the_site_has_its_row() {
         (SiteError::ContextMismatch, 400, -32602),
         (SiteError::BadMessage("b".into()), 400, -32602),
         (SiteError::IdReused, 400, -32602),
-        (busy(), 503, -32000),
+        (busy(), 429, -32000),
         (SiteError::Forbidden("f".into()), 403, -32000),
         (SiteError::BadKey, 401, -32000),
         (SiteError::Stopping, 503, -32000),
-        (SiteError::Store(StoreError::Full), 503, -32000),
+        (SiteError::Store(StoreError::Full), 507, -32000),
         (SiteError::Store(StoreError::Engine("secret path".into())), 500, -32603),
         (SiteError::Agent("a".into()), 500, -32006),
     ];

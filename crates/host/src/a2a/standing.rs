@@ -12,6 +12,9 @@ use tokio::sync::watch;
 
 use crate::Health;
 
+/// How long a call waits for an agent that is down: longer than the first pause before a restart, short enough for a caller.
+const SOON: Duration = Duration::from_secs(2);
+
 /// How the agent was last found.
 #[derive(Debug, Clone)]
 struct Standing {
@@ -71,8 +74,12 @@ impl Watch {
         }
     }
 
-    /// Waits until the agent can be called, at most `patience`; a reason when it is down.
+    /// Waits until the agent can be called, at most `patience` while it is being started and a short while when it is down, because a
+    /// server that just died is soon back; a reason when it stays down.
     pub(super) async fn ready(&mut self, patience: Duration) -> Result<Arc<A2aClient>, String> {
+        let soon =
+            async { self.0.wait_for(|standing| !matches!(standing.health, Health::Down(_))).await.is_ok() };
+        let _ = tokio::time::timeout(SOON.min(patience), soon).await;
         let decided = async { self.0.wait_for(|standing| standing.health != Health::Starting).await.is_ok() };
         match tokio::time::timeout(patience, decided).await {
             Ok(true) => self.now(),

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{ContextId, Task, TaskEvent, TaskId};
+use agentsite_protocol::{ContextId, Task, TaskEvent, TaskId, TaskState};
 use agentsite_store::SharedStore;
 use tokio::sync::watch;
 
@@ -24,6 +24,8 @@ pub(crate) struct TaskLog {
 #[derive(Debug)]
 struct LogState {
     task: Option<Task>,
+    /// The task before `events`, when it goes on.
+    start: Option<Task>,
     /// Number of the last event before `events`.
     base: u64,
     events: Vec<Arc<TaskEvent>>,
@@ -43,7 +45,7 @@ impl TaskLog {
 
     fn with(task: Option<Task>) -> Arc<Self> {
         let base = task.as_ref().map_or(0, |task| task.head.seq);
-        let state = LogState { task, base, events: Vec::new(), closed: false };
+        let state = LogState { start: task.clone(), task, base, events: Vec::new(), closed: false };
         Arc::new(Self { state: Mutex::new(state), tick: watch::Sender::new(()) })
     }
 
@@ -133,6 +135,24 @@ impl TaskWatch {
         task
     }
 
+    /// The state in which the message that made this watch put the task: accepted and waiting for its turn. [`Self::next`] then gives everything
+    /// that happened since, also for a task that has ended meanwhile.
+    ///
+    /// # Panics
+    /// Never: a watch is made only of tasks that have a committed state.
+    #[must_use]
+    pub fn opening(&mut self) -> Task {
+        let opened = {
+            let state = self.log.lock();
+            let mut events = state.events.iter();
+            let start = state.start.clone().or_else(|| Task::open(events.next()?).ok());
+            start.map(|start| accepted(start, events))
+        };
+        let task = opened.unwrap_or_else(|| self.snapshot());
+        self.cursor = task.head.seq;
+        task
+    }
+
     /// The next events after the cursor, waiting for them. `None` when the task has ended or waits for its caller and everything
     /// was given. Cancellation safe: events that were not returned are given by the next call.
     pub async fn next(&mut self) -> Option<Vec<Arc<TaskEvent>>> {
@@ -185,4 +205,14 @@ impl TaskWatch {
         let settled = state.task.as_ref().is_some_and(|task| task.head.state.is_settled());
         if state.closed || settled { Look::End } else { Look::Wait }
     }
+}
+
+/// The task after the words of its caller and before anything that the agent did.
+fn accepted<'a>(mut task: Task, events: impl Iterator<Item = &'a Arc<TaskEvent>>) -> Task {
+    for event in events {
+        if task.head.state == TaskState::Submitted || task.apply(event).is_err() {
+            break;
+        }
+    }
+    task
 }

@@ -272,3 +272,24 @@ async fn a_message_only_agent_answers_at_once_and_leaves_no_record() {
     assert_eq!((answer.role, answer.plain_text().as_str()), (Role::Agent, "hello"));
     assert_eq!(story.store.stats().await.unwrap().tasks, 0);
 }
+
+#[tokio::test]
+async fn a_stream_of_a_task_that_ended_at_once_still_shows_every_step() {
+    let story = Story::begin().await;
+    let agent = story.agent("echo", echo().pure());
+    let mut watch = story.send(&agent, "hi").await;
+    assert_eq!(state(&watch.opening()), TaskState::Submitted);
+    let events = watch.next().await.unwrap();
+    assert_eq!(events.first().unwrap().seq, 2);
+    assert!(matches!(events[1].kind, TaskEventKind::Artifact { .. }), "{events:?}");
+    let asker = story.agent("asker", ScriptedRunner::new().ask("?").then().chunk("done").pure());
+    let task = story.ask(&asker, "x").await;
+    let Sent::Task(mut watch) =
+        story.try_send(&Caller::local(), &asker, story.answers(&task, "y")).await.unwrap()
+    else {
+        panic!()
+    };
+    let opening = watch.opening();
+    assert_eq!((state(&opening), opening.history.len()), (TaskState::Submitted, 3));
+    assert_eq!(watch.next().await.unwrap().first().unwrap().seq, opening.head.seq + 1);
+}

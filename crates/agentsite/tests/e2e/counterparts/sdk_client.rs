@@ -82,9 +82,10 @@ fn the_sdk_client_gets_along_with_built_in_agents() {
     let echo = Caller::new(&python, &site, "echo");
     let sent = echo.plays("send", &["--text", "grüße 🦀"]);
     assert_eq!((&sent["state"], &sent["text"]), (&"completed".into(), &"grüße 🦀".into()));
-    let streamed = echo.plays("stream", &[]);
-    // An agent that answers at once is told in one event: the finished task.
-    assert_eq!((&streamed["state"], &streamed["events"][0]), (&"completed".into(), &"task:completed".into()));
+    let streamed = echo.plays("stream", &["--text", "at once"]);
+    // Also an agent that answers at once is told step by step, for clients that read only the updates.
+    assert_eq!((&streamed["state"], &streamed["text"]), (&"completed".into(), &"at once".into()), "{streamed}");
+    assert_eq!(streamed["events"][0], "task:submitted");
     assert_eq!(echo.plays("get", &[])["state"], "completed");
     assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
     let calc = Caller::new(&python, &site, "calc");

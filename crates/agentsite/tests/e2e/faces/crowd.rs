@@ -44,7 +44,7 @@ async fn a_full_queue_refuses_with_a_time_and_keeps_what_it_took() {
             taken.push((number, reply["result"]["task"]["id"].as_str().unwrap().to_owned()));
             continue;
         }
-        assert_eq!(reply.status(), 503);
+        assert_eq!(reply.status(), 429);
         let wait: u64 = reply.headers()["retry-after"].to_str().unwrap().parse().unwrap();
         assert!((1..=60).contains(&wait), "{wait}");
         let reply: Value = reply.json().await.unwrap();

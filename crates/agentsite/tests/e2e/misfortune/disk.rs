@@ -71,7 +71,7 @@ async fn a_full_disk_refuses_new_work_keeps_the_old_and_heals_by_itself() {
         }
     }
     let (status, retry_after, body) = refusal.expect("a full disk is noticed");
-    assert_eq!(status.as_u16(), 503, "{body}");
+    assert_eq!(status.as_u16(), 507, "{body}");
     assert!(retry_after && body.contains("the disk is full"), "{body}");
     assert_eq!(
         site.get(&format!("/api/tasks/{}", first["id"].as_str().unwrap())).await["status"],
