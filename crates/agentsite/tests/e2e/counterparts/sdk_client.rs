@@ -84,7 +84,11 @@ fn the_sdk_client_gets_along_with_built_in_agents() {
     assert_eq!((&sent["state"], &sent["text"]), (&"completed".into(), &"grüße 🦀".into()));
     let streamed = echo.plays("stream", &["--text", "at once"]);
     // Also an agent that answers at once is told step by step, for clients that read only the updates.
-    assert_eq!((&streamed["state"], &streamed["text"]), (&"completed".into(), &"at once".into()), "{streamed}");
+    assert_eq!(
+        (&streamed["state"], &streamed["text"]),
+        (&"completed".into(), &"at once".into()),
+        "{streamed}"
+    );
     assert_eq!(streamed["events"][0], "task:submitted");
     assert_eq!(echo.plays("get", &[])["state"], "completed");
     assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
