@@ -107,7 +107,7 @@ pub struct Job {
     pub memo: Option<Value>,
     /// One for the first run.
     pub attempt: u32,
-    /// When the task must be done.
+    /// When the run must be done: the agent's own time limit, or an earlier one of the task that it is part of.
     pub deadline: Option<Timestamp>,
     /// How many agents stand between the first caller and this run.
     pub depth: u32,
@@ -148,6 +148,7 @@ impl Job {
             agent: self.agent.clone(),
             owner: self.owner.clone(),
             depth: self.depth,
+            deadline: self.deadline,
         }
     }
 }
@@ -213,6 +214,8 @@ pub struct CallFrom {
     pub owner: Owner,
     /// How many agents stand between the first caller and this one.
     pub depth: u32,
+    /// When the calling task must be done; the called one has no more time than that.
+    pub deadline: Option<Timestamp>,
 }
 
 /// Why another agent could not be called.

@@ -45,7 +45,7 @@ impl SiteCalls {
                 .map(|answer| answer.plain_text())
                 .map_err(failed);
         }
-        let origin = Origin { parent: Some(from.task), depth: from.depth + 1 };
+        let origin = Origin { parent: Some(from.task), depth: from.depth + 1, deadline: from.deadline };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
         let mut nobody_waits = CancelOnDrop { desk: &desk, caller: &caller, task: Some(watch.id()) };
         let task = watch.settled().await;

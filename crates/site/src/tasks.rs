@@ -17,7 +17,7 @@ mod recover;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId,
+    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, Timestamp,
 };
 use agentsite_store::{SentKey, StoreError};
 use sha2::{Digest, Sha256};
@@ -51,6 +51,8 @@ pub enum Sent {
 pub(crate) struct Origin {
     pub(crate) parent: Option<TaskId>,
     pub(crate) depth: u32,
+    /// When the task of the agent that sends it must be done.
+    pub(crate) deadline: Option<Timestamp>,
 }
 
 impl Desk {
@@ -96,7 +98,7 @@ impl Desk {
             owner: caller.owner().clone(),
             message,
             parent: origin.parent,
-            deadline: None,
+            deadline: origin.deadline,
         };
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };

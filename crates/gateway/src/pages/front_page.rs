@@ -14,6 +14,9 @@ const GREETING: &str = "hello";
 /// Examples shown of each skill; more would bury the next agent.
 const EXAMPLES: usize = 3;
 
+/// Where the line to copy gets its message id.
+const MESSAGE_ID: &str = "MESSAGE-ID";
+
 /// Writes the page.
 pub(super) fn write(settings: &SiteSettings, agents: &[AgentView], caller: &Caller, base: &str) -> Html {
     let mut page = Html::page(&settings.name);
@@ -110,12 +113,13 @@ fn call_line(agent: &AgentView) -> String {
 fn curl_line(agent: &AgentView, base: &str) -> String {
     let body = serde_json::json!({
         "jsonrpc": "2.0", "id": 1, "method": "SendMessage",
-        "params": { "message": { "messageId": "m-1", "role": "ROLE_USER", "parts": [{ "text": example(agent) }] } },
+        "params": { "message": { "messageId": MESSAGE_ID, "role": "ROLE_USER", "parts": [{ "text": example(agent) }] } },
     });
     let url = quote(&format!("{base}/a2a/{}", agent.name));
     format!(
         "curl {url} -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d {}",
-        quote(&body.to_string())
+        // Outside the quotes, so that the shell makes another id each time: the same one twice is the same message.
+        quote(&body.to_string()).replace(MESSAGE_ID, "'$(date +%s%N)'")
     )
 }
 

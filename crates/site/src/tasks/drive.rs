@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::job::run_deadline;
 use super::log::TaskLog;
 use super::{Desk, journal};
 use crate::SiteError;
@@ -42,6 +43,12 @@ pub(crate) enum Order {
 
 /// The drive ends without a result: the store or the site stopped.
 struct Halted;
+
+/// What a wait for a place came to.
+enum Turn {
+    Mine(Slot),
+    Never(Command),
+}
 
 /// Why a run ended.
 enum End {
@@ -140,15 +147,17 @@ impl Drive {
             Some(Admission::Later(place)) => {
                 self.flush().await?;
                 self.desk.metrics.queued.inc();
+                let left = self.task.deadline.map(|deadline| deadline.since(self.now()));
                 let turn = tokio::select! {
-                    slot = place.slot() => Ok(Some(slot)),
-                    Some(Order::Cancel) = self.orders.recv() => Ok(None),
+                    slot = place.slot() => Ok(Turn::Mine(slot)),
+                    Some(Order::Cancel) = self.orders.recv() => Ok(Turn::Never(Command::Cancel(None))),
+                    () = passed(left) => Ok(Turn::Never(Command::Expire(self.too_late()))),
                     () = self.desk.stopping.cancelled() => Err(Halted),
                 };
                 self.desk.metrics.queued.dec();
                 match turn? {
-                    Some(slot) => slot,
-                    None => return self.decide(Command::Cancel(None)),
+                    Turn::Mine(slot) => slot,
+                    Turn::Never(command) => return self.decide(command),
                 }
             }
             None => return Err(Halted),
@@ -180,6 +189,7 @@ impl Drive {
         let command = match end {
             End::Outcome(outcome) => Command::Finish(outcome),
             End::Cancelled => Command::Cancel(None),
+            End::Expired if self.is_late() => Command::Expire(self.too_late()),
             End::Expired => Command::Expire(self.words(format!(
                 "{} did not finish within {} (limits.timeout); raise it in agent.toml or ask for less",
                 self.task.head.agent, limits.timeout
@@ -204,7 +214,7 @@ impl Drive {
                     Outcome::Failed(Message::text(ids.message(), Role::Agent, text))
                 })
             }));
-        let timeout = tokio::time::sleep(self.entry.manifest.limits.timeout.0);
+        let timeout = tokio::time::sleep(run_deadline(&self.entry, &self.task, self.now()).since(self.now()));
         tokio::pin!(timeout);
         let halted = self.desk.halted.clone();
         loop {
@@ -390,6 +400,14 @@ impl Drive {
         }
     }
 
+    fn is_late(&self) -> bool {
+        self.task.deadline.is_some_and(|deadline| deadline <= self.now())
+    }
+
+    fn too_late(&self) -> Message {
+        self.words("the task that asked for this has run out of time; raise limits.timeout of its agent or ask for less".into())
+    }
+
     fn now(&self) -> Timestamp {
         self.desk.ids.clock().now()
     }
@@ -399,5 +417,13 @@ impl Drive {
         message.task_id = Some(self.task.head.id.to_string());
         message.context_id = Some(self.task.head.context.clone());
         message
+    }
+}
+
+/// Ends when the time that is left has passed; never when it is not limited.
+async fn passed(left: Option<Duration>) {
+    match left {
+        Some(left) => tokio::time::sleep(left).await,
+        None => std::future::pending().await,
     }
 }

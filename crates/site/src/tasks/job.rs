@@ -4,7 +4,7 @@
 //! asked for; never another owner's.
 
 use agentsite_host::{Job, RuntimeKind};
-use agentsite_protocol::{Message, Role, Task, Usage};
+use agentsite_protocol::{Message, Role, Task, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
 
@@ -44,7 +44,7 @@ impl Desk {
             conversation,
             memo: task.memo.clone(),
             attempt: task.attempt,
-            deadline: task.deadline,
+            deadline: Some(run_deadline(entry, task, self.ids.clock().now())),
             depth,
             used: task.usage,
             used_today,
@@ -90,4 +90,10 @@ impl Desk {
         let from = said.len().saturating_sub(most);
         Ok(said.split_off(from))
     }
+}
+
+/// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
+pub(super) fn run_deadline(entry: &Entry, task: &Task, now: Timestamp) -> Timestamp {
+    let own = now.plus(entry.manifest.limits.timeout.0);
+    task.deadline.map_or(own, |inherited| inherited.min(own))
 }

@@ -110,3 +110,21 @@ async fn finished_tasks_go_by_number_and_by_age_and_open_ones_stay() {
     assert!(story.site.task(&Caller::local(), open.head.id).await.is_ok());
     assert_eq!(story.store.stats().await.unwrap().tasks, 1);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_called_agent_has_no_more_time_than_its_caller() {
+    let story = Story::begin().await;
+    let queue_of_one = "[limits]\nconcurrency = 1\ntimeout = \"10h\"";
+    let runner = Arc::new(ScriptedRunner::new().hold());
+    let slow = story.agent_with("slow", queue_of_one, runner.clone());
+    story.send(&slow, "takes the only place").await;
+    runner.started(1).await;
+    // The concierge may take five minutes; what it asks for waits behind work of ten hours.
+    let asked = story.ask(&story.site.concierge(), "slow please").await;
+    assert_eq!(state(&asked), TaskState::Failed);
+    let filter = crate::TaskFilter { parent: Some(asked.head.id), ..Default::default() };
+    let child = story.site.tasks(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
+    let child = story.site.watch(&Caller::local(), child.id, 0).await.unwrap().settled().await;
+    assert!(child.head.state.is_terminal(), "it did not stay in the queue: {child:?}");
+    assert_eq!(child.deadline, Some(asked.head.created_at.plus(std::time::Duration::from_secs(300))));
+}
