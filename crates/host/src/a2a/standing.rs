@@ -12,8 +12,8 @@ use tokio::sync::watch;
 
 use crate::Health;
 
-/// How long a call waits for an agent that is down: longer than the first pause before a restart, short enough for a caller.
-const SOON: Duration = Duration::from_secs(2);
+/// How long a call waits for an agent that is down: twice the first pause before a restart, short enough for a caller.
+const SOON: Duration = Duration::from_secs(1);
 
 /// How the agent was last found.
 #[derive(Debug, Clone)]
