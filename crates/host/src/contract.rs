@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use agentsite_protocol::{Artifact, Caller, Clock, Ids, Message, Outcome, Rng, Role, Step, Timestamp, Usage};
 use futures::future::{BoxFuture, join_all};
-use tokio::sync::mpsc::Receiver;
 use tokio_util::sync::CancellationToken;
 
 use crate::{Job, NoCalls, Reporter, Runner};
@@ -208,7 +207,7 @@ async fn a_run_ends_when_its_listener_was_never_there(subject: &Subject) {
 }
 
 /// Begins a run and waits for its first step.
-async fn begun(runner: &dyn Runner, job: Job) -> (BoxFuture<'static, Outcome>, Receiver<Step>) {
+async fn begun(runner: &dyn Runner, job: Job) -> (BoxFuture<'static, Outcome>, crate::Reports) {
     let (report, mut listener) = Reporter::channel();
     let mut run = runner.run(job, report);
     let first = async {

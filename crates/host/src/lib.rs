@@ -29,6 +29,8 @@ pub use manifest::{
     Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
-pub use runner::{CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Runner, STEP_QUEUE};
+pub use runner::{
+    CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
+};
 pub use scripted::ScriptedRunner;
 pub use workshop::{Environment, LaunchError, Workshop};

@@ -158,16 +158,38 @@ impl Job {
 #[error("the task has ended; nobody listens to this run any more")]
 pub struct Gone;
 
-/// Where a runner reports its steps.
+/// Where a runner reports its steps. Steps travel boxed: the channel reserves its places in blocks, and blocks of whole steps would cost every
+/// small task eight kilobytes.
 #[derive(Debug, Clone)]
-pub struct Reporter(mpsc::Sender<Step>);
+pub struct Reporter(mpsc::Sender<Box<Step>>);
+
+/// Where the site listens to the steps of a run.
+#[derive(Debug)]
+pub struct Reports(mpsc::Receiver<Box<Step>>);
+
+impl Reports {
+    /// The next step; `None` when the runner reports no more. Cancellation safe.
+    pub async fn recv(&mut self) -> Option<Step> {
+        self.0.recv().await.map(|step| *step)
+    }
+
+    /// The next step, if it is there already.
+    pub fn try_recv(&mut self) -> Option<Step> {
+        self.0.try_recv().ok().map(|step| *step)
+    }
+
+    /// Takes no more steps; the runner learns it with its next one.
+    pub fn close(&mut self) {
+        self.0.close();
+    }
+}
 
 impl Reporter {
     /// A reporter and the end at which the site listens.
     #[must_use]
-    pub fn channel() -> (Self, mpsc::Receiver<Step>) {
+    pub fn channel() -> (Self, Reports) {
         let (sender, receiver) = mpsc::channel(STEP_QUEUE);
-        (Self(sender), receiver)
+        (Self(sender), Reports(receiver))
     }
 
     /// Reports a step; waits while the site is busy writing earlier ones.
@@ -175,7 +197,7 @@ impl Reporter {
     /// # Errors
     /// [`Gone`] when the task was ended.
     pub async fn step(&self, step: Step) -> Result<(), Gone> {
-        self.0.send(step).await.map_err(|_| Gone)
+        self.0.send(Box::new(step)).await.map_err(|_| Gone)
     }
 
     /// Reports a whole artifact of text.

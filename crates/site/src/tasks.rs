@@ -17,7 +17,8 @@ mod recover;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, Timestamp,
+    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, TaskState,
+    Timestamp,
 };
 use agentsite_store::{SentKey, StoreError};
 use sha2::{Digest, Sha256};
@@ -152,7 +153,10 @@ impl Desk {
                     continue;
                 }
                 let watch = TaskWatch::new(&task, task.head.seq, live.log, self.store.clone());
-                return Ok(watch.settled().await);
+                let task = watch.settled().await;
+                // It may have ended by itself before the order reached its driver.
+                let by_itself = task.head.state.is_terminal() && task.head.state != TaskState::Canceled;
+                return if by_itself { Err(SiteError::NotCancelable(task.head.state)) } else { Ok(task) };
             }
             match self.settle_unattended(task, Command::Cancel(None)).await {
                 Err(SiteError::Store(StoreError::Stale { .. })) => {}
@@ -249,10 +253,8 @@ impl Desk {
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&head, 0, log, self.store.clone())),
             Ok(Err(SiteError::Store(StoreError::Duplicate { task, same_body: true }))) => {
-                let watch =
-                    self.replay(task).await?.ok_or_else(|| SiteError::NoSuchTask(task.to_string()))?;
-                let caller = Caller::inside(watch.head.owner.clone());
-                self.watch(&caller, task, 0).await
+                // The key of a message names its sender, so the task is the sender's own.
+                self.watch(&Caller::inside(head.head.owner), task, 0).await
             }
             Ok(Err(SiteError::Store(StoreError::Duplicate { same_body: false, .. }))) => {
                 Err(SiteError::IdReused)

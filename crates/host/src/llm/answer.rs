@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    async fn listen(mut steps: tokio::sync::mpsc::Receiver<Step>) -> Vec<String> {
+    async fn listen(mut steps: crate::Reports) -> Vec<String> {
         let mut texts = Vec::new();
         while let Some(step) = steps.recv().await {
             let Step::Artifact { artifact, append, .. } = step else { panic!("{step:?}") };

@@ -237,7 +237,7 @@ impl Drive {
                     }
                 },
                 outcome = &mut run => {
-                    while let Ok(step) = reports.try_recv() {
+                    while let Some(step) = reports.try_recv() {
                         if let Some(end) = self.take_step(step) {
                             return Ok(end);
                         }

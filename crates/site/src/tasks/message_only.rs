@@ -87,7 +87,7 @@ impl Desk {
                 )));
             }
         };
-        while let Ok(step) = reports.try_recv() {
+        while let Some(step) = reports.try_recv() {
             gather(step, &mut parts, &mut size);
         }
         match outcome {
