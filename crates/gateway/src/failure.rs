@@ -1,8 +1,8 @@
 //! Failure: everything that can go wrong at this door, and the one table of its codes.
 //!
-//! Promises: each fault has one row with its HTTP status, JSON-RPC code, reason and word for the REST face; nothing else in
-//! the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence is for the
-//! caller; causes inside the site go to the log only. The gRPC column comes with that binding.
+//! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC, reason, and word for the
+//! REST face; nothing else in the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence
+//! is for the caller; causes inside the site go to the log only.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -61,6 +61,8 @@ pub(crate) struct Row {
     pub(crate) status: u16,
     /// JSON-RPC code.
     pub(crate) rpc: i32,
+    /// Status by its name in `google.rpc.Code`, for HTTP+JSON and gRPC.
+    pub(crate) code: &'static str,
     /// Reason in the ErrorInfo detail; empty where the specification has no detail.
     pub(crate) reason: &'static str,
     /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients read no body
@@ -71,46 +73,62 @@ pub(crate) struct Row {
 /// JSON-RPC code of faults that A2A does not name: the first of the range that JSON-RPC leaves to servers.
 const OURS: i32 = -32000;
 
+/// Status of what is refused as things stand, though it is sound.
+const PRECONDITION: &str = "FAILED_PRECONDITION";
+
+/// Status of what is wrong however things stand.
+const ARGUMENT: &str = "INVALID_ARGUMENT";
+
+/// Status of what is more than there is room for.
+const EXHAUSTED: &str = "RESOURCE_EXHAUSTED";
+
 const fn row(
     fault: Fault,
     word: &'static str,
     status: u16,
     rpc: i32,
+    code: &'static str,
     reason: &'static str,
-    keeps_status: bool,
 ) -> Row {
-    Row { fault, word, status, rpc, reason, keeps_status }
+    Row { fault, word, status, rpc, code, reason, keeps_status: rpc == OURS }
 }
 
 /// The table. Its order is that of [`Fault`].
 pub(crate) const TABLE: [Row; 27] = [
-    row(Fault::NoSuchTask, "no_such_task", 404, -32001, "TASK_NOT_FOUND", false),
-    row(Fault::NotCancelable, "not_cancelable", 400, -32002, "TASK_NOT_CANCELABLE", false),
-    row(Fault::PushNotSupported, "push_not_supported", 400, -32003, "PUSH_NOTIFICATION_NOT_SUPPORTED", false),
-    row(Fault::TaskEnded, "task_ended", 400, -32004, "UNSUPPORTED_OPERATION", false),
-    row(Fault::TaskBusy, "task_busy", 400, -32004, "UNSUPPORTED_OPERATION", false),
-    row(Fault::Unsupported, "unsupported", 400, -32004, "UNSUPPORTED_OPERATION", false),
-    row(Fault::ContentType, "content_type", 400, -32005, "CONTENT_TYPE_NOT_SUPPORTED", false),
-    row(Fault::AgentFailed, "agent_failed", 500, -32006, "INVALID_AGENT_RESPONSE", false),
-    row(Fault::Version, "version", 400, -32009, "VERSION_NOT_SUPPORTED", false),
-    row(Fault::NotJson, "not_json", 400, -32700, "", false),
-    row(Fault::BadRequest, "bad_request", 400, -32600, "INVALID_REQUEST", false),
-    row(Fault::NoSuchMethod, "no_such_method", 404, -32601, "", false),
-    row(Fault::BadParams, "bad_params", 400, -32602, "INVALID_PARAMS", false),
-    row(Fault::IdReused, "id_reused", 400, -32602, "INVALID_PARAMS", false),
-    row(Fault::Internal, "internal", 500, -32603, "INTERNAL_ERROR", false),
-    row(Fault::NoSuchAgent, "no_such_agent", 404, OURS, "AGENT_NOT_FOUND", true),
-    row(Fault::NoSuchPath, "no_such_path", 404, OURS, "PATH_NOT_FOUND", true),
-    row(Fault::NoSuchKey, "no_such_key", 404, OURS, "KEY_NOT_FOUND", true),
-    row(Fault::Unauthenticated, "unauthenticated", 401, OURS, "UNAUTHENTICATED", true),
-    row(Fault::Forbidden, "forbidden", 403, OURS, "PERMISSION_DENIED", true),
-    row(Fault::TooLarge, "too_large", 413, OURS, "REQUEST_TOO_LARGE", true),
-    row(Fault::TooSlow, "too_slow", 408, OURS, "REQUEST_TOO_SLOW", true),
-    row(Fault::TooMany, "too_many_requests", 429, OURS, "RATE_LIMITED", true),
-    row(Fault::AgentBusy, "agent_busy", 429, OURS, "AGENT_BUSY", true),
-    row(Fault::StoreFull, "store_full", 507, OURS, "STORE_FULL", true),
-    row(Fault::Stopping, "stopping", 503, OURS, "SITE_STOPPING", true),
-    row(Fault::TimedOut, "timed_out", 503, OURS, "TIMED_OUT", true),
+    row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
+    row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
+    row(
+        Fault::PushNotSupported,
+        "push_not_supported",
+        400,
+        -32003,
+        PRECONDITION,
+        "PUSH_NOTIFICATION_NOT_SUPPORTED",
+    ),
+    row(Fault::TaskEnded, "task_ended", 400, -32004, PRECONDITION, "UNSUPPORTED_OPERATION"),
+    row(Fault::TaskBusy, "task_busy", 400, -32004, PRECONDITION, "UNSUPPORTED_OPERATION"),
+    row(Fault::Unsupported, "unsupported", 400, -32004, PRECONDITION, "UNSUPPORTED_OPERATION"),
+    row(Fault::ContentType, "content_type", 400, -32005, ARGUMENT, "CONTENT_TYPE_NOT_SUPPORTED"),
+    row(Fault::AgentFailed, "agent_failed", 500, -32006, "INTERNAL", "INVALID_AGENT_RESPONSE"),
+    row(Fault::Version, "version", 400, -32009, PRECONDITION, "VERSION_NOT_SUPPORTED"),
+    row(Fault::NotJson, "not_json", 400, -32700, ARGUMENT, ""),
+    row(Fault::BadRequest, "bad_request", 400, -32600, ARGUMENT, "INVALID_REQUEST"),
+    row(Fault::NoSuchMethod, "no_such_method", 404, -32601, "UNIMPLEMENTED", ""),
+    row(Fault::BadParams, "bad_params", 400, -32602, ARGUMENT, "INVALID_PARAMS"),
+    row(Fault::IdReused, "id_reused", 400, -32602, ARGUMENT, "INVALID_PARAMS"),
+    row(Fault::Internal, "internal", 500, -32603, "INTERNAL", "INTERNAL_ERROR"),
+    row(Fault::NoSuchAgent, "no_such_agent", 404, OURS, "NOT_FOUND", "AGENT_NOT_FOUND"),
+    row(Fault::NoSuchPath, "no_such_path", 404, OURS, "NOT_FOUND", "PATH_NOT_FOUND"),
+    row(Fault::NoSuchKey, "no_such_key", 404, OURS, "NOT_FOUND", "KEY_NOT_FOUND"),
+    row(Fault::Unauthenticated, "unauthenticated", 401, OURS, "UNAUTHENTICATED", "UNAUTHENTICATED"),
+    row(Fault::Forbidden, "forbidden", 403, OURS, "PERMISSION_DENIED", "PERMISSION_DENIED"),
+    row(Fault::TooLarge, "too_large", 413, OURS, EXHAUSTED, "REQUEST_TOO_LARGE"),
+    row(Fault::TooSlow, "too_slow", 408, OURS, "DEADLINE_EXCEEDED", "REQUEST_TOO_SLOW"),
+    row(Fault::TooMany, "too_many_requests", 429, OURS, EXHAUSTED, "RATE_LIMITED"),
+    row(Fault::AgentBusy, "agent_busy", 429, OURS, EXHAUSTED, "AGENT_BUSY"),
+    row(Fault::StoreFull, "store_full", 507, OURS, EXHAUSTED, "STORE_FULL"),
+    row(Fault::Stopping, "stopping", 503, OURS, "UNAVAILABLE", "SITE_STOPPING"),
+    row(Fault::TimedOut, "timed_out", 503, OURS, "UNAVAILABLE", "TIMED_OUT"),
 ];
 
 /// A fault with the words for its caller.
@@ -183,6 +201,20 @@ impl Failure {
     pub(crate) fn rpc(&self, id: &str) -> Response {
         let status = if self.row().keeps_status { self.status() } else { StatusCode::OK };
         self.respond(status, self.rpc_body(id))
+    }
+
+    /// The answer of the HTTP+JSON binding, as AIP-193 has it, in this media type.
+    pub(crate) fn status_answer(&self, media: &'static str) -> Response {
+        let row = self.row();
+        let mut error =
+            serde_json::json!({ "code": row.status, "status": row.code, "message": self.sentence });
+        if !row.reason.is_empty() {
+            error["details"] = self.details();
+        }
+        let body = serde_json::json!({ "error": error });
+        let mut response = self.respond(self.status(), body.to_string().into_bytes());
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+        response
     }
 
     /// The JSON-RPC error object around this failure; streams write it as an event.

@@ -7,9 +7,6 @@
 use std::borrow::Cow;
 
 use agentsite_protocol::Nesting;
-use axum::body::Body;
-use axum::response::Response;
-use http::{HeaderValue, header};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -23,9 +20,6 @@ const MAX_ID: usize = 256;
 
 /// Longest excerpt of a foreign word that an error repeats.
 const EXCERPT: usize = 60;
-
-/// Room for the answer of a small call, so that its buffer grows at most once.
-const SMALL_ANSWER: usize = 1024;
 
 /// A request whose frame is sound; its parameters are an object, still as text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,19 +147,6 @@ pub(crate) fn write_result(out: &mut Vec<u8>, id: &str, result: &impl Serialize)
     serde_json::to_writer(&mut *out, result)?;
     out.push(b'}');
     Ok(())
-}
-
-/// An answer with a result.
-pub(crate) fn answer(id: &Id<'_>, result: &impl Serialize) -> Response {
-    let mut out = Vec::with_capacity(SMALL_ANSWER);
-    if let Err(error) = write_result(&mut out, id.as_json(), result) {
-        tracing::error!(%error, "an answer could not be written");
-        return Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
-            .rpc(id.as_json());
-    }
-    let mut response = Response::new(Body::from(out));
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
 }
 
 /// Decodes any bytes and forgets the result; the fuzz target calls it.

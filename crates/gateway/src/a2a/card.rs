@@ -8,43 +8,37 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentCard, Caller};
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::no_such_agent;
+use super::named_agent;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
 /// Bytes of the hash in an ETag; 128 bits never collide by accident.
 const TAG_BYTES: usize = 16;
 
-/// Answers the card of an agent.
-pub(super) async fn agent(
-    State(front): State<Arc<Front>>,
-    Path(name): Path<String>,
-    request: Request,
-) -> Response {
+/// Answers the card of an agent, or of the site itself.
+pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let card = async {
         let caller = front.admit(&parts).await?;
-        let agent = name.parse().map_err(|_| no_such_agent(&name))?;
-        let card = front.site.card(&caller, &agent, &front.base(&parts))?;
+        let base = front.base(&parts);
+        let card = match agent {
+            Some(name) => front.site.card(&caller, &named_agent(name)?, &base)?,
+            None => front.site.site_card(&caller, &base),
+        };
         respond(&parts, &caller, &card)
     };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
 }
 
 /// Answers the card of the site.
-pub(super) async fn site(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    let card = async {
-        let caller = front.admit(&parts).await?;
-        respond(&parts, &caller, &front.site.site_card(&caller, &front.base(&parts)))
-    };
-    card.await.unwrap_or_else(|failure: Failure| failure.rest())
+pub(super) async fn of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
+    answer(&front, None, request).await
 }
 
 fn respond(parts: &Parts, caller: &Caller, card: &AgentCard) -> Result<Response, Failure> {

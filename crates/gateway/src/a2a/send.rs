@@ -3,18 +3,17 @@
 //! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
 //! answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{Message, Role, WireStreamItem};
+use agentsite_protocol::{Message, Role};
 use agentsite_site::{Sent, TaskWatch};
-use axum::response::Response;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Call, bad_params, read, task::history_length, violation};
+use super::operation::Answer;
+use super::{Call, read, task::history_length, violation, wrong};
 use crate::failure::{Failure, Fault, Violation};
-use crate::jsonrpc;
 
 #[derive(Deserialize)]
-pub(super) struct SendParams {
+struct SendParams {
     message: Message,
     #[serde(default)]
     configuration: Option<Configuration>,
@@ -40,10 +39,10 @@ impl Sending {
     pub(super) fn read(params: &str) -> Result<Self, Failure> {
         let SendParams { mut message, configuration } = read(params, explain)?;
         if message.parts.is_empty() {
-            return Err(bad_params("", vec![violation("message.parts", "must have at least one part")]));
+            return Err(wrong("message.parts", "must have at least one part"));
         }
         if message.role != Role::User {
-            return Err(bad_params("", vec![violation("message.role", "must be ROLE_USER")]));
+            return Err(wrong("message.role", "must be ROLE_USER"));
         }
         // An empty string is how some writers leave a field out.
         message.task_id = message.task_id.filter(|id| !id.is_empty());
@@ -57,15 +56,14 @@ impl Sending {
     }
 }
 
-/// Answers SendMessage.
-pub(super) async fn send(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let sending = Sending::read(params)?;
+/// Sends a message and waits for what it leads to, unless the caller does not want to.
+pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Answer, Failure> {
     match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
-        Sent::Message(message) => Ok(jsonrpc::answer(&call.id, &WireStreamItem::Message(&message))),
+        Sent::Message(message) => Ok(Answer::Message(message)),
         Sent::Task(mut watch) => {
             let task =
                 if sending.return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(jsonrpc::answer(&call.id, &WireStreamItem::Task(task.wire(sending.history))))
+            Ok(Answer::Sent(task, sending.history))
         }
     }
 }

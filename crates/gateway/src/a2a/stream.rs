@@ -1,97 +1,131 @@
 //! SendStreamingMessage and SubscribeToTask: a task as a stream of its events.
 //!
 //! Promises: the first event is the task, or exactly one message; then every event once, in order, with its number as the event's
-//! id; the stream ends when the task has ended or waits for its caller. Hanging up does not stop the task.
+//! id; the stream ends when the task has ended or waits for its caller. Hanging up does not stop the task. Whoever names the last
+//! number it saw in `Last-Event-ID` gets what came after it and nothing else, also when the task has ended meanwhile.
 
 use std::future::Future;
 use std::pin::Pin;
 
-use agentsite_protocol::{Task, WireStreamItem};
+use agentsite_protocol::{Message, Task, WireStreamItem};
 use agentsite_site::{Sent, TaskWatch};
 use axum::response::Response;
 
+use super::binding::Binding;
 use super::send::Sending;
-use super::task::named_task;
-use super::{Call, task};
+use super::task::{TaskWanted, named_task};
+use super::{Call, wrong};
 use crate::failure::{Failure, Fault};
-use crate::{jsonrpc, sse};
+use crate::sse;
 
-/// Answers SendStreamingMessage.
-pub(super) async fn send(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let sending = Sending::read(params)?;
-    match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
-        Sent::Task(mut watch) => {
-            let task = watch.opening();
-            follow(call, watch, &task, sending.history)
-        }
-        Sent::Message(message) => {
-            let mut first = Vec::new();
-            write(&mut first, None, call.id.as_json(), &WireStreamItem::Message(&message));
-            Ok(sse::respond(call.front, call.at_work()?, first, Nothing))
-        }
-    }
+/// Room for the first event of a small task.
+const FIRST_EVENT: usize = 1024;
+
+/// A stream that has not been written yet.
+pub(super) struct Events {
+    opening: Opening,
+    /// What comes after the opening.
+    watch: Option<TaskWatch>,
 }
 
-/// Answers SubscribeToTask.
-pub(super) async fn subscribe(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let wanted: task::TaskParams = task::read_task(params)?;
+/// How a stream begins.
+enum Opening {
+    /// With the task, and so many messages of its history.
+    Task(Box<Task>, Option<usize>),
+    /// With the only event there will be.
+    Message(Message),
+    /// With the first event that the caller has not seen.
+    Resumed,
+}
+
+/// Sends a message and follows the task it leads to.
+pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Failure> {
+    let seen = last_seen(call)?.filter(|seen| *seen > 0);
+    let mut watch = match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
+        Sent::Task(watch) => watch,
+        Sent::Message(message) => return Ok(Events { opening: Opening::Message(message), watch: None }),
+    };
+    // The same message gives the same task, so that a caller that was cut off can send it again. A number that the task has not
+    // reached is of another one, and then everything is told.
+    if let Some(seen) = seen
+        && seen <= watch.snapshot().head.seq
+    {
+        let watch = call.front.site.watch(&call.caller, watch.id(), seen).await?;
+        return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
+    }
+    let opening = Opening::Task(Box::new(watch.opening()), sending.history);
+    Ok(Events { opening, watch: Some(watch) })
+}
+
+/// Follows a task that is there already.
+pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
+    let seen = last_seen(call)?;
     let task = named_task(call, &wanted.id).await?;
+    if let Some(seen) = seen {
+        if seen > task.head.seq {
+            return Err(wrong("Last-Event-ID", "is greater than the number of any event of this task"));
+        }
+        let watch = call.front.site.watch(&call.caller, task.head.id, seen).await?;
+        return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
+    }
     let state = task.head.state;
     if state.is_terminal() {
         let sentence = format!("the task has ended ({}); read it with GetTask", state.word());
         return Err(Failure::new(Fault::Unsupported, sentence).fact("state", state.word()));
     }
     let mut watch = call.front.site.watch(&call.caller, task.head.id, task.head.seq).await?;
-    let task = watch.snapshot();
-    follow(call, watch, &task, None)
+    let opening = Opening::Task(Box::new(watch.snapshot()), None);
+    Ok(Events { opening, watch: Some(watch) })
 }
 
-/// The task first, then what comes after it.
-fn follow(
-    call: &Call<'_>,
-    watch: TaskWatch,
-    task: &Task,
-    history: Option<usize>,
-) -> Result<Response, Failure> {
-    let mut first = Vec::with_capacity(1024);
-    let id = call.id.as_json().to_owned();
-    write(&mut first, Some(task.head.seq), &id, &WireStreamItem::Task(task.wire(history)));
-    Ok(sse::respond(call.front, call.at_work()?, first, Events { watch, id }))
+/// The number of the last event that the caller has seen.
+fn last_seen(call: &Call<'_>) -> Result<Option<u64>, Failure> {
+    let Some(value) = call.parts.headers.get("last-event-id") else { return Ok(None) };
+    match value.to_str().unwrap_or("?").trim() {
+        "" => Ok(None),
+        number => number
+            .parse()
+            .map(Some)
+            .map_err(|_| wrong("Last-Event-ID", "must be the id of an event of this site, a number")),
+    }
 }
 
-/// The events of a task as answers to one request.
-struct Events {
-    watch: TaskWatch,
-    id: String,
+impl Events {
+    /// The response that streams them.
+    pub(super) fn respond(self, call: &Call<'_>, binding: Binding<'static>) -> Result<Response, Failure> {
+        let mut first = Vec::new();
+        match &self.opening {
+            Opening::Task(task, history) => {
+                first.reserve(FIRST_EVENT);
+                let item = WireStreamItem::Task(task.wire(*history));
+                binding.event(&mut first, Some(task.head.seq), &item);
+            }
+            Opening::Message(message) => binding.event(&mut first, None, &WireStreamItem::Message(message)),
+            Opening::Resumed => {}
+        }
+        let feed = Feed { watch: self.watch, binding };
+        Ok(sse::respond(call.front, call.at_work()?, first, feed))
+    }
 }
 
-impl sse::Source for Events {
+/// The events of a task as the frames of one answer.
+struct Feed {
+    watch: Option<TaskWatch>,
+    binding: Binding<'static>,
+}
+
+impl sse::Source for Feed {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
-            let events = self.watch.next().await?;
+            let watch = self.watch.as_mut()?;
+            let events = watch.next().await?;
             let mut out = Vec::new();
             for event in &events {
-                if let Some(item) = event.wire(self.watch.context()) {
-                    write(&mut out, Some(event.seq), &self.id, &item);
+                if let Some(item) = event.wire(watch.context()) {
+                    self.binding.event(&mut out, Some(event.seq), &item);
                 }
             }
             Some(out)
         })
-    }
-}
-
-/// A source that ends at once.
-struct Nothing;
-
-impl sse::Source for Nothing {
-    fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
-        Box::pin(std::future::ready(None))
-    }
-}
-
-fn write(out: &mut Vec<u8>, seq: Option<u64>, id: &str, item: &WireStreamItem<'_>) {
-    let written = sse::event(out, seq, |out| jsonrpc::write_result(out, id, item));
-    if let Err(error) = written {
-        tracing::error!(%error, "an event could not be written");
     }
 }

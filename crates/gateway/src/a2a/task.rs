@@ -5,14 +5,13 @@
 
 use agentsite_protocol::{ContextId, Task, TaskId, TaskState, Timestamp, WireTask};
 use agentsite_site::{SiteError, TaskFilter};
-use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Call, bad_params, read, violation};
+use super::operation::Answer;
+use super::{Call, read, violation, wrong};
 use crate::cursor;
-use crate::failure::{Failure, Violation};
-use crate::jsonrpc;
+use crate::failure::Failure;
 
 /// Tasks of a page when the caller names no number; the specification's default.
 const PAGE: i64 = 50;
@@ -26,21 +25,29 @@ const COUNTED_PAGES: usize = 20;
 /// Rows of one counted page; the site gives no more at once.
 const COUNTED_ROWS: usize = 500;
 
+/// A task that is named, and how much of its history is wanted.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct TaskParams {
+pub(super) struct TaskWanted {
     pub(super) id: String,
     #[serde(default)]
-    history_length: Option<i64>,
+    pub(super) history_length: Option<i64>,
 }
 
-/// Reads parameters that name one task.
-pub(super) fn read_task(params: &str) -> Result<TaskParams, Failure> {
-    read(params, |params| match params.get("id") {
-        Some(Value::String(_)) => Vec::new(),
-        Some(other) if !other.is_null() => vec![violation("id", "must be a string")],
-        _ => vec![violation("id", "is required")],
-    })
+impl TaskWanted {
+    /// The task of this id with all its history.
+    pub(super) fn new(id: &str) -> Self {
+        Self { id: id.to_owned(), history_length: None }
+    }
+
+    /// Reads parameters that name one task.
+    pub(super) fn read(params: &str) -> Result<Self, Failure> {
+        read(params, |params| match params.get("id") {
+            Some(Value::String(_)) => Vec::new(),
+            Some(other) if !other.is_null() => vec![violation("id", "must be a string")],
+            _ => vec![violation("id", "is required")],
+        })
+    }
 }
 
 /// The task of this name, if it is the caller's and the agent's.
@@ -55,46 +62,64 @@ pub(super) async fn named_task(call: &Call<'_>, id: &str) -> Result<Task, Failur
     if task.head.agent == call.agent || call.for_site { Ok(task) } else { Err(missing().into()) }
 }
 
-/// Answers GetTask.
-pub(super) async fn get(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let wanted = read_task(params)?;
+/// Reads a task.
+pub(super) async fn get(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
     let history = history_length("historyLength", wanted.history_length)?;
-    let task = named_task(call, &wanted.id).await?;
-    Ok(jsonrpc::answer(&call.id, &task.wire(history)))
+    Ok(Answer::Task(named_task(call, &wanted.id).await?, history))
 }
 
-/// Answers CancelTask.
-pub(super) async fn cancel(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let wanted = read_task(params)?;
+/// Ends a task.
+pub(super) async fn cancel(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
     let task = named_task(call, &wanted.id).await?;
     let task = call.front.site.cancel(&call.caller, task.head.id).await?;
-    Ok(jsonrpc::answer(&call.id, &task.wire(None)))
+    Ok(Answer::Task(task, None))
 }
 
+/// Which tasks are wanted, and how much of each.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct ListParams {
-    context_id: Option<String>,
-    status: Option<TaskState>,
-    page_size: Option<i64>,
-    page_token: Option<String>,
-    history_length: Option<i64>,
-    status_timestamp_after: Option<Timestamp>,
-    include_artifacts: Option<bool>,
+pub(super) struct ListWanted {
+    pub(super) context_id: Option<String>,
+    pub(super) status: Option<TaskState>,
+    pub(super) page_size: Option<i64>,
+    pub(super) page_token: Option<String>,
+    pub(super) history_length: Option<i64>,
+    pub(super) status_timestamp_after: Option<Timestamp>,
+    pub(super) include_artifacts: Option<bool>,
 }
 
+/// A page of tasks.
+pub(super) struct TaskList {
+    tasks: Vec<Task>,
+    history: Option<usize>,
+    next: String,
+    size: usize,
+    total: usize,
+}
+
+/// A page of tasks as other agents see it.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct TaskList<'a> {
+pub(super) struct WireTaskList<'a> {
     tasks: Vec<WireTask<'a>>,
-    next_page_token: String,
+    next_page_token: &'a str,
     page_size: usize,
     total_size: usize,
 }
 
-/// Answers ListTasks.
-pub(super) async fn list(call: &Call<'_>, params: &str) -> Result<Response, Failure> {
-    let wanted: ListParams = read(params, |_| Vec::new())?;
+impl TaskList {
+    pub(super) fn wire(&self) -> WireTaskList<'_> {
+        WireTaskList {
+            tasks: self.tasks.iter().map(|task| task.wire(self.history)).collect(),
+            next_page_token: &self.next,
+            page_size: self.size,
+            total_size: self.total,
+        }
+    }
+}
+
+/// Lists tasks, the last changed first.
+pub(super) async fn list(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskList, Failure> {
     let history = history_length("historyLength", wanted.history_length)?;
     let size = usize::try_from(wanted.page_size.unwrap_or(PAGE)).unwrap_or(0);
     if !(1..=MAX_PAGE).contains(&size) {
@@ -106,7 +131,7 @@ pub(super) async fn list(call: &Call<'_>, params: &str) -> Result<Response, Fail
             Some(cursor::read(token).ok_or_else(|| wrong("pageToken", "is not one that this site gave"))?)
         }
     };
-    let filter = filter(call, &wanted)?;
+    let filter = filter(call, wanted)?;
     let page = call.front.site.tasks(&call.caller, filter.clone(), after, size).await?;
     let mut tasks = Vec::with_capacity(page.items.len());
     for head in &page.items {
@@ -124,16 +149,11 @@ pub(super) async fn list(call: &Call<'_>, params: &str) -> Result<Response, Fail
     }
     let total =
         if after.is_none() && page.next.is_none() { tasks.len() } else { count(call, filter).await? };
-    let list = TaskList {
-        tasks: tasks.iter().map(|task| task.wire(history)).collect(),
-        next_page_token: page.next.map(cursor::write).unwrap_or_default(),
-        page_size: size,
-        total_size: total,
-    };
-    Ok(jsonrpc::answer(&call.id, &list))
+    let next = page.next.map(cursor::write).unwrap_or_default();
+    Ok(TaskList { tasks, history, next, size, total })
 }
 
-fn filter(call: &Call<'_>, wanted: &ListParams) -> Result<TaskFilter, Failure> {
+fn filter(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskFilter, Failure> {
     let context = match wanted.context_id.as_deref() {
         None | Some("") => None,
         Some(id) => Some(id.parse::<ContextId>().map_err(|error| wrong("contextId", &error.to_string()))?),
@@ -164,8 +184,4 @@ async fn count(call: &Call<'_>, filter: TaskFilter) -> Result<usize, Failure> {
 pub(super) fn history_length(field: &str, wanted: Option<i64>) -> Result<Option<usize>, Failure> {
     let number = wanted.map(usize::try_from).transpose();
     number.map_err(|_| wrong(field, "must not be negative"))
-}
-
-fn wrong(field: &str, description: &str) -> Failure {
-    bad_params("", vec![Violation { field: field.into(), description: description.into() }])
 }

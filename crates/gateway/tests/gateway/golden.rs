@@ -66,6 +66,28 @@ async fn the_shapes_of_a2a_are_those_in_the_files() {
 }
 
 #[tokio::test]
+async fn the_shapes_of_http_json_are_those_in_the_files() {
+    let story = Story::begin().await;
+    let post = async |path: &str, sent: Value| body(story.post(path).json(&sent).send().await.unwrap()).await;
+    let get = async |path: &str| body(story.get(path).send().await.unwrap()).await;
+    let sent = post("/a2a/echo/message:send", message("hello")).await;
+    let task = format!("/a2a/echo/tasks/{}", sent["task"]["id"].as_str().unwrap());
+    hold(&story, "rest_send_task", sent);
+    hold(&story, "rest_send_message", post("/a2a/parrot/message:send", message("hello")).await);
+    hold(&story, "rest_task", get(&task).await);
+    hold(&story, "rest_tasks", get("/a2a/echo/tasks?includeArtifacts=true").await);
+    hold(&story, "rest_bad_params", post("/a2a/echo/message:send", json!({ "message": {} })).await);
+    hold(&story, "rest_no_such_task", get("/a2a/echo/tasks/x").await);
+    hold(&story, "rest_task_ended", get(&format!("{task}:subscribe")).await);
+    let mut again = message("hello");
+    again["message"]["messageId"] = json!("golden-2");
+    let stream = story.post("/a2a/echo/message:stream").json(&again).send().await.unwrap();
+    let events = crate::streams::events(&stream.text().await.unwrap());
+    let events = events.into_iter().map(|(seq, _, data)| json!({ "id": seq, "data": data })).collect();
+    hold(&story, "rest_stream", events);
+}
+
+#[tokio::test]
 async fn the_shapes_of_the_rest_face_are_those_in_the_files() {
     let story = Story::begin().await;
     let sent = story.call("echo", "SendMessage", message("hello")).await;

@@ -10,6 +10,8 @@ mod bad_input;
 mod callers;
 mod golden;
 mod pages;
+mod rest;
+mod resume;
 mod server;
 mod story;
 mod streams;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::story::{Story, says};
 
 /// The events of a stream: number, name, data.
-fn events(text: &str) -> Vec<(Option<u64>, Option<String>, Value)> {
+pub(crate) fn events(text: &str) -> Vec<(Option<u64>, Option<String>, Value)> {
     let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
     let field = |block: &str, name: &str| {
         block.lines().find_map(|line| line.strip_prefix(name)).map(|rest| rest.trim().to_owned())

@@ -1,0 +1,132 @@
+//! Binding: how the answer to an operation is written.
+//!
+//! Promises: the same answer has the same content in each binding; JSON-RPC wraps it with the caller's id, HTTP+JSON gives it as it
+//! is, in the media type that was asked for. It does not know operations.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::{HeaderMap, HeaderValue, header};
+use serde::Serialize;
+
+use super::media_type;
+use crate::failure::{Failure, Fault};
+use crate::{jsonrpc, sse};
+
+/// JSON as everybody speaks it.
+pub(super) const JSON: &str = "application/json";
+
+/// JSON as the specification prefers to call it in the HTTP+JSON binding.
+pub(super) const A2A_JSON: &str = "application/a2a+json";
+
+/// Room for the answer of a small call, so that its buffer grows at most once.
+const SMALL_ANSWER: usize = 1024;
+
+/// The way in which a caller is answered.
+#[derive(Debug, Clone)]
+pub(super) enum Binding<'a> {
+    /// JSON-RPC to the request of this id, which is JSON.
+    JsonRpc(Cow<'a, str>),
+    /// HTTP+JSON in this media type.
+    Rest(&'static str),
+}
+
+impl Binding<'_> {
+    /// HTTP+JSON in what the caller takes, else in what it sent, else in what the specification prefers.
+    pub(super) fn rest(headers: &HeaderMap) -> Self {
+        let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let takes = |media: &str| {
+            let kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
+            kinds.into_iter().any(|kind| kind.eq_ignore_ascii_case(media))
+        };
+        let plain = || media_type(headers, &header::CONTENT_TYPE).eq_ignore_ascii_case(JSON);
+        Self::Rest(if !takes(A2A_JSON) && (takes(JSON) || plain()) { JSON } else { A2A_JSON })
+    }
+
+    /// The same for a stream, which outlives its request.
+    pub(super) fn to_owned(&self) -> Binding<'static> {
+        match self {
+            Self::JsonRpc(id) => Binding::JsonRpc(Cow::Owned(id.clone().into_owned())),
+            Self::Rest(media) => Binding::Rest(media),
+        }
+    }
+
+    /// An answer with this content.
+    pub(super) fn answer(&self, content: &impl Serialize) -> Response {
+        let mut out = Vec::with_capacity(SMALL_ANSWER);
+        if let Err(error) = self.write(&mut out, content) {
+            tracing::error!(%error, "an answer could not be written");
+            let sentence = "the answer could not be written; the site's log says why";
+            return self.refuse(&Failure::new(Fault::Internal, sentence));
+        }
+        let mut response = Response::new(Body::from(out));
+        let headers = response.headers_mut();
+        match self {
+            Self::JsonRpc(_) => headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON)),
+            Self::Rest(media) => {
+                headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media))
+            }
+        };
+        response
+    }
+
+    /// An answer that says what went wrong.
+    pub(super) fn refuse(&self, failure: &Failure) -> Response {
+        match self {
+            Self::JsonRpc(id) => failure.rpc(id),
+            Self::Rest(media) => failure.status_answer(media),
+        }
+    }
+
+    /// Appends an event of a stream.
+    pub(super) fn event(&self, out: &mut Vec<u8>, seq: Option<u64>, content: &impl Serialize) {
+        if let Err(error) = sse::event(out, seq, |out| self.write(out, content)) {
+            tracing::error!(%error, "an event could not be written");
+        }
+    }
+
+    fn write(&self, out: &mut Vec<u8>, content: &impl Serialize) -> serde_json::Result<()> {
+        match self {
+            Self::JsonRpc(id) => jsonrpc::write_result(out, id, content),
+            Self::Rest(_) => serde_json::to_writer(out, content),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn media(pairs: &[(header::HeaderName, &'static str)]) -> &'static str {
+        let headers =
+            pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
+        match Binding::rest(&headers) {
+            Binding::Rest(media) => media,
+            Binding::JsonRpc(_) => "JSON-RPC",
+        }
+    }
+
+    #[test]
+    fn the_answer_comes_in_what_was_asked() {
+        use header::{ACCEPT, CONTENT_TYPE};
+        assert_eq!(media(&[]), A2A_JSON);
+        assert_eq!(media(&[(ACCEPT, "*/*")]), A2A_JSON);
+        assert_eq!(media(&[(ACCEPT, "application/json")]), JSON);
+        assert_eq!(media(&[(ACCEPT, "text/html, Application/JSON;q=0.5")]), JSON);
+        assert_eq!(media(&[(ACCEPT, "application/json, application/a2a+json")]), A2A_JSON);
+        assert_eq!(media(&[(CONTENT_TYPE, "application/json; charset=utf-8"), (ACCEPT, "*/*")]), JSON);
+        assert_eq!(media(&[(CONTENT_TYPE, "application/json"), (ACCEPT, "application/a2a+json")]), A2A_JSON);
+        assert_eq!(media(&[(CONTENT_TYPE, "application/a2a+json")]), A2A_JSON);
+    }
+
+    #[test]
+    fn both_bindings_write_the_same_content() {
+        let mut out = Vec::new();
+        Binding::JsonRpc("7".into()).event(&mut out, Some(3), &"x");
+        Binding::Rest(JSON).event(&mut out, None, &"x");
+        let expected = "id: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"x\"}\n\ndata: \"x\"\n\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    }
+}

@@ -1,0 +1,168 @@
+//! The HTTP+JSON binding: an address for each operation.
+//!
+//! Promises: the same operations as by JSON-RPC; errors in the form of AIP-193 with the statuses of the specification 1.0.1; a body
+//! where one is optional may be left out. It does not know what an operation does.
+
+use std::sync::Arc;
+
+use agentsite_protocol::{Nesting, TaskState, Timestamp};
+use axum::body::Body;
+use axum::extract::{Query, Request};
+use axum::response::Response;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use tracing::Instrument;
+
+use super::address::{Address, Place};
+use super::binding::Binding;
+use super::operation::Operation;
+use super::send::Sending;
+use super::task::{ListWanted, TaskWanted};
+use super::{Call, call_span, check_media_type, check_version, wrong};
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+/// Answers one request for an operation.
+pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: Request) -> Response {
+    let (parts, body) = request.into_parts();
+    let binding = Binding::rest(&parts.headers);
+    let span = call_span("http+json", name(&address.place, &parts.method), address.agent);
+    let answer = async {
+        let caller = front.admit(&parts).await?;
+        let body = take_body(front, &address.place, &parts, body).await?;
+        check_version(&parts)?;
+        let call = Call::new(front, &parts, caller, address.agent)?;
+        operation(&address.place, &parts, &body)?.perform(&call, &binding).await
+    };
+    answer.instrument(span).await.unwrap_or_else(|failure: Failure| binding.refuse(&failure))
+}
+
+/// What is answered where nothing is.
+pub(super) fn nothing_here(headers: &HeaderMap) -> Response {
+    let sentence = "there is nothing at this address; an agent's card says which addresses it has";
+    Binding::rest(headers).refuse(&Failure::new(Fault::NoSuchPath, sentence))
+}
+
+/// What is answered when the address is right and the method is not.
+pub(super) fn wrong_method(place: &Place<'_>, request: &Request) -> Response {
+    let methods = place.methods();
+    let sentence = format!("{} is not possible at this address; {methods} is", request.method());
+    let failure = Failure::new(Fault::BadRequest, sentence);
+    let mut response = Binding::rest(request.headers()).refuse(&failure);
+    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static(methods));
+    response
+}
+
+/// Reads the body, if there is one or must be one.
+async fn take_body(front: &Front, place: &Place<'_>, parts: &Parts, body: Body) -> Result<Bytes, Failure> {
+    let needed = matches!(place, Place::Send | Place::Stream);
+    if parts.method != Method::POST {
+        return Ok(Bytes::new());
+    }
+    if needed {
+        check_media_type(&parts.headers)?;
+    }
+    let body = front.body(body).await?;
+    if !needed && body.is_empty() {
+        return Ok(body);
+    }
+    check_media_type(&parts.headers)?;
+    Nesting::REQUEST.check(&body).map_err(|error| Failure::new(Fault::BadRequest, error.to_string()))?;
+    match body.trim_ascii_start().first() {
+        Some(b'{') => Ok(body),
+        Some(_) => Err(Failure::new(Fault::BadRequest, "the body must be a JSON object")),
+        None => Err(Failure::new(Fault::NotJson, "the body is empty; send a JSON object")),
+    }
+}
+
+/// The name that all bindings share.
+fn name(place: &Place<'_>, method: &Method) -> &'static str {
+    match place {
+        Place::Send => "SendMessage",
+        Place::Stream => "SendStreamingMessage",
+        Place::Task(_) => "GetTask",
+        Place::Tasks => "ListTasks",
+        Place::Cancel(_) => "CancelTask",
+        Place::Subscribe(_) => "SubscribeToTask",
+        Place::PushConfigs if method == Method::POST => "CreateTaskPushNotificationConfig",
+        Place::PushConfigs => "ListTaskPushNotificationConfigs",
+        Place::PushConfig if method == Method::DELETE => "DeleteTaskPushNotificationConfig",
+        Place::PushConfig => "GetTaskPushNotificationConfig",
+        Place::ExtendedCard | Place::Agent | Place::Card => "GetExtendedAgentCard",
+    }
+}
+
+fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation, Failure> {
+    let text = std::str::from_utf8(body)
+        .map_err(|_| Failure::new(Fault::NotJson, "the body is not UTF-8; send JSON in UTF-8"))?;
+    let optional = || {
+        let read = if text.is_empty() { Ok(serde::de::IgnoredAny) } else { serde_json::from_str(text) };
+        read.map_err(|error| Failure::new(Fault::NotJson, format!("the request is not JSON: {error}")))
+    };
+    Ok(match place {
+        Place::Send => Operation::Send(Sending::read(text)?),
+        Place::Stream => Operation::Stream(Sending::read(text)?),
+        Place::Task(id) => {
+            let history_length = Asked::read(parts)?.number("historyLength")?;
+            Operation::Get(TaskWanted { id: (*id).to_owned(), history_length })
+        }
+        Place::Tasks => Operation::List(Asked::read(parts)?.list()?),
+        Place::Cancel(id) => {
+            optional()?;
+            Operation::Cancel(TaskWanted::new(id))
+        }
+        Place::Subscribe(id) => {
+            optional()?;
+            Operation::Subscribe(TaskWanted::new(id))
+        }
+        Place::PushConfigs | Place::PushConfig => Operation::PushConfig,
+        Place::ExtendedCard | Place::Agent | Place::Card => Operation::ExtendedCard,
+    })
+}
+
+/// Parameters in a query. One without a value counts as left out.
+struct Asked(Vec<(String, String)>);
+
+impl Asked {
+    fn read(parts: &Parts) -> Result<Self, Failure> {
+        let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
+            .map_err(|error| Failure::new(Fault::BadParams, format!("the query is not right: {error}")))?;
+        pairs.retain(|(_, value)| !value.is_empty());
+        Ok(Self(pairs))
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+
+    fn number(&self, name: &str) -> Result<Option<i64>, Failure> {
+        self.text(name).map(str::parse).transpose().map_err(|_| wrong(name, "must be a whole number"))
+    }
+
+    fn list(&self) -> Result<ListWanted, Failure> {
+        let state = |word: &str| {
+            let state = serde_json::from_value::<TaskState>(word.into());
+            state.map_err(|_| wrong("status", "must be a state, such as TASK_STATE_COMPLETED"))
+        };
+        let truth = |word: &str| match word {
+            "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(wrong("includeArtifacts", "must be true or false")),
+        };
+        let time = |text: &str| {
+            Timestamp::parse(text)
+                .map_err(|_| wrong("statusTimestampAfter", "must be a time, such as 2026-01-31T12:00:00Z"))
+        };
+        Ok(ListWanted {
+            context_id: self.text("contextId").map(Into::into),
+            status: self.text("status").map(state).transpose()?,
+            page_size: self.number("pageSize")?,
+            page_token: self.text("pageToken").map(Into::into),
+            history_length: self.number("historyLength")?,
+            status_timestamp_after: self.text("statusTimestampAfter").map(time).transpose()?,
+            include_artifacts: self.text("includeArtifacts").map(truth).transpose()?,
+        })
+    }
+}
