@@ -1,9 +1,11 @@
 """Drives an agent with the client of the official Python a2a-sdk.
 
-Usage: a2a_client.py BASE_URL SCENARIO [--text TEXT] [--answer TEXT] [--token TOKEN]
+Usage: a2a_client.py BASE_URL SCENARIO [--binding jsonrpc|rest] [--text TEXT]
+       [--answer TEXT] [--token TOKEN]
 The card is read from BASE_URL/.well-known/agent-card.json, the calls go over
-JSON-RPC to the address that the card names. Scenarios: send, stream, get,
-cancel, missing, input. Prints one JSON line with what was seen and exits 0;
+the binding to the address that the card names for it. Scenarios: send, stream,
+get, list, cancel, subscribe, ended, missing, input. Prints one JSON line with
+what was seen and exits 0;
 prints the reason as a JSON line and exits 1 when the agent behaved otherwise.
 It deliberately checks only what the protocol promises, not what one agent says.
 """
@@ -22,17 +24,22 @@ from a2a.types import (
     AgentCard,
     CancelTaskRequest,
     GetTaskRequest,
+    ListTasksRequest,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
     StreamResponse,
+    SubscribeToTaskRequest,
     Task,
     TaskState,
 )
-from a2a.utils.errors import TaskNotFoundError
+from a2a.utils.constants import TransportProtocol
+from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
 
 # A whole scenario takes milliseconds; past this the agent hangs.
 TIMEOUT_SECONDS = 30.0
+
+BINDINGS = {"jsonrpc": TransportProtocol.JSONRPC, "rest": TransportProtocol.HTTP_JSON}
 
 TERMINAL = {
     TaskState.TASK_STATE_COMPLETED,
@@ -74,13 +81,18 @@ def task_seen(task: Task) -> dict:
 class Caller:
     """The SDK client for one agent, in a streaming and a plain form."""
 
-    def __init__(self, http: httpx.AsyncClient, card: AgentCard) -> None:
+    def __init__(self, http: httpx.AsyncClient, card: AgentCard, binding: str) -> None:
         self.card = card
+        self.binding = BINDINGS[binding]
         self.streaming = self._client(http, streaming=True)
         self.plain = self._client(http, streaming=False)
 
     def _client(self, http: httpx.AsyncClient, streaming: bool) -> Client:
-        config = ClientConfig(streaming=streaming, httpx_client=http)
+        config = ClientConfig(
+            streaming=streaming,
+            httpx_client=http,
+            supported_protocol_bindings=[self.binding],
+        )
         return ClientFactory(config).create(self.card)
 
     async def answer(self, request: SendMessageRequest) -> StreamResponse:
@@ -181,6 +193,49 @@ async def cancel(caller: Caller, text: str, _: str) -> dict:
     return {"started": state_name(started.status.state), **task_seen(read)}
 
 
+async def list_tasks(caller: Caller, text: str, _: str) -> dict:
+    """A list has the last changed task first, and as many as asked for."""
+    sent = [await caller.send(text) for _ in range(2)]
+    page = await caller.plain.list_tasks(ListTasksRequest(page_size=1, include_artifacts=True))
+    expect([task.id for task in page.tasks] == [sent[1].id], "the first page is not the last task")
+    expect(page.total_size >= 2, f"there are {page.total_size} tasks")
+    more = ListTasksRequest(page_size=1, page_token=page.next_page_token, history_length=0)
+    rest = await caller.plain.list_tasks(more)
+    expect([task.id for task in rest.tasks] == [sent[0].id], "the second page is not the task before")
+    expect(not rest.tasks[0].history, "history was not wanted")
+    return task_seen(page.tasks[0])
+
+
+async def subscribe(caller: Caller, text: str, _: str) -> dict:
+    """Whoever comes later sees the task first and then its end."""
+    started = await caller.send(text, at_once=True)
+    events = []
+    async for event in caller.streaming.subscribe(SubscribeToTaskRequest(id=started.id)):
+        events.append(kind(event))
+        if len(events) == 1:
+            await caller.plain.cancel_task(CancelTaskRequest(id=started.id))
+    expect(events[0].startswith("task:"), f"the first event is {events[0]}, not the task")
+    expect(events[-1] == "status:canceled", f"the last event is {events[-1]}")
+    return {"events": events}
+
+
+async def ended(caller: Caller, text: str, _: str) -> dict:
+    """A task that has ended can be neither followed nor cancelled, and the SDK knows why."""
+    task = await caller.send(text)
+    errors = []
+    try:
+        async for _ in caller.streaming.subscribe(SubscribeToTaskRequest(id=task.id)):
+            raise Unexpected("a task that has ended was followed")
+    except UnsupportedOperationError as error:
+        errors.append(type(error).__name__)
+    try:
+        await caller.plain.cancel_task(CancelTaskRequest(id=task.id))
+    except TaskNotCancelableError as error:
+        errors.append(type(error).__name__)
+    expect(len(errors) == 2, f"only {errors} came")
+    return {"errors": errors}
+
+
 async def missing(caller: Caller, _: str, __: str) -> dict:
     """An unknown task id gives the SDK's own error."""
     try:
@@ -208,7 +263,10 @@ SCENARIOS = {
     "send": (send, "hello there"),
     "stream": (stream, "hello there"),
     "get": (get, "hello there"),
+    "list": (list_tasks, "hello there"),
     "cancel": (cancel, "slow"),
+    "subscribe": (subscribe, "slow"),
+    "ended": (ended, "hello there"),
     "missing": (missing, ""),
     "input": (multi_turn, "ask me"),
 }
@@ -224,7 +282,7 @@ async def run(args: argparse.Namespace) -> dict:
         card = await A2ACardResolver(http, args.base_url).get_agent_card()
         text = default_text if args.text is None else args.text
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            seen = await scenario(Caller(http, card), text, args.answer)
+            seen = await scenario(Caller(http, card, args.binding), text, args.answer)
     return {"scenario": args.scenario, "agent": card.name, **seen}
 
 
@@ -232,6 +290,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Drive an A2A agent with the official SDK client.")
     parser.add_argument("base_url", help="such as http://127.0.0.1:4747/a2a/echo")
     parser.add_argument("scenario", choices=SCENARIOS)
+    parser.add_argument("--binding", choices=BINDINGS, default="jsonrpc", help="how the calls go")
     parser.add_argument("--text", help="the message to send")
     parser.add_argument("--answer", default="hello again", help="the second message of `input`")
     parser.add_argument("--token", help="sent as a bearer token with every request")

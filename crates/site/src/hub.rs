@@ -7,10 +7,11 @@ mod card;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{AgentLog, LogSource, Manifest, Runner, RuntimeKind, Workshop};
-use agentsite_protocol::{AgentName, Caller, Skill, Usage, Visibility};
+use agentsite_protocol::{AgentName, Caller, Clock, Skill, Timestamp, Usage, Visibility};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
@@ -76,13 +77,35 @@ pub struct AgentView {
 }
 
 /// The agents of a site.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Hub {
+    clock: Arc<dyn Clock>,
     entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
     broken: ArcSwap<Vec<BrokenAgent>>,
+    /// When an agent was last added, replaced or taken out, in milliseconds.
+    changed_at: AtomicI64,
 }
 
 impl Hub {
+    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+        let changed_at = AtomicI64::new(clock.now().as_millis());
+        Self { clock, entries: ArcSwap::default(), broken: ArcSwap::default(), changed_at }
+    }
+
+    /// When an agent was last added, replaced or taken out.
+    pub(crate) fn changed_at(&self) -> Timestamp {
+        Timestamp::from_millis(self.changed_at.load(Ordering::Relaxed))
+    }
+
+    fn change(&self, change: impl Fn(&mut BTreeMap<AgentName, Arc<Entry>>)) {
+        self.entries.rcu(|entries| {
+            let mut entries = BTreeMap::clone(entries);
+            change(&mut entries);
+            entries
+        });
+        self.changed_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
+    }
+
     /// The agent, if this caller may call it.
     pub(crate) fn visible(&self, caller: &Caller, name: &AgentName) -> Result<Arc<Entry>, SiteError> {
         self.get(name)
@@ -129,20 +152,16 @@ impl Hub {
 
     pub(crate) fn put(&self, entry: Entry) {
         let entry = Arc::new(entry);
-        self.entries.rcu(|entries| {
-            let mut entries = BTreeMap::clone(entries);
+        self.change(|entries| {
             entries.insert(entry.manifest.name.clone(), entry.clone());
-            entries
         });
     }
 
     /// Takes an agent out; its runner must then be stopped.
     pub(crate) fn uninstall(&self, name: &AgentName) -> Option<Arc<Entry>> {
         let before = self.get(name)?;
-        self.entries.rcu(|entries| {
-            let mut entries = BTreeMap::clone(entries);
+        self.change(|entries| {
             entries.remove(name);
-            entries
         });
         Some(before)
     }

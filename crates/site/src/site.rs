@@ -83,7 +83,7 @@ impl Site {
         metrics: SiteMetrics,
     ) -> Result<Self, SiteError> {
         let ids = world.ids();
-        let hub = Arc::new(Hub::default());
+        let hub = Arc::new(Hub::new(world.clock.clone()));
         let desk = Desk::new(store.clone(), ids.clone(), metrics);
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
         let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
@@ -230,6 +230,12 @@ impl Site {
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
         self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge)
+    }
+
+    /// When the agents of the site last changed; no card is younger, but for what an agent elsewhere says of itself.
+    #[must_use]
+    pub fn agents_changed_at(&self) -> Timestamp {
+        self.0.hub.changed_at()
     }
 
     /// The agent that answers for the site itself.

@@ -1,12 +1,13 @@
 //! Cards: what the site and its agents say of themselves.
 //!
 //! Promises: the addresses in a card are those under which this caller reaches the site; a strong ETag over the bytes, so that an
-//! unchanged card costs no transfer. Callers see only cards of agents they may call. Signatures come later.
+//! unchanged card costs no transfer, and the time of the last change. Callers see only cards of agents they may call. Signatures come later.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
-use agentsite_protocol::{AgentCard, Caller};
+use agentsite_protocol::{AgentCard, Caller, Timestamp};
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -31,7 +32,7 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
             Some(name) => front.site.card(&caller, &named_agent(name)?, &base)?,
             None => front.site.site_card(&caller, &base),
         };
-        respond(&parts, &caller, &card)
+        respond(&parts, &caller, &card, front.site.agents_changed_at())
     };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
 }
@@ -41,7 +42,12 @@ pub(super) async fn of_site(State(front): State<Arc<Front>>, request: Request) -
     answer(&front, None, request).await
 }
 
-fn respond(parts: &Parts, caller: &Caller, card: &AgentCard) -> Result<Response, Failure> {
+fn respond(
+    parts: &Parts,
+    caller: &Caller,
+    card: &AgentCard,
+    changed_at: Timestamp,
+) -> Result<Response, Failure> {
     let body = serde_json::to_vec(card).map_err(|error| {
         tracing::error!(%error, "a card could not be written");
         Failure::new(Fault::Internal, "the card could not be written; the site's log says why")
@@ -60,10 +66,18 @@ fn respond(parts: &Parts, caller: &Caller, card: &AgentCard) -> Result<Response,
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(cache));
     headers.insert(header::VARY, HeaderValue::from_static("authorization, cookie, x-api-key"));
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    if let Ok(tag) = HeaderValue::from_str(&tag) {
-        headers.insert(header::ETAG, tag);
+    for (name, value) in [(header::ETAG, tag), (header::LAST_MODIFIED, http_date(changed_at))] {
+        if let Ok(value) = HeaderValue::from_str(&value) {
+            headers.insert(name, value);
+        }
     }
     Ok(response)
+}
+
+/// A moment as HTTP writes it, in whole seconds.
+fn http_date(at: Timestamp) -> String {
+    let since_epoch = Duration::from_millis(u64::try_from(at.as_millis()).unwrap_or(0));
+    httpdate::fmt_http_date(SystemTime::UNIX_EPOCH + since_epoch)
 }
 
 fn matches_tag(known: &str, tag: &str) -> bool {

@@ -127,7 +127,11 @@ async fn cards_are_served_where_clients_look_for_them() {
     for path in ["/a2a/echo/.well-known/agent-card.json", "/a2a/echo", "/a2a/echo/"] {
         let card = body(story.get(path).send().await.unwrap()).await;
         assert_eq!(card["name"], "echo", "{path}");
-        assert_eq!(card["supportedInterfaces"][0]["url"], story.url("/a2a/echo"));
+        for (at, binding) in ["JSONRPC", "HTTP+JSON"].into_iter().enumerate() {
+            let interface = &card["supportedInterfaces"][at];
+            assert_eq!(interface["url"], story.url("/a2a/echo"));
+            assert_eq!(interface["protocolBinding"], binding, "the preferred one first");
+        }
     }
     for path in ["/.well-known/agent-card.json", "/a2a"] {
         let card = body(story.get(path).send().await.unwrap()).await;
@@ -145,8 +149,11 @@ async fn an_unchanged_card_costs_no_transfer() {
     let tag = first.headers()["etag"].to_str().unwrap().to_owned();
     assert!(tag.starts_with('"') && tag.len() == 34, "{tag}");
     assert_eq!(first.headers()["cache-control"], "private, max-age=60");
+    let changed = first.headers()["last-modified"].to_str().unwrap().to_owned();
+    assert!(changed.ends_with(" GMT") && changed.len() == 29, "{changed}");
     let again = story.get(path).header("if-none-match", &tag).send().await.unwrap();
     assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+    assert_eq!(again.headers()["last-modified"], changed);
     assert_eq!(again.text().await.unwrap(), "");
     let other = story.get(path).header("if-none-match", "\"0\", W/\"1\"").send().await.unwrap();
     assert_eq!(other.status(), StatusCode::OK);

@@ -14,6 +14,9 @@ use crate::SiteSettings;
 /// The version of A2A spoken at the declared addresses.
 const A2A_VERSION: &str = "1.0";
 
+/// The bindings of A2A that are spoken, the preferred one first: the one that every client knows.
+const BINDINGS: [&str; 2] = ["JSONRPC", "HTTP+JSON"];
+
 /// Skills on the site's own card; a longer card helps nobody to choose, and search is the better way.
 const MAX_SITE_SKILLS: usize = 200;
 
@@ -29,7 +32,7 @@ impl Entry {
             name: self.manifest.name.to_string(),
             description: self.manifest.description.clone(),
             version: self.manifest.version.clone(),
-            supported_interfaces: vec![interface(format!("{base}/a2a/{}", self.manifest.name))],
+            supported_interfaces: interfaces(&format!("{base}/a2a/{}", self.manifest.name)),
             provider: Some(provider(base, settings)),
             capabilities: capabilities(),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
@@ -64,7 +67,7 @@ impl Hub {
             name: settings.name.clone(),
             description: settings.description.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
-            supported_interfaces: vec![interface(format!("{base}/a2a"))],
+            supported_interfaces: interfaces(&format!("{base}/a2a")),
             provider: Some(provider(base, settings)),
             capabilities: capabilities(),
             default_input_modes: vec!["text/plain".into()],
@@ -75,13 +78,15 @@ impl Hub {
     }
 }
 
-fn interface(url: String) -> AgentInterface {
-    AgentInterface {
-        url,
-        protocol_binding: "JSONRPC".into(),
+/// The bindings at this address, the preferred one first.
+fn interfaces(url: &str) -> Vec<AgentInterface> {
+    let interface = |binding: &&str| AgentInterface {
+        url: url.into(),
+        protocol_binding: (*binding).into(),
         protocol_version: A2A_VERSION.into(),
         tenant: None,
-    }
+    };
+    BINDINGS.iter().map(interface).collect()
 }
 
 fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {

@@ -38,7 +38,13 @@ async fn cards_carry_the_sites_own_addresses() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
     let card = story.site.card(&Caller::local(), &agent, "https://example.org").unwrap();
-    assert_eq!(card.supported_interfaces[0].url, "https://example.org/a2a/echo");
+    let interfaces: Vec<_> = card
+        .supported_interfaces
+        .iter()
+        .map(|one| (one.protocol_binding.as_str(), one.url.as_str()))
+        .collect();
+    let url = "https://example.org/a2a/echo";
+    assert_eq!(interfaces, [("JSONRPC", url), ("HTTP+JSON", url)], "the preferred one first");
     assert_eq!(card.skills[0].id, "echo");
     let site = story.site.site_card(&Caller::local(), "https://example.org");
     assert_eq!(site.supported_interfaces[0].url, "https://example.org/a2a");

@@ -36,12 +36,20 @@ struct Caller<'a> {
     python: PathBuf,
     site: &'a TestSite,
     agent: &'static str,
+    binding: &'static str,
     key: Option<String>,
 }
 
+/// The bindings that the site speaks; every story is the same in each.
+const BINDINGS: [&str; 2] = ["jsonrpc", "rest"];
+
 impl<'a> Caller<'a> {
     fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
-        Self { python: python.to_owned(), site, agent, key: None }
+        Self { python: python.to_owned(), site, agent, binding: "jsonrpc", key: None }
+    }
+
+    fn by(self, binding: &'static str) -> Self {
+        Self { binding, ..self }
     }
 
     fn with_key(self, key: &str) -> Self {
@@ -67,7 +75,7 @@ impl<'a> Caller<'a> {
         let mut command = Command::new(&self.python);
         command.arg(repository("tests/python/a2a_client.py"));
         command.arg(format!("{}/a2a/{}", self.site.url, self.agent)).arg(scenario);
-        command.args(words).stdin(Stdio::null());
+        command.args(["--binding", self.binding]).args(words).stdin(Stdio::null());
         if let Some(key) = &self.key {
             command.args(["--token", key]);
         }
@@ -79,22 +87,26 @@ impl<'a> Caller<'a> {
 fn the_sdk_client_gets_along_with_built_in_agents() {
     let Some(python) = python() else { return };
     let site = TestSite::started();
-    let echo = Caller::new(&python, &site, "echo");
-    let sent = echo.plays("send", &["--text", "grüße 🦀"]);
-    assert_eq!((&sent["state"], &sent["text"]), (&"completed".into(), &"grüße 🦀".into()));
-    let streamed = echo.plays("stream", &["--text", "at once"]);
-    // Also an agent that answers at once is told step by step, for clients that read only the updates.
-    assert_eq!(
-        (&streamed["state"], &streamed["text"]),
-        (&"completed".into(), &"at once".into()),
-        "{streamed}"
-    );
-    assert_eq!(streamed["events"][0], "task:submitted");
-    assert_eq!(echo.plays("get", &[])["state"], "completed");
-    assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
-    let calc = Caller::new(&python, &site, "calc");
-    let asked = calc.plays("input", &["--text", "what is", "--answer", "6 * 7"]);
-    assert_eq!((&asked["question"], &asked["text"]), (&"Which expression?".into(), &"42".into()));
+    for binding in BINDINGS {
+        let echo = Caller::new(&python, &site, "echo").by(binding);
+        let sent = echo.plays("send", &["--text", "grüße 🦀"]);
+        assert_eq!((&sent["state"], &sent["text"]), (&"completed".into(), &"grüße 🦀".into()));
+        let streamed = echo.plays("stream", &["--text", "at once"]);
+        // Also an agent that answers at once is told step by step, for clients that read only the updates.
+        assert_eq!(
+            (&streamed["state"], &streamed["text"]),
+            (&"completed".into(), &"at once".into()),
+            "{streamed}"
+        );
+        assert_eq!(streamed["events"][0], "task:submitted");
+        assert_eq!(echo.plays("get", &[])["state"], "completed");
+        assert_eq!(echo.plays("list", &["--text", "listed"])["text"], "listed");
+        assert_eq!(echo.plays("ended", &[])["errors"].as_array().unwrap().len(), 2);
+        assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
+        let calc = Caller::new(&python, &site, "calc").by(binding);
+        let asked = calc.plays("input", &["--text", "what is", "--answer", "6 * 7"]);
+        assert_eq!((&asked["question"], &asked["text"]), (&"Which expression?".into(), &"42".into()));
+    }
 }
 
 #[test]
@@ -102,14 +114,17 @@ fn the_sdk_client_gets_along_with_commands() {
     let Some(python) = python() else { return };
     let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
-    let asker = Caller::new(&python, &site, "asker");
-    let asked = asker.plays("input", &["--answer", "blue"]);
-    assert_eq!(asked["question"], "Which colour?");
-    assert!(asked["text"].as_str().unwrap().ends_with("it is blue\n"), "{asked}");
-    assert_eq!(asker.plays("stream", &["--text", "green"])["text"], "it is green\n");
-    assert_eq!(asker.plays("get", &["--text", "red"])["text"], "it is red\n");
-    let canceled = Caller::new(&python, &site, "slow").plays("cancel", &[]);
-    assert_eq!(canceled["state"], "canceled");
+    for binding in BINDINGS {
+        let asker = Caller::new(&python, &site, "asker").by(binding);
+        let asked = asker.plays("input", &["--answer", "blue"]);
+        assert_eq!(asked["question"], "Which colour?");
+        assert!(asked["text"].as_str().unwrap().ends_with("it is blue\n"), "{asked}");
+        assert_eq!(asker.plays("stream", &["--text", "green"])["text"], "it is green\n");
+        assert_eq!(asker.plays("get", &["--text", "red"])["text"], "it is red\n");
+        let slow = Caller::new(&python, &site, "slow").by(binding);
+        assert_eq!(slow.plays("cancel", &[])["state"], "canceled");
+        assert!(slow.plays("subscribe", &[])["events"].as_array().unwrap().len() >= 2);
+    }
 }
 
 #[test]
@@ -144,6 +159,8 @@ fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
     assert_eq!(asker.plays("missing", &[])["error"], "TaskNotFoundError");
     assert_eq!(asker.plays("input", &["--answer", "blue"])["state"], "completed");
     // The key names one agent; another that is public stays so, but a wrong key is never taken for none.
-    let wrong = Caller::new(&python, &site, "asker").with_key("ask_000000000000_00");
-    assert!(wrong.fails("send").contains("401"), "{}", wrong.fails("send"));
+    for binding in BINDINGS {
+        let wrong = Caller::new(&python, &site, "asker").by(binding).with_key("ask_000000000000_00");
+        assert!(wrong.fails("send").contains("401"), "{}", wrong.fails("send"));
+    }
 }

@@ -45,12 +45,14 @@ async fn every_agent_and_the_site_have_a_card() {
     ] {
         let card = site.get(path).await;
         assert_eq!(card["name"], name, "{path}");
-        let interface = &card["supportedInterfaces"][0];
-        assert_eq!(interface["url"], format!("{}{address}", site.url), "{path}");
-        assert_eq!(
-            (&interface["protocolBinding"], &interface["protocolVersion"]),
-            (&json!("JSONRPC"), &json!("1.0"))
-        );
+        for (at, binding) in ["JSONRPC", "HTTP+JSON"].into_iter().enumerate() {
+            let interface = &card["supportedInterfaces"][at];
+            assert_eq!(interface["url"], format!("{}{address}", site.url), "{path}");
+            assert_eq!(
+                (&interface["protocolBinding"], &interface["protocolVersion"]),
+                (&json!(binding), &json!("1.0"))
+            );
+        }
         assert_eq!(card["capabilities"]["streaming"], true);
         for key in ["description", "version"] {
             assert!(card[key].as_str().is_some_and(|text| !text.is_empty()), "{path} {key}");
