@@ -8,3 +8,4 @@ mod bad_input;
 mod callers;
 mod crowd;
 mod operations;
+mod resume;

@@ -155,4 +155,13 @@ mod tests {
         assert!(Place::Subscribe("7").takes(&Method::GET) && Place::Subscribe("7").takes(&Method::POST));
         assert!(Place::PushConfig.takes(&Method::DELETE) && !Place::PushConfig.takes(&Method::PUT));
     }
+
+    proptest::proptest! {
+        #[test]
+        fn no_path_makes_it_panic(path in "(tasks|message:send|echo|:|/|%|.|é){0,8}") {
+            if let Some(found) = Address::of(&Method::GET, &path) {
+                proptest::prop_assert!(found.agent.is_none_or(|agent| path.starts_with(agent)));
+            }
+        }
+    }
 }

@@ -270,3 +270,19 @@ async fn a_task_is_found_only_by_its_owner_and_under_its_agent() {
     assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
     assert_eq!(body(wrong).await["error"]["status"], "UNAUTHENTICATED");
 }
+
+#[tokio::test]
+async fn another_web_page_cannot_do_anything_though_some_requests_need_no_body() {
+    let story = Story::begin().await;
+    let id = story.long_task().await;
+    for (name, value) in
+        [("origin", "https://evil.example"), ("host", "evil.example"), ("sec-fetch-site", "cross-site")]
+    {
+        let request = story.post(&format!("/a2a/long/tasks/{id}:cancel")).header(name, value);
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}: {value}");
+        assert_eq!(body(response).await["error"]["status"], "PERMISSION_DENIED");
+    }
+    let (_, task) = get(&story, &format!("/a2a/long/tasks/{id}")).await;
+    assert_ne!(task["status"]["state"], "TASK_STATE_CANCELED");
+}
