@@ -1,6 +1,6 @@
 //! AgentCard and Skill: what an agent says of itself.
 //!
-//! Promises: the shape is the A2A 1.0 card; fields of later versions survive a round trip. It does not sign cards, does
+//! Promises: the shape is the A2A 1.0 card; fields of later versions survive a round trip. It does not sign cards (`signature` does), does
 //! not fetch them and does not decide who may see one.
 
 use std::fmt;

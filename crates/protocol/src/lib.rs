@@ -10,12 +10,18 @@
 
 mod artifact;
 mod caller;
+mod canonical;
 mod card;
+mod did;
 mod id;
 mod journal;
+mod key;
 mod measure;
 mod message;
 mod nesting;
+mod presence;
+mod rotation;
+mod signature;
 mod task;
 mod time;
 mod usage;
@@ -23,14 +29,19 @@ mod world;
 
 pub use artifact::Artifact;
 pub use caller::{Caller, Owner, Scope, UnknownScope};
+pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
     AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
 };
+pub use did::did_web;
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
 pub use journal::JournalLine;
+pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
+pub use rotation::{BadRotation, RotationRecord, follow_rotations};
+pub use signature::{BadSignature, CardSignature, ProtectedHeader, sign_card};
 pub use task::{
     BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,
     TaskState, TaskStatus, WireStreamItem, WireTask,

@@ -11,6 +11,7 @@ use crate::metadata::Package;
 const KNOWN: &[(&str, &str)] = &[
     ("getrandom", "ring 0.17 stays on 0.2"),
     ("hashbrown", "governor 0.10 is on 0.16 and its dashmap on 0.14; indexmap has moved on"),
+    ("rand_core", "opentelemetry_sdk 0.33 is on rand 0.9; the signature crates have moved on"),
     ("syn", "tracing-attributes 0.1 stays on 2; costs compile time only"),
 ];
 
