@@ -27,7 +27,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 14] = [
+const ROUTES: [(&str, Handlers); 16] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -38,6 +38,8 @@ const ROUTES: [(&str, Handlers); 14] = [
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
     ("/api/signin-links", || post(keys::sign_in_link)),
+    ("/api/identity", || get(operation::identity)),
+    ("/api/identity/rotate", || post(operation::rotate_identity)),
     ("/api/status", || get(operation::status)),
     ("/api/journal", || get(operation::journal)),
     ("/api/backup", || post(operation::backup)),

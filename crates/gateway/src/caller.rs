@@ -169,6 +169,17 @@ impl Door {
         format!("{}://{host}", if https { "https" } else { "http" })
     }
 
+    /// Whether [`Self::base`] is surely this site's own address: the operator or a trusted proxy says so, or it is that of the
+    /// connection. Otherwise it is only the caller's word, under which nothing is signed: a signed card that names another host
+    /// would lead whoever trusts the site's key there.
+    pub(crate) fn owns_base(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> bool {
+        let host = host(parts).filter(|host| is_host_like(host));
+        let of_connection = host.is_none_or(|host| {
+            line.peer.is_loopback() && is_loopback_host(host) || host == listen.to_string()
+        });
+        self.public_url.is_some() || self.trusts(line.peer) || of_connection
+    }
+
     /// Whether callers reach this site by TLS, ours or a proxy's.
     pub(crate) fn is_secure(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> bool {
         self.base(line, parts, listen).starts_with("https:")

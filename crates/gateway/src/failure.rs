@@ -287,7 +287,7 @@ impl From<SiteError> for Failure {
             SiteError::BadKey => Fault::Unauthenticated,
             SiteError::Stopping => Fault::Stopping,
             SiteError::Store(StoreError::Full) => Fault::StoreFull,
-            SiteError::Store(_) => Fault::Internal,
+            SiteError::Store(_) | SiteError::Identity => Fault::Internal,
             SiteError::Agent(_) => Fault::AgentFailed,
         };
         if fault == Fault::Internal {

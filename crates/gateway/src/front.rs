@@ -110,6 +110,11 @@ impl Front {
         line(parts).map_or_else(|_| String::new(), |line| self.door.base(line, parts, self.listen))
     }
 
+    /// Whether [`Self::base`] is more than the caller's word, so that the site may sign under it.
+    pub(crate) fn owns_base(&self, parts: &Parts) -> bool {
+        line(parts).is_ok_and(|line| self.door.owns_base(line, parts, self.listen))
+    }
+
     /// Whether this caller reaches the site by TLS.
     pub(crate) fn is_secure(&self, parts: &Parts) -> bool {
         line(parts).is_ok_and(|line| self.door.is_secure(line, parts, self.listen))

@@ -14,6 +14,7 @@ mod caller;
 mod cursor;
 mod failure;
 mod front;
+mod identity;
 mod jsonrpc;
 mod limits;
 mod line;

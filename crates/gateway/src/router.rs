@@ -16,12 +16,13 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, operations, pages};
+use crate::{a2a, api, identity, operations, pages};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
     a2a::routes()
         .merge(api::routes())
+        .merge(identity::routes())
         .merge(operations::routes())
         .merge(pages::routes())
         .fallback(pages::nothing_here)

@@ -48,6 +48,11 @@ pub enum SiteError {
     /// The credential is unknown, revoked or expired.
     #[error("this key is unknown, revoked or expired; make a new one with `agentsite key new`")]
     BadKey,
+    /// The keys in the store cannot be read.
+    #[error(
+        "the site's own keys in the store cannot be read; restore a backup with `agentsite restore BACKUP`"
+    )]
+    Identity,
     /// The site is closing.
     #[error("the site is stopping; try again when it is back")]
     Stopping,

@@ -11,6 +11,7 @@ mod calls;
 mod concierge;
 mod error;
 mod hub;
+mod identity;
 mod keys;
 mod lane;
 mod metrics;
@@ -30,6 +31,7 @@ pub use agentsite_store::{
 };
 pub use error::SiteError;
 pub use hub::{AgentView, BrokenAgent};
+pub use identity::IdentityView;
 pub use keys::{FirstRun, NewKey, Session};
 pub use metrics::SiteMetrics;
 pub use settings::{Retention, SiteSettings};

@@ -18,11 +18,12 @@ use serde::Serialize;
 
 use crate::calls::SiteCalls;
 use crate::hub::{Entry, Hub};
+use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
-    AgentView, BrokenAgent, FirstRun, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics, SiteSettings,
-    TaskWatch, WorkerView, Workers, World, concierge, retention,
+    AgentView, BrokenAgent, FirstRun, IdentityView, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics,
+    SiteSettings, TaskWatch, WorkerView, Workers, World, concierge, retention,
 };
 
 /// Most rows of one page, whatever is asked for.
@@ -44,6 +45,7 @@ struct Inner {
     hub: Arc<Hub>,
     desk: Arc<Desk>,
     keys: Arc<Keys>,
+    identity: Identity,
     workers: Workers,
     concierge: AgentName,
 }
@@ -86,6 +88,7 @@ impl Site {
         let hub = Arc::new(Hub::new(world.clock.clone()));
         let desk = Desk::new(store.clone(), ids.clone(), metrics);
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
+        let identity = Identity::open(store.clone(), ids.clone()).await?;
         let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
         hub.put(concierge::entry(&hub, AgentLog::new(world.clock.clone())));
         let workers = Workers::new(world.clock.clone());
@@ -99,6 +102,7 @@ impl Site {
             hub,
             desk,
             keys,
+            identity,
             workers,
             concierge,
         })))
@@ -218,18 +222,43 @@ impl Site {
         Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
     }
 
-    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`.
+    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by the site.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn card(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        Ok(self.0.hub.visible(caller, name)?.card(base, &self.0.settings))
+        let mut card = self.0.hub.visible(caller, name)?.card(base, &self.0.settings);
+        self.0.identity.sign(&mut card, base);
+        Ok(card)
     }
 
-    /// The card of the site itself.
+    /// The card of the site itself, signed.
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge)
+        let mut card = self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge);
+        self.0.identity.sign(&mut card, base);
+        card
+    }
+
+    /// Who the site is: its keys and how they changed. Everybody may know.
+    #[must_use]
+    pub fn identity(&self) -> IdentityView {
+        self.0.identity.view()
+    }
+
+    /// Takes new keys, for which the old ones vouch in a rotation record.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys stay as they were.
+    pub async fn rotate_identity(&self, by: &Caller) -> Result<IdentityView, SiteError> {
+        admin_only(by)?;
+        self.0.identity.rotate(by.owner().as_str()).await
+    }
+
+    /// How many signed cards are remembered.
+    #[cfg(test)]
+    pub(crate) fn signed_cards(&self) -> usize {
+        self.0.identity.remembered()
     }
 
     /// When the agents of the site last changed; no card is younger, but for what an agent elsewhere says of itself.

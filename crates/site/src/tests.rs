@@ -5,6 +5,7 @@
 mod callers;
 mod crashes;
 mod hub;
+mod identity;
 mod limits;
 mod talk;
 

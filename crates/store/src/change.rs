@@ -150,12 +150,19 @@ pub enum KeyChange {
 }
 
 /// A setting of the site is written (`Some`) or removed (`None`).
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SettingChange {
     /// Its name.
     pub name: String,
     /// Its value.
     pub value: Option<String>,
+}
+
+/// The value may be secret and is not shown.
+impl std::fmt::Debug for SettingChange {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "SettingChange({})", self.name)
+    }
 }
 
 /// An agent has used something on a day.

@@ -24,7 +24,7 @@ use content::Content;
 const MAX_HELD: usize = 65_536;
 
 /// A store in memory; see the module's words. Clones share one content, as two handles of one file would.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct MemStore {
     // A std lock: no holder ever waits or awaits, each verb is one short look into maps.
     inner: Arc<Mutex<Inner>>,
@@ -32,7 +32,14 @@ pub struct MemStore {
     opening: u64,
 }
 
-#[derive(Debug, Default)]
+/// The content may be secret and is not shown.
+impl std::fmt::Debug for MemStore {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "MemStore({})", self.opening)
+    }
+}
+
+#[derive(Default)]
 struct Inner {
     content: Content,
     waiting: VecDeque<(Change, oneshot::Sender<Result<(), StoreError>>)>,

@@ -1,7 +1,8 @@
 //! Cards: what the site and its agents say of themselves.
 //!
 //! Promises: the addresses in a card are those under which this caller reaches the site; a strong ETag over the bytes, so that an
-//! unchanged card costs no transfer, and the time of the last change. Callers see only cards of agents they may call. Signatures come later.
+//! unchanged card costs no transfer, and the time of the last change. Callers see only cards of agents they may call. A card is signed
+//! unless its addresses are only the caller's word.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -32,7 +33,7 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
             Some(name) => front.site.card(&caller, &named_agent(name)?, &base)?,
             None => front.site.site_card(&caller, &base),
         };
-        respond(&parts, &caller, &card, front.site.agents_changed_at())
+        respond(&parts, &caller, &vouched(front, &parts, card), front.site.agents_changed_at())
     };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
 }
@@ -40,6 +41,14 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
 /// Answers the card of the site.
 pub(super) async fn of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
     answer(&front, None, request).await
+}
+
+/// The card with the site's signatures only where its addresses are surely the site's.
+fn vouched(front: &Front, parts: &Parts, mut card: AgentCard) -> AgentCard {
+    if !front.owns_base(parts) {
+        card.extra.remove("signatures");
+    }
+    card
 }
 
 fn respond(

@@ -1,6 +1,6 @@
-//! `/api/status`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
+//! `/api/status`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
 //!
-//! Promises: admins only; nothing here changes an agent or a task.
+//! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a task.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -19,6 +19,14 @@ const LINES: usize = 100;
 
 pub(super) async fn status(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
     json(StatusCode::OK, &front.site.status(&asking.caller).await?)
+}
+
+pub(super) async fn identity(State(front): State<Arc<Front>>, _: Asking) -> Answer {
+    json(StatusCode::OK, &front.site.identity())
+}
+
+pub(super) async fn rotate_identity(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
+    json(StatusCode::OK, &front.site.rotate_identity(&asking.caller).await?)
 }
 
 #[derive(Deserialize)]

@@ -9,6 +9,7 @@ mod api;
 mod bad_input;
 mod callers;
 mod golden;
+mod identity;
 mod pages;
 mod rest;
 mod resume;

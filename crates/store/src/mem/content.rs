@@ -16,7 +16,7 @@ use crate::{
 
 type SentId = (Owner, AgentName, MessageId);
 
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Content {
     tasks: BTreeMap<TaskId, Kept>,
     sent: HashMap<SentId, (TaskId, [u8; 16])>,

@@ -1,0 +1,74 @@
+//! `/.well-known/jwks.json` and `/.well-known/did.json`: the keys with which others verify what the site signed.
+//!
+//! Promises: needs no credential, for these are what strangers need first; former keys stay published with the records by which they
+//! named their successors. The document of the `did:web` names only the present keys. It signs nothing.
+
+use std::sync::Arc;
+
+use agentsite_protocol::did_web;
+use agentsite_site::IdentityView;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use axum::routing::get;
+use http::{HeaderValue, header};
+use serde_json::{Value, json};
+
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+/// How long keys may be kept by others: short, so that a rotation is seen soon.
+const CACHE: &str = "public, max-age=300";
+
+/// The routes of this face.
+pub(crate) fn routes() -> Router<Arc<Front>> {
+    Router::new().route("/.well-known/jwks.json", get(key_set)).route("/.well-known/did.json", get(document))
+}
+
+async fn key_set(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
+    let (parts, _) = request.into_parts();
+    front.admit_stranger(&parts)?;
+    let identity = front.site.identity();
+    let set = json!({ "keys": identity.jwks["keys"], "rotations": identity.rotations });
+    Ok(published("application/jwk-set+json", &set))
+}
+
+async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
+    let (parts, _) = request.into_parts();
+    front.admit_stranger(&parts)?;
+    let did = did_web(&front.base(&parts))
+        .ok_or_else(|| Failure::new(Fault::BadRequest, "the request names no host; send a Host header"))?;
+    Ok(published("application/did+json", &did_document(&did, &front.site.identity())))
+}
+
+/// The document of a `did:web`.
+fn did_document(did: &str, identity: &IdentityView) -> Value {
+    let present = |key: &&Value| identity.kids.iter().any(|kid| key["kid"] == kid.as_str());
+    let keys = identity.jwks["keys"].as_array().into_iter().flatten().filter(present);
+    let methods: Vec<Value> = keys
+        .map(|key| {
+            let name = key["kid"].as_str().and_then(|kid| kid.strip_prefix("did:key:")).unwrap_or_default();
+            json!({ "id": format!("{did}#{name}"), "type": "JsonWebKey2020", "controller": did, "publicKeyJwk": key })
+        })
+        .collect();
+    let ids: Vec<&Value> = methods.iter().map(|method| &method["id"]).collect();
+    json!({
+        "@context": ["https://www.w3.org/ns/did/v1", "https://w3id.org/security/suites/jws-2020/v1"],
+        "id": did,
+        "alsoKnownAs": identity.kids,
+        "verificationMethod": methods,
+        "assertionMethod": ids,
+        "authentication": ids,
+    })
+}
+
+fn published(media: &'static str, value: &Value) -> Response {
+    let mut response = Response::new(Body::from(value.to_string()));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(CACHE));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    response
+}

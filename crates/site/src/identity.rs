@@ -1,0 +1,222 @@
+//! Identity: the keys with which a site signs, and how they change.
+//!
+//! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store; a change of keys is one transaction with the
+//! old keys' word for the new ones. Secrets leave this file only into the store. A card is signed once for each content, not for each
+//! request. It does not encrypt the store: the data folder is its owner's alone.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agentsite_protocol::{
+    AgentCard, Algorithm, CardSignature, Ids, JournalLine, PublicKey, RotationRecord, SigningKey, Timestamp,
+    sign_card,
+};
+use agentsite_store::{Change, SettingChange, SharedStore};
+use arc_swap::ArcSwap;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::SiteError;
+
+/// The setting that holds the keys.
+const SETTING: &str = "identity";
+
+/// The algorithms of a site's keys; the first one's key is its name.
+const ALGORITHMS: [Algorithm; 2] = [Algorithm::EdDsa, Algorithm::Es256];
+
+/// Most signed contents that are remembered: every agent under a few addresses. Whoever asks under ever new names makes the site
+/// sign again, and nothing grow.
+const MAX_SIGNED: usize = 1024;
+
+/// Former keys that are still published: those of the last eight rotations. Rotation records are kept for ever.
+const MAX_FORMER: usize = 8 * ALGORITHMS.len();
+
+/// Where keys are published below a site's address.
+const JWKS_PATH: &str = "/.well-known/jwks.json";
+
+/// Who a site is, as everybody may know.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityView {
+    /// Its name: the `did:key` of its Ed25519 key.
+    pub did_key: String,
+    /// The present keys, by their `did:key`.
+    pub kids: Vec<String>,
+    /// Since when it signs with them.
+    pub since: Timestamp,
+    /// Present and former keys as a JSON Web Key Set, the present ones first.
+    pub jwks: Value,
+    /// How each former key named its successor, oldest first.
+    pub rotations: Vec<RotationRecord>,
+}
+
+/// What the store holds. No `Debug`: the seeds are secret.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Kept {
+    /// One for each of [`ALGORITHMS`].
+    seeds: [[u8; 32]; 2],
+    since: Timestamp,
+    #[serde(default)]
+    former: Vec<Value>,
+    #[serde(default)]
+    rotations: Vec<RotationRecord>,
+}
+
+/// The keys at work.
+#[derive(Debug)]
+struct Ring {
+    keys: [SigningKey; 2],
+    view: IdentityView,
+}
+
+/// The identity of a site.
+pub(crate) struct Identity {
+    store: SharedStore,
+    ids: Ids,
+    ring: ArcSwap<Ring>,
+    /// What is on disk; held while the keys change.
+    kept: tokio::sync::Mutex<Kept>,
+    // A std lock: held for a look-up or an insert, never across an await.
+    signed: Mutex<HashMap<[u8; 32], Arc<Value>>>,
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "Identity({})", self.ring.load().view.did_key)
+    }
+}
+
+impl Identity {
+    /// Reads the keys of the site, or makes them.
+    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+        let kept = match store.setting(SETTING).await? {
+            Some(text) => serde_json::from_str(&text).map_err(|_| SiteError::Identity)?,
+            None => {
+                let kept = Kept {
+                    seeds: new_seeds(&ids),
+                    since: ids.clock().now(),
+                    former: Vec::new(),
+                    rotations: Vec::new(),
+                };
+                store.commit(write(&kept)).await?;
+                kept
+            }
+        };
+        let ring = ArcSwap::from_pointee(Ring::of(&kept)?);
+        Ok(Self { store, ids, ring, kept: tokio::sync::Mutex::new(kept), signed: Mutex::default() })
+    }
+
+    /// Who the site is.
+    pub(crate) fn view(&self) -> IdentityView {
+        self.ring.load().view.clone()
+    }
+
+    /// Takes new keys, for which the old ones vouch.
+    pub(crate) async fn rotate(&self, by: &str) -> Result<IdentityView, SiteError> {
+        let mut kept = self.kept.lock().await;
+        let old = self.ring.load_full();
+        let (seeds, at) = (new_seeds(&self.ids), self.ids.clock().now());
+        let new = signing_keys(&seeds)?;
+        let records =
+            old.keys.iter().zip(&new).map(|(old, new)| RotationRecord::sign(old, &new.public(), at));
+        let mut next = Kept { seeds, since: at, ..kept.clone() };
+        next.rotations.extend(records);
+        next.former.splice(0..0, old.keys.iter().map(|key| key.public().jwk()));
+        next.former.truncate(MAX_FORMER);
+        let ring = Ring::of(&next)?;
+        let text = format!("changed the keys of the site; it is now {}", ring.view.did_key);
+        let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
+        self.store.commit(Change { journal: vec![line], ..write(&next) }).await?;
+        *kept = next;
+        self.ring.store(Arc::new(ring));
+        self.signed.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(self.view())
+    }
+
+    /// Adds the site's signatures to a card that is served under `base`.
+    pub(crate) fn sign(&self, card: &mut AgentCard, base: &str) {
+        match self.signatures(card, base) {
+            Ok(signatures) => {
+                card.extra.insert("signatures".into(), Value::clone(&signatures));
+            }
+            Err(error) => tracing::warn!(card = card.name, %error, "A card could not be signed."),
+        }
+    }
+
+    fn signatures(&self, card: &AgentCard, base: &str) -> Result<Arc<Value>, String> {
+        let ring = self.ring.load();
+        let unsigned = serde_json::to_vec(card).map_err(|error| error.to_string())?;
+        let mut hash = Sha256::new();
+        // The name of the keys, so that what an ending rotation left behind is never taken for new.
+        for part in [ring.view.did_key.as_bytes(), base.as_bytes(), &unsigned] {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part);
+        }
+        let content: [u8; 32] = hash.finalize().into();
+        if let Some(known) = self.signed.lock().unwrap_or_else(PoisonError::into_inner).get(&content) {
+            return Ok(known.clone());
+        }
+        let value = serde_json::to_value(card).map_err(|error| error.to_string())?;
+        let jku = format!("{base}{JWKS_PATH}");
+        let made: Vec<CardSignature> =
+            sign_card(&value, &ring.keys, Some(&jku)).map_err(|error| error.to_string())?;
+        let made = Arc::new(json!(made));
+        let mut signed = self.signed.lock().unwrap_or_else(PoisonError::into_inner);
+        if signed.len() >= MAX_SIGNED {
+            signed.clear();
+        }
+        signed.insert(content, made.clone());
+        Ok(made)
+    }
+
+    /// How many contents are remembered with their signatures.
+    #[cfg(test)]
+    pub(crate) fn remembered(&self) -> usize {
+        self.signed.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+impl Ring {
+    fn of(kept: &Kept) -> Result<Self, SiteError> {
+        let keys = signing_keys(&kept.seeds)?;
+        let public: Vec<PublicKey> = keys.iter().map(SigningKey::public).collect();
+        let present = public.iter().map(PublicKey::jwk);
+        let all: Vec<Value> = present.chain(kept.former.iter().cloned()).collect();
+        let kids: Vec<String> = public.iter().map(PublicKey::did_key).collect();
+        let view = IdentityView {
+            did_key: kids.first().cloned().unwrap_or_default(),
+            kids,
+            since: kept.since,
+            jwks: json!({ "keys": all }),
+            rotations: kept.rotations.clone(),
+        };
+        Ok(Self { keys, view })
+    }
+}
+
+fn signing_keys(seeds: &[[u8; 32]; 2]) -> Result<[SigningKey; 2], SiteError> {
+    let key = |place: usize| {
+        SigningKey::from_seed(ALGORITHMS[place], &seeds[place]).map_err(|_| SiteError::Identity)
+    };
+    Ok([key(0)?, key(1)?])
+}
+
+/// Seeds from which keys can be made; nearly every one is.
+fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
+    ALGORITHMS.map(|algorithm| {
+        loop {
+            let mut seed = [0; 32];
+            ids.rng().fill(&mut seed);
+            if SigningKey::from_seed(algorithm, &seed).is_ok() {
+                return seed;
+            }
+        }
+    })
+}
+
+fn write(kept: &Kept) -> Change {
+    let value = serde_json::to_string(kept).expect("keys are always written");
+    Change { settings: vec![SettingChange { name: SETTING.into(), value: Some(value) }], ..Change::default() }
+}
