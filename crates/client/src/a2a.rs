@@ -22,6 +22,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use url::Url;
 
+pub(crate) use card::{MAX_CARD, card_url};
 pub use wire::{RemoteStatus, RemoteTask, Reply, StreamItem};
 
 use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};

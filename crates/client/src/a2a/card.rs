@@ -14,13 +14,13 @@ use crate::{ClientError, Egress, Token};
 const WELL_KNOWN: &str = ".well-known/agent-card.json";
 
 /// Largest card that is read; the largest seen has 9 kB.
-const MAX_CARD: usize = 1 << 20;
+pub(crate) const MAX_CARD: usize = 1 << 20;
 
 /// Most interfaces named in an error; more help nobody.
 const SHOWN: usize = 5;
 
 /// The address of a card: the given one when it names a JSON file, else the well-known one below it.
-pub(super) fn card_url(url: &Url) -> Url {
+pub(crate) fn card_url(url: &Url) -> Url {
     if url.path().ends_with(".json") {
         return url.clone();
     }

@@ -1,4 +1,6 @@
 //! What the site publishes of its keys, and that its cards are signed with them.
+//!
+//! Everything is read as a stranger would: from the published addresses.
 
 use agentsite_gateway::GatewaySettings;
 use agentsite_protocol::{CardSignature, PublicKey, RotationRecord, follow_rotations};

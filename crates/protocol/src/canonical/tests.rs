@@ -1,4 +1,6 @@
 //! Facts of RFC 8785: its own examples, and what has no canonical form.
+//!
+//! The values are those that the RFC publishes.
 
 use proptest::prelude::*;
 use serde_json::json;

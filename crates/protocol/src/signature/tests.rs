@@ -1,4 +1,6 @@
 //! Facts about signed cards: published vectors, forgeries, and that nothing of a card can be changed.
+//!
+//! Keys are seeded, so that every run signs the same bytes.
 
 use serde_json::json;
 

@@ -37,10 +37,26 @@ impl Entry {
             capabilities: capabilities(),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
             default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
-            skills: self.skills(),
+            skills: self
+                .skills()
+                .into_iter()
+                .map(|skill| complete(skill, &self.manifest.description))
+                .collect(),
             extra: security(),
         }
     }
+}
+
+/// A skill in which no required member is empty: the readings of the rules for signing differ about those, and a card without any
+/// verifies under all of them.
+fn complete(mut skill: Skill, description: &str) -> Skill {
+    if skill.tags.is_empty() {
+        skill.tags.push(skill.id.clone());
+    }
+    if skill.description.is_empty() {
+        skill.description = description.to_owned();
+    }
+    skill
 }
 
 impl Hub {
@@ -58,11 +74,13 @@ impl Hub {
             entry
                 .skills()
                 .into_iter()
+                .map(|skill| complete(skill, &entry.manifest.description))
                 .map(move |skill| Skill { id: format!("{name}/{}", skill.id), ..skill })
                 .collect::<Vec<_>>()
         };
         let own = self.get(concierge).map(|entry| entry.skills()).unwrap_or_default();
-        let skills = own.into_iter().chain(entries.iter().flat_map(of_agent)).take(MAX_SITE_SKILLS).collect();
+        let own = own.into_iter().map(|skill| complete(skill, &settings.description));
+        let skills = own.chain(entries.iter().flat_map(of_agent)).take(MAX_SITE_SKILLS).collect();
         AgentCard {
             name: settings.name.clone(),
             description: settings.description.clone(),

@@ -1,4 +1,6 @@
 //! Who the site is: keys that last, cards that are signed, and changes of keys that can be followed.
+//!
+//! Signatures are verified with the keys that they name; how others find those is the gateway's story.
 
 use agentsite_protocol::{AgentCard, CardSignature, PublicKey, follow_rotations};
 use serde_json::Value;
