@@ -6,9 +6,11 @@
 mod agent;
 mod backup;
 mod call;
+mod card;
 mod completions;
 mod config;
 mod doctor;
+mod identity;
 mod init;
 mod key;
 mod manual;
@@ -89,6 +91,10 @@ enum Verb {
     Task(task::Arguments),
     /// Make, list and revoke API keys.
     Key(key::Arguments),
+    /// Show who the site is, and change its keys.
+    Identity(identity::Arguments),
+    /// Say who signed the card of an agent.
+    Card(card::Arguments),
     /// Print a new one-time link to sign in with a browser.
     Signin,
     /// Show the running site and every piece of background work.
@@ -154,6 +160,8 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
         Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),
+        Some(Verb::Identity(arguments)) => on_one_core(identity::run(&shell, arguments)),
+        Some(Verb::Card(arguments)) => on_one_core(card::run(&shell, arguments)),
         Some(Verb::Signin) => on_one_core(signin::run(&shell)),
         Some(Verb::Status) => on_one_core(status::run(&shell)),
         Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),

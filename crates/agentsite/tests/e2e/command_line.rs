@@ -8,6 +8,7 @@ mod configuration;
 mod copies;
 mod doctor;
 mod first_steps;
+mod identity;
 mod keys;
 mod tasks;
 mod terminal;

@@ -8,6 +8,7 @@ mod hosted_agent;
 mod program;
 mod scripted_model;
 mod sdk_client;
+mod sdk_signatures;
 mod small_model;
 mod tools;
 mod traces;
