@@ -112,15 +112,18 @@ impl<'a> Frame<'a> {
 
     fn read_id(&self) -> Result<Id<'a>, Refused<'a>> {
         let Some(raw) = self.id.map(RawValue::get) else { return Ok(Id::NULL) };
-        let plain = raw == "null"
-            || raw.starts_with(['"', '-'])
-            || raw.starts_with(|first: char| first.is_ascii_digit());
-        if plain && raw.len() <= MAX_ID {
+        if raw.len() <= MAX_ID && (raw == "null" || string(raw).is_some() || is_number(raw)) {
             return Ok(Id(raw));
         }
-        let sentence = format!("`id` must be a string, a number or null, of at most {MAX_ID} bytes");
+        let sentence =
+            format!("`id` must be a string, a number that fits 64 bits, or null, of at most {MAX_ID} bytes");
         Err(Refused { id: Id::NULL, failure: Failure::new(Fault::BadRequest, sentence) })
     }
+}
+
+/// Whether it is a number that a reader can hold; JSON itself sets no bound, and an answer that bears `1e999` cannot be read.
+fn is_number(raw: &str) -> bool {
+    serde_json::from_str::<serde_json::Number>(raw).is_ok()
 }
 
 /// Reads a JSON string, borrowed when it holds no escapes.

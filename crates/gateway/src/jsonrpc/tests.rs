@@ -27,6 +27,15 @@ fn ids_are_echoed_as_they_were_written() {
 }
 
 #[test]
+fn an_id_that_no_client_could_read_back_is_refused() {
+    for id in ["-1.5e55555555555", "1e999", "\"\\ud800\""] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"M"}}"#);
+        let refused = decode(body.as_bytes()).unwrap_err();
+        assert_eq!(refused.id, Id::NULL, "{id}");
+    }
+}
+
+#[test]
 fn an_escaped_method_is_read() {
     assert_eq!(decode(br#"{"jsonrpc":"2.0","method":"Get\u0054ask"}"#).unwrap().method, "GetTask");
 }
