@@ -14,7 +14,7 @@ use agentsite_protocol::{Artifact, Caller, Clock, Ids, Message, Outcome, Rng, Ro
 use futures::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Job, NoCalls, Reporter, Runner};
+use crate::{Aside, Job, NoCalls, Reporter, Runner};
 
 /// Longest that a step of the suite may take; it is only there to turn a hang into a failure.
 const HANG: Duration = Duration::from_secs(20);
@@ -73,6 +73,7 @@ pub(crate) fn job_at(text: &str, moment: Timestamp) -> Job {
         attempt: 1,
         deadline: None,
         depth: 0,
+        aside: Aside::default(),
         used: Usage::default(),
         used_today: Usage::default(),
         cancel: CancellationToken::new(),

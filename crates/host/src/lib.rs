@@ -8,6 +8,7 @@
 // `sandbox` holds the only unsafe block; see docs/decisions.
 
 pub mod a2a;
+mod aside;
 pub mod builtin;
 mod contract;
 mod exec;
@@ -23,6 +24,7 @@ mod scripted;
 mod workshop;
 
 pub use agentsite_client::Egress;
+pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
     A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi,

@@ -16,6 +16,8 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::Aside;
+
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
 pub const STEP_QUEUE: usize = 64;
@@ -111,6 +113,8 @@ pub struct Job {
     pub deadline: Option<Timestamp>,
     /// How many agents stand between the first caller and this run.
     pub depth: u32,
+    /// What came with `message` and is not written down; empty when the run is tried again.
+    pub aside: Aside,
     /// What the task has used before this run.
     pub used: Usage,
     /// What the agent has used today in all tasks.

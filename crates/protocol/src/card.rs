@@ -9,7 +9,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::JsonMap;
+use crate::{AgentExtension, JsonMap};
 
 /// Who may find and call an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
@@ -104,7 +104,10 @@ pub struct AgentCapabilities {
     pub push_notifications: bool,
     /// Has more to tell to callers who sign in.
     pub extended_agent_card: bool,
-    /// Fields that this version does not read, `extensions` among them.
+    /// Extensions of the protocol that it knows.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extensions: Vec<AgentExtension>,
+    /// Fields that this version does not read.
     #[serde(flatten)]
     pub extra: JsonMap,
 }

@@ -13,6 +13,7 @@ mod caller;
 mod canonical;
 mod card;
 mod did;
+pub mod extension;
 mod id;
 mod journal;
 mod key;
@@ -34,6 +35,7 @@ pub use card::{
     AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
 };
 pub use did::did_web;
+pub use extension::AgentExtension;
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
 pub use journal::JournalLine;
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};

@@ -19,6 +19,8 @@ pub use event::{Opening, TaskEvent, TaskEventKind};
 pub use state::{TaskState, TaskStatus};
 pub use wire::{WireStreamItem, WireTask};
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::{AgentName, Artifact, ContextId, Message, Owner, TaskId, Timestamp, Usage};
@@ -66,6 +68,8 @@ pub struct Task {
     pub retries: u32,
     /// When it must be done.
     pub deadline: Option<Timestamp>,
+    /// How long it is kept after it has ended, if its caller said so.
+    pub ttl: Option<Duration>,
     /// What the runner asked to be reminded of in its next run, such as the id of a task at another site.
     pub memo: Option<Value>,
     /// What it has used so far.
@@ -116,6 +120,7 @@ impl Task {
             attempt: 0,
             retries: 0,
             deadline: opening.deadline,
+            ttl: opening.ttl.map(Duration::from_millis),
             memo: None,
             usage: Usage::default(),
         })
@@ -201,6 +206,12 @@ impl Task {
         } else {
             made.join("\n")
         }
+    }
+
+    /// When it is removed, if its caller said how long it is kept and it has ended.
+    #[must_use]
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.ttl.filter(|_| self.head.state.is_terminal()).map(|ttl| self.head.updated_at.plus(ttl))
     }
 
     fn enter(&mut self, state: TaskState, message: Option<Message>, at: Timestamp) {

@@ -5,7 +5,7 @@
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{CallError, CallFrom, Calls};
+use agentsite_host::{Aside, CallError, CallFrom, Calls};
 use agentsite_protocol::{AgentName, Caller, Message, Role, TaskId, TaskState};
 use futures::future::BoxFuture;
 
@@ -40,12 +40,13 @@ impl SiteCalls {
         let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
         if entry.is_message_only() {
             return desk
-                .ask(&caller, &entry, message)
+                .ask(&caller, &entry, message, Aside::default())
                 .await
                 .map(|answer| answer.plain_text())
                 .map_err(failed);
         }
-        let origin = Origin { parent: Some(from.task), depth: from.depth + 1, deadline: from.deadline };
+        let (parent, depth) = (Some(from.task), from.depth + 1);
+        let origin = Origin { parent, depth, deadline: from.deadline, ..Origin::default() };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
         let mut nobody_waits = CancelOnDrop { desk: &desk, caller: &caller, task: Some(watch.id()) };
         let task = watch.settled().await;

@@ -42,6 +42,7 @@ pub(crate) async fn expire(desk: &Desk, keys: &Keys, retention: &Retention) -> R
     keys.sweep().await?;
     let now = desk.ids.clock().now();
     let expiry = Expiry {
+        now,
         before: now.minus(retention.max_age.0),
         keep: retention.keep_tasks,
         portion: PORTION,

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{
-    AgentCard, AgentName, Caller, Ids, KeyId, Message, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
+    AgentCard, AgentName, Caller, Ids, KeyId, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
 use agentsite_store::{
     JournalQuery, KeyRecord, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
@@ -23,7 +23,7 @@ use crate::keys::Keys;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
     AgentView, BrokenAgent, FirstRun, IdentityView, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics,
-    SiteSettings, TaskWatch, WorkerView, Workers, World, concierge, retention,
+    SiteSettings, Submission, TaskWatch, WorkerView, Workers, World, concierge, retention,
 };
 
 /// Most rows of one page, whatever is asked for.
@@ -295,14 +295,16 @@ impl Site {
         &self,
         caller: &Caller,
         agent: &AgentName,
-        message: Message,
+        submission: impl Into<Submission>,
     ) -> Result<Sent, SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
+        let (message, ttl, aside) = submission.into().part()?;
         check_message(&message, self.0.settings.max_message.0)?;
         if entry.is_message_only() {
-            return self.0.desk.ask(caller, &entry, message).await.map(Sent::Message);
+            return self.0.desk.ask(caller, &entry, message, aside).await.map(Sent::Message);
         }
-        self.0.desk.send(caller, entry, message, Origin::default()).await.map(Sent::Task)
+        let origin = Origin { ttl, aside, ..Origin::default() };
+        self.0.desk.send(caller, entry, message, origin).await.map(Sent::Task)
     }
 
     /// A task as it is on disk.
@@ -328,6 +330,17 @@ impl Site {
             filter.owner = Some(caller.owner().clone());
         }
         Ok(self.0.store.tasks(filter, after, limit.clamp(1, MAX_PAGE)).await?)
+    }
+
+    /// How many tasks [`Self::tasks`] would list in all.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn count_tasks(&self, caller: &Caller, mut filter: TaskFilter) -> Result<u64, SiteError> {
+        if !caller.is_admin() {
+            filter.owner = Some(caller.owner().clone());
+        }
+        Ok(self.0.store.count_tasks(filter).await?)
     }
 
     /// Ends a task.

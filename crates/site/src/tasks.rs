@@ -15,7 +15,9 @@ mod message_only;
 mod recover;
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use agentsite_host::Aside;
 use agentsite_protocol::{
     AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, TaskState,
     Timestamp,
@@ -47,13 +49,17 @@ pub enum Sent {
     Message(Message),
 }
 
-/// From where a message comes when an agent sends it.
-#[derive(Debug, Clone, Copy, Default)]
+/// From where a message comes, and what comes with it.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Origin {
     pub(crate) parent: Option<TaskId>,
     pub(crate) depth: u32,
     /// When the task of the agent that sends it must be done.
     pub(crate) deadline: Option<Timestamp>,
+    /// How long the task is kept after it has ended.
+    pub(crate) ttl: Option<Duration>,
+    /// What only the agent sees.
+    pub(crate) aside: Aside,
 }
 
 impl Desk {
@@ -75,7 +81,7 @@ impl Desk {
             None => self.open_task(caller, entry, message, sent, origin).await,
             Some(id) => {
                 let id: TaskId = id.parse().map_err(|_| SiteError::NoSuchTask(excerpt(id)))?;
-                self.continue_task(caller, entry, id, message, sent).await
+                self.continue_task(caller, entry, id, message, sent, origin).await
             }
         }
     }
@@ -100,11 +106,12 @@ impl Desk {
             message,
             parent: origin.parent,
             deadline: origin.deadline,
+            ttl: origin.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
         };
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };
         let task = Task::open(&event).expect("the first event opens the task");
-        self.drive(entry, task, vec![event], 0, Some(sent), admission, TaskLog::new(), origin.depth).await
+        self.drive(entry, task, vec![event], 0, Some(sent), admission, TaskLog::new(), origin).await
     }
 
     async fn continue_task(
@@ -114,6 +121,7 @@ impl Desk {
         id: TaskId,
         mut message: Message,
         sent: SentKey,
+        origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let task = self.load(caller, id).await?;
         if task.head.agent != entry.manifest.name {
@@ -137,7 +145,7 @@ impl Desk {
         for event in &said {
             task.apply(event).expect("decided events apply");
         }
-        self.drive(entry, task, said, before, Some(sent), admission, log, 0).await
+        self.drive(entry, task, said, before, Some(sent), admission, log, origin).await
     }
 
     /// Ends a task for its caller.
@@ -240,7 +248,7 @@ impl Desk {
         sent: Option<SentKey>,
         admission: Admission,
         log: Arc<TaskLog>,
-        depth: u32,
+        origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let id = task.head.id;
         let head = task.clone();
@@ -248,7 +256,8 @@ impl Desk {
         let (accepted, acceptance) = oneshot::channel();
         let drive = Drive::new(self.clone(), entry, task, log.clone(), orders)
             .with_pending(pending, committed, sent, accepted)
-            .with_admission(admission, depth);
+            .with_admission(admission, origin.depth)
+            .with_aside(origin.aside);
         self.running.spawn(drive.run().instrument(run_span(&head)));
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&head, 0, log, self.store.clone())),

@@ -38,6 +38,8 @@ pub struct TaskChange {
     pub events: Vec<TaskEvent>,
     /// The message of the caller that caused them, to recognise a repeat.
     pub sent: Option<SentKey>,
+    /// When the task goes, whatever the rules for all tasks say; only with the event that ends it.
+    pub expires_at: Option<Timestamp>,
 }
 
 impl TaskChange {

@@ -74,7 +74,7 @@ macro_rules! contract_suite {
                 usage_adds_up_and_never_overflows, stats_count_what_is_there;
             outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,
                 a_retried_row_comes_again_and_a_dead_one_does_not, a_done_row_is_gone;
-            expiry: old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
+            expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }
     };

@@ -112,6 +112,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
         limit: usize,
     ) -> Reply<'_, Page<TaskHead, TaskCursor>>;
 
+    /// How many tasks match.
+    fn count_tasks(&self, filter: TaskFilter) -> Reply<'_, u64>;
+
     /// All tasks that have not ended, oldest first; read once at start.
     fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>>;
 

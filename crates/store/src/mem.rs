@@ -184,6 +184,10 @@ impl Store for MemStore {
         self.reply(|content| content.tasks(&filter, after, limit))
     }
 
+    fn count_tasks(&self, filter: TaskFilter) -> Reply<'_, u64> {
+        self.reply(|content| content.count_tasks(&filter))
+    }
+
     fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
         self.reply(|content| content.open_tasks())
     }

@@ -109,6 +109,8 @@ pub struct Claim {
 /// Which finished tasks may go.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
+    /// Those whose own time is over by now.
+    pub now: Timestamp,
     /// Those last changed before this time; dead rows of the outbox whose deadline was earlier go too.
     pub before: Timestamp,
     /// Those beyond this number, oldest first.

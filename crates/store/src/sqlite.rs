@@ -109,6 +109,10 @@ impl Store for SqliteStore {
         self.readers.read(move |db| list::tasks(db, &filter, after, limit))
     }
 
+    fn count_tasks(&self, filter: TaskFilter) -> Reply<'_, u64> {
+        self.readers.read(move |db| list::count_tasks(db, &filter))
+    }
+
     fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
         self.readers.read(read::open_tasks)
     }

@@ -19,12 +19,6 @@ const PAGE: i64 = 50;
 /// Most tasks of a page; the specification's maximum.
 const MAX_PAGE: usize = 100;
 
-/// Pages that are counted for `totalSize`; beyond about this many thousand tasks the number is a lower bound.
-const COUNTED_PAGES: usize = 20;
-
-/// Rows of one counted page; the site gives no more at once.
-const COUNTED_ROWS: usize = 500;
-
 /// A task that is named, and how much of its history is wanted.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -94,7 +88,7 @@ pub(super) struct TaskList {
     history: Option<usize>,
     next: String,
     size: usize,
-    total: usize,
+    total: u64,
 }
 
 /// A page of tasks as other agents see it.
@@ -104,7 +98,7 @@ pub(super) struct WireTaskList<'a> {
     tasks: Vec<WireTask<'a>>,
     next_page_token: &'a str,
     page_size: usize,
-    total_size: usize,
+    total_size: u64,
 }
 
 impl TaskList {
@@ -147,8 +141,11 @@ pub(super) async fn list(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskLis
             Err(error) => return Err(error.into()),
         }
     }
-    let total =
-        if after.is_none() && page.next.is_none() { tasks.len() } else { count(call, filter).await? };
+    let total = if after.is_none() && page.next.is_none() {
+        tasks.len() as u64
+    } else {
+        call.front.site.count_tasks(&call.caller, filter).await?
+    };
     let next = page.next.map(cursor::write).unwrap_or_default();
     Ok(TaskList { tasks, history, next, size, total })
 }
@@ -165,19 +162,6 @@ fn filter(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskFilter, Failure> {
         updated_since: wanted.status_timestamp_after,
         ..TaskFilter::default()
     })
-}
-
-async fn count(call: &Call<'_>, filter: TaskFilter) -> Result<usize, Failure> {
-    let (mut total, mut after) = (0, None);
-    for _ in 0..COUNTED_PAGES {
-        let page = call.front.site.tasks(&call.caller, filter.clone(), after, COUNTED_ROWS).await?;
-        total += page.items.len();
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
-    }
-    Ok(total)
 }
 
 /// How many messages of the history are wanted.

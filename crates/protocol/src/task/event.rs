@@ -92,4 +92,7 @@ pub struct Opening {
     /// When it must be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
+    /// How long it is kept after it has ended, in milliseconds, when the caller wants less than the site's own rules give.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<u64>,
 }

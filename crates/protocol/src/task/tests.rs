@@ -14,6 +14,7 @@ fn said(text: &str) -> Message {
 
 fn opening() -> TaskEvent {
     let opening = Opening {
+        ttl: None,
         agent: "echo".parse().unwrap(),
         context: "c1".parse().unwrap(),
         owner: Owner::stored("local"),

@@ -6,6 +6,7 @@
 use serde::Serialize;
 
 use super::{Task, TaskEvent, TaskEventKind, TaskState, TaskStatus};
+use crate::extension::TASK_TTL_EXPIRES_AT;
 use crate::{Artifact, ContextId, JsonMap, Message, TaskId};
 
 /// A task as other agents see it.
@@ -31,6 +32,9 @@ impl Task {
         let mut metadata = JsonMap::new();
         if !self.usage.is_empty() {
             metadata.insert("usage".into(), serde_json::to_value(self.usage).unwrap_or_default());
+        }
+        if let Some(at) = self.expires_at() {
+            metadata.insert(TASK_TTL_EXPIRES_AT.into(), at.to_string().into());
         }
         WireTask {
             id: self.head.id,

@@ -106,7 +106,8 @@ impl Desk {
         }
         self.metrics.entered(task.head.state);
         let journal = journal::lines(&task, &events);
-        let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None };
+        let expires_at = task.expires_at();
+        let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
         self.store.commit(Change { task: Some(change), journal, ..Change::default() }).await?;
         Ok(task)
     }

@@ -9,7 +9,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{Job, Reporter};
+use agentsite_host::{Aside, Job, Reporter};
 use agentsite_protocol::{
     Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
 };
@@ -74,6 +74,7 @@ pub(super) struct Drive {
     admission: Option<Admission>,
     slot: Option<Slot>,
     depth: u32,
+    aside: Aside,
     produced: u64,
     used: Usage,
 }
@@ -100,6 +101,7 @@ impl Drive {
             admission: None,
             slot: None,
             depth: 0,
+            aside: Aside::default(),
             produced: 0,
             used: Usage::default(),
         }
@@ -120,6 +122,12 @@ impl Drive {
     /// The place of the task in the lane of its agent.
     pub(super) fn with_admission(mut self, admission: Admission, depth: u32) -> Self {
         (self.admission, self.depth) = (Some(admission), depth);
+        self
+    }
+
+    /// What came with the caller's words, for the first run only.
+    pub(super) fn with_aside(mut self, aside: Aside) -> Self {
+        self.aside = aside;
         self
     }
 
@@ -176,7 +184,7 @@ impl Drive {
         self.desk.metrics.started_after(began.since(self.task.head.created_at));
         let cancel = CancellationToken::new();
         let job = match self.desk.job(&self.entry, &self.task, self.depth, cancel.clone()).await {
-            Ok(job) => job,
+            Ok(job) => Job { aside: std::mem::take(&mut self.aside), ..job },
             Err(error) => {
                 let why = self.words(format!("the task could not be prepared: {error}"));
                 return self.decide(Command::Finish(Outcome::Failed(why)));
@@ -366,6 +374,7 @@ impl Drive {
                 expect_seq: self.committed,
                 events: events.to_vec(),
                 sent: self.sent.clone(),
+                expires_at: self.task.expires_at(),
             }),
             ..Change::default()
         }

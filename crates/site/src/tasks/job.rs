@@ -3,7 +3,7 @@
 //! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier conversation as it
 //! asked for; never another owner's.
 
-use agentsite_host::{Job, RuntimeKind};
+use agentsite_host::{Aside, Job, RuntimeKind};
 use agentsite_protocol::{Message, Role, Task, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
@@ -46,6 +46,7 @@ impl Desk {
             attempt: task.attempt,
             deadline: Some(run_deadline(entry, task, self.ids.clock().now())),
             depth,
+            aside: Aside::default(),
             used: task.usage,
             used_today,
             cancel,

@@ -3,7 +3,7 @@
 //! Promises: the same limits on time, places and output as for tasks; nothing is written. What cannot be said in one message (a question
 //! back, a failure) becomes words or an error.
 
-use agentsite_host::{Answers, Job, Reporter};
+use agentsite_host::{Answers, Aside, Job, Reporter};
 use agentsite_protocol::{Caller, Message, Outcome, Part, Role, Step, Usage};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,7 @@ impl Desk {
         caller: &Caller,
         entry: &Entry,
         message: Message,
+        aside: Aside,
     ) -> Result<Message, SiteError> {
         if let Some(task) = &message.task_id {
             return Err(SiteError::NoSuchTask(super::excerpt(task)));
@@ -49,6 +50,7 @@ impl Desk {
             attempt: 1,
             deadline: None,
             depth: 0,
+            aside,
             used: Usage::default(),
             used_today: Usage::default(),
             cancel,

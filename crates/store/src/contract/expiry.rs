@@ -10,7 +10,7 @@ use crate::{Expiry, JournalQuery, OutboxChange, SharedStore};
 
 /// An expiry that removes nothing.
 fn nothing() -> Expiry {
-    Expiry { before: at(-1), keep: usize::MAX, portion: 100, journal_before: at(-1) }
+    Expiry { now: at(-1), before: at(-1), keep: usize::MAX, portion: 100, journal_before: at(-1) }
 }
 
 async fn ended(store: &SharedStore, numbers: std::ops::RangeInclusive<u64>) {
@@ -47,6 +47,27 @@ pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [1, 2, 3, 4, 5]);
 }
 
+pub(crate) async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=2).await;
+    for (number, expires_at) in [(3, 50), (4, 40), (5, 60)] {
+        let mut change = Life::new(number).whole(TaskState::Completed, number as i64);
+        change.task.as_mut().unwrap().expires_at = Some(at(expires_at));
+        store.commit(change).await.unwrap();
+    }
+    assert_eq!(store.expire(Expiry { now: at(39), ..nothing() }).await.unwrap(), 0);
+    let store = fresh.reread().await;
+    assert_eq!(store.expire(Expiry { now: at(50), portion: 1, ..nothing() }).await.unwrap(), 1);
+    assert_eq!(left(&store).await, [1, 2, 3, 5]);
+    assert_eq!(store.expire(Expiry { now: at(50), ..nothing() }).await.unwrap(), 1);
+    // The rules for all tasks hold for those with a time of their own too, and no task goes twice.
+    assert_eq!(store.expire(Expiry { now: at(60), before: at(6), ..nothing() }).await.unwrap(), 3);
+    let store = fresh.reread().await;
+    assert_eq!(left(&store).await, [0; 0]);
+    ended(&store, 1..=2).await;
+    assert_eq!(store.expire(Expiry { now: at(100), ..nothing() }).await.unwrap(), 0);
+}
+
 pub(crate) async fn tasks_beyond_the_number_go_oldest_first(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=6).await;
@@ -63,7 +84,7 @@ pub(crate) async fn open_tasks_never_expire(mut fresh: Fresh) {
         store.commit(Life::new(number).whole(state, 1)).await.unwrap();
     }
     ended(&store, 5..=5).await;
-    let all = Expiry { before: at(1_000), keep: 0, portion: 100, journal_before: at(1_000) };
+    let all = Expiry { now: at(1_000), before: at(1_000), keep: 0, portion: 100, journal_before: at(1_000) };
     assert_eq!(store.expire(all).await.unwrap(), 1);
     let store = fresh.reread().await;
     assert_eq!(left(&store).await, [1, 2, 3, 4]);

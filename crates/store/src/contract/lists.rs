@@ -10,8 +10,9 @@ use crate::{Change, JournalQuery, SharedStore, TaskCursor, TaskFilter};
 
 /// Numbers of the tasks on one page.
 async fn listed(store: &SharedStore, filter: TaskFilter) -> Vec<u64> {
-    let page = store.tasks(filter, None, 100).await.unwrap();
+    let page = store.tasks(filter.clone(), None, 100).await.unwrap();
     assert!(page.next.is_none());
+    assert_eq!(store.count_tasks(filter).await.unwrap(), page.items.len() as u64);
     numbers(&page.items)
 }
 

@@ -81,6 +81,7 @@ impl Life {
             message: Message::text("m1".parse().unwrap(), Role::User, "hello"),
             parent: self.head.parent,
             deadline: None,
+            ttl: None,
         };
         self.change(vec![TaskEventKind::Opened(Box::new(opening))])
     }
@@ -109,7 +110,13 @@ impl Life {
         let events: Vec<TaskEvent> = numbered.map(event).collect();
         self.head.seq += events.len() as u64;
         Change {
-            task: Some(TaskChange { head: self.head.clone(), expect_seq, events, sent: None }),
+            task: Some(TaskChange {
+                head: self.head.clone(),
+                expect_seq,
+                events,
+                sent: None,
+                expires_at: None,
+            }),
             ..Change::default()
         }
     }

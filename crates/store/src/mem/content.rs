@@ -34,6 +34,7 @@ pub(super) struct Content {
 struct Kept {
     head: TaskHead,
     commits: Vec<Vec<TaskEvent>>,
+    expires_at: Option<Timestamp>,
 }
 
 #[derive(Debug)]
@@ -93,9 +94,13 @@ impl Content {
         if let Some(key) = change.sent {
             self.sent.insert((key.owner, key.agent, key.message), (id, key.body_hash));
         }
-        let kept =
-            self.tasks.entry(id).or_insert_with(|| Kept { head: change.head.clone(), commits: Vec::new() });
+        let kept = self.tasks.entry(id).or_insert_with(|| Kept {
+            head: change.head.clone(),
+            commits: Vec::new(),
+            expires_at: None,
+        });
         kept.head = change.head;
+        kept.expires_at = change.expires_at;
         kept.commits.push(change.events);
     }
 
@@ -170,6 +175,10 @@ impl Content {
         Page::cut(items, limit)
     }
 
+    pub(super) fn count_tasks(&self, filter: &TaskFilter) -> u64 {
+        self.tasks.values().filter(|kept| filter.fits(&kept.head)).count() as u64
+    }
+
     pub(super) fn open_tasks(&self) -> Vec<TaskHead> {
         let heads = self.tasks.values().map(|kept| &kept.head);
         let mut open: Vec<TaskHead> = heads.filter(|head| !head.state.is_terminal()).cloned().collect();
@@ -231,7 +240,18 @@ impl Content {
         ended.sort_unstable();
         let old = ended.iter().take_while(|(updated_at, _)| *updated_at < expiry.before).count();
         let go = old.max(ended.len().saturating_sub(expiry.keep)).min(expiry.portion);
-        for (_, id) in &ended[..go] {
+        let mut gone: Vec<TaskId> = ended[..go].iter().map(|(_, id)| *id).collect();
+        let mut over: Vec<(Timestamp, TaskId)> =
+            self.tasks.values().filter_map(|kept| Some((kept.expires_at?, kept.head.id))).collect();
+        over.retain(|(at, _)| *at <= expiry.now);
+        over.sort_unstable();
+        let room = expiry.portion - go;
+        for (_, id) in over.into_iter().take(room) {
+            if !gone.contains(&id) {
+                gone.push(id);
+            }
+        }
+        for id in &gone {
             self.tasks.remove(id);
             self.sent.retain(|_, (task, _)| task != id);
         }
@@ -249,7 +269,7 @@ impl Content {
         for id in dead {
             self.outbox.remove(&id);
         }
-        go
+        gone.len()
     }
 
     pub(super) fn stats(&self) -> StoreStats {

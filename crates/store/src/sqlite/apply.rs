@@ -121,6 +121,10 @@ fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut us
         db.prepare_cached(sql)?.execute(params![sent.key(), events])?;
         *recent += 1;
     }
+    if let Some(expires_at) = task.expires_at {
+        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) VALUES (?1, ?2)";
+        db.prepare_cached(sql)?.execute([row, expires_at])?;
+    }
     Ok(())
 }
 

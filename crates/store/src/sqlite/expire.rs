@@ -16,6 +16,7 @@ pub(super) fn expire(db: &Connection, expiry: &Expiry, recent: &mut usize) -> ru
         remove_keys(db, *row, recent)?;
         db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
         db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
+        db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
     }
     remove_lines(db, expiry)?;
     let sql = "DELETE FROM outbox WHERE id IN
@@ -42,7 +43,21 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
         }
         victims.push(row.get(0)?);
     }
+    let room = expiry.portion.saturating_sub(victims.len());
+    for row in over(db, expiry, room)? {
+        if !victims.contains(&row) {
+            victims.push(row);
+        }
+    }
     Ok(victims)
+}
+
+/// Ended tasks whose own time is over, the earliest first.
+fn over(db: &Connection, expiry: &Expiry, most: usize) -> rusqlite::Result<Vec<i64>> {
+    let sql = "SELECT task FROM task_expiry WHERE expires_at <= ?1 ORDER BY expires_at, task LIMIT ?2";
+    let mut over = db.prepare_cached(sql)?;
+    let rows = over.query_map(params![expiry.now.as_millis(), bound(most)], |row| row.get(0))?;
+    rows.collect()
 }
 
 /// Removes the keys of the messages that opened and continued a task.

@@ -42,18 +42,36 @@ pub(super) fn tasks(
     after: Option<TaskCursor>,
     limit: usize,
 ) -> Result<Page<TaskHead, TaskCursor>, StoreError> {
-    let wanted =
-        |ended: bool| filter.states.is_empty() || filter.states.iter().any(|one| one.is_terminal() == ended);
     let moment = db.unchecked_transaction()?;
     let mut items = Vec::new();
-    if wanted(false) {
-        items = part(&moment, "tasks_open", "state < 4", filter, after, limit)?;
-    }
-    if wanted(true) {
-        items.extend(part(&moment, ended_index(filter), "state >= 4", filter, after, limit)?);
+    for (index, class) in classes(filter) {
+        items.extend(part(&moment, index, class, filter, after, limit)?);
     }
     items.sort_by_key(|head| std::cmp::Reverse((head.updated_at, head.id)));
     Ok(Page::cut(items, limit))
+}
+
+/// How many tasks fit.
+pub(super) fn count_tasks(db: &Connection, filter: &TaskFilter) -> Result<u64, StoreError> {
+    let moment = db.unchecked_transaction()?;
+    let mut total = 0;
+    for (index, class) in classes(filter) {
+        let fits = fitting(class, filter);
+        let sql = format!("SELECT count(*) FROM tasks INDEXED BY {index} WHERE {}", fits.sql);
+        let count: i64 =
+            moment.prepare_cached(&sql)?.query_row(params_from_iter(fits.values), |row| row.get(0))?;
+        total += count.unsigned_abs();
+    }
+    Ok(total)
+}
+
+/// The open and the ended tasks as far as either is wanted: the index to read, and the condition for it.
+fn classes(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, &'static str)> {
+    let wanted =
+        |ended: bool| filter.states.is_empty() || filter.states.iter().any(|one| one.is_terminal() == ended);
+    let open = wanted(false).then_some(("tasks_open", "state < 4"));
+    let ended = wanted(true).then_some((ended_index(filter), "state >= 4"));
+    open.into_iter().chain(ended)
 }
 
 /// The index that fits the most selective filter.
@@ -78,17 +96,7 @@ fn part(
     after: Option<TaskCursor>,
     limit: usize,
 ) -> Result<Vec<TaskHead>, StoreError> {
-    let mut fits = Where { sql: class.to_owned(), values: Vec::new() };
-    fits.and_if("parent = ?", filter.parent.map(blob));
-    fits.and_if("context = ?", filter.context.as_ref().map(|context| context.as_str().to_owned()));
-    fits.and_if("owner = ?", filter.owner.as_ref().map(|owner| owner.as_str().to_owned()));
-    fits.and_if("agent = ?", filter.agent.as_ref().map(|agent| agent.as_str().to_owned()));
-    fits.and_if("updated_at >= ?", filter.updated_since.map(Timestamp::as_millis));
-    if !filter.states.is_empty() {
-        let numbers: Vec<String> =
-            filter.states.iter().map(|one| seal::state_number(*one).to_string()).collect();
-        fits.sql.push_str(&format!(" AND state IN ({})", numbers.join(", ")));
-    }
+    let mut fits = fitting(class, filter);
     if let Some(cursor) = after {
         fits.and("updated_at <= ?", cursor.updated_at.as_millis());
         fits.and("(updated_at, id) < (?, ", cursor.updated_at.as_millis());
@@ -101,6 +109,22 @@ fn part(
         fits.sql
     );
     heads(db, &sql, params_from_iter(fits.values))
+}
+
+/// The conditions of a filter within a class of tasks.
+fn fitting(class: &str, filter: &TaskFilter) -> Where {
+    let mut fits = Where { sql: class.to_owned(), values: Vec::new() };
+    fits.and_if("parent = ?", filter.parent.map(blob));
+    fits.and_if("context = ?", filter.context.as_ref().map(|context| context.as_str().to_owned()));
+    fits.and_if("owner = ?", filter.owner.as_ref().map(|owner| owner.as_str().to_owned()));
+    fits.and_if("agent = ?", filter.agent.as_ref().map(|agent| agent.as_str().to_owned()));
+    fits.and_if("updated_at >= ?", filter.updated_since.map(Timestamp::as_millis));
+    if !filter.states.is_empty() {
+        let numbers: Vec<String> =
+            filter.states.iter().map(|one| seal::state_number(*one).to_string()).collect();
+        fits.sql.push_str(&format!(" AND state IN ({})", numbers.join(", ")));
+    }
+    fits
 }
 
 /// Lines that fit, newest first.

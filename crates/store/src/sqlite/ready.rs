@@ -3,7 +3,7 @@
 //! Promises: whatever can be refused without the file is refused here, and whatever costs time without the file is spent
 //! here. It does not touch the database.
 
-use agentsite_protocol::{JournalLine, TaskHead};
+use agentsite_protocol::{JournalLine, TaskHead, Timestamp};
 
 use super::seal;
 use crate::{Change, KeyChange, OutboxChange, SettingChange, StoreError, TaskChange, UsageChange};
@@ -38,6 +38,7 @@ pub(super) struct ReadyTask {
     pub(super) body: String,
     pub(super) seal: i64,
     pub(super) sent: Option<ReadySent>,
+    pub(super) expires_at: Option<i64>,
 }
 
 /// The key of a message and, behind it, the hash of its content: one blob in the row of events.
@@ -94,7 +95,8 @@ impl ReadyTask {
         let (expect_seq, last_seq) = (number(change.expect_seq), number(change.head.seq));
         let blob = sent.as_ref().map(ReadySent::blob);
         let seal = seal::events(change.head.id, expect_seq + 1, last_seq, blob, body.as_bytes());
-        Ok(Self { root: seal::root(&change.head), head: change.head, expect_seq, last_seq, body, seal, sent })
+        let (root, expires_at) = (seal::root(&change.head), change.expires_at.map(Timestamp::as_millis));
+        Ok(Self { root, head: change.head, expect_seq, last_seq, body, seal, sent, expires_at })
     }
 }
 

@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY];
 
 /// Version 1.
 ///
@@ -106,6 +106,12 @@ CREATE TABLE usage (
     calls INTEGER NOT NULL,
     PRIMARY KEY (agent, day)
 ) WITHOUT ROWID;
+";
+
+/// Version 2: tasks whose callers said how long they are kept. Few have such a time, so it costs the others nothing here.
+const TASK_EXPIRY: &str = "
+CREATE TABLE task_expiry (task INTEGER PRIMARY KEY, expires_at INTEGER NOT NULL);
+CREATE INDEX task_expiry_at ON task_expiry (expires_at);
 ";
 
 /// The version of a file, after a look at whose file it is.

@@ -223,7 +223,7 @@ async fn message_keys_are_found_wherever_they_have_settled() {
         let Err(StoreError::Duplicate { task, same_body: true }) = refused else { panic!("{refused:?}") };
         assert_eq!(task, task_id(number));
     }
-    let all = Expiry { before: at(100), keep: 0, portion: 10_000, journal_before: at(0) };
+    let all = Expiry { now: at(100), before: at(100), keep: 0, portion: 10_000, journal_before: at(0) };
     assert_eq!(store.expire(all).await.unwrap(), 5_000);
     store.close().await.unwrap();
     let db = rusqlite::Connection::open(&path).unwrap();

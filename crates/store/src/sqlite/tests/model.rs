@@ -70,7 +70,7 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
         }
         Deed::Expire { before, keep, portion, journal } => {
             let (before, journal_before) = (at(*before), at(*journal));
-            let expiry = Expiry { before, keep: *keep, portion: *portion, journal_before };
+            let expiry = Expiry { now: before, before, keep: *keep, portion: *portion, journal_before };
             return format!("{:?}", store.expire(expiry).await);
         }
     };

@@ -1,0 +1,50 @@
+//! Aside: what came with a message and is not part of the task.
+//!
+//! Promises: it lives in memory for one run only; it is never written to the store, the journal or a log. A run that is tried again
+//! after a restart comes without it, and an agent that still needs a credential asks for it again.
+
+use std::fmt;
+
+/// What came with a message for this one run.
+#[derive(Debug, Clone, Default)]
+pub struct Aside {
+    /// What the agent asked for when it needed a permission.
+    pub credential: Option<Credential>,
+    /// Extensions of the protocol that the caller wants to be used, by their URIs.
+    pub extensions: Vec<String>,
+}
+
+/// A secret that a caller hands to an agent in the course of a task.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Credential(String);
+
+impl Credential {
+    /// Takes the secret over.
+    #[must_use]
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    /// The secret itself, for the agent alone.
+    #[must_use]
+    pub fn secret(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Credential {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("Credential(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_credential_does_not_show_itself() {
+        let aside = Aside { credential: Some(Credential::new("s3cret")), ..Aside::default() };
+        assert!(!format!("{aside:?}").contains("s3cret"));
+    }
+}
