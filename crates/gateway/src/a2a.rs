@@ -8,6 +8,7 @@
 mod address;
 mod binding;
 mod card;
+mod extensions;
 mod operation;
 mod rest;
 mod rpc;
@@ -30,6 +31,7 @@ use tracing::Span;
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use address::{Address, Place};
+use extensions::Wanted;
 
 /// Versions of A2A that are spoken here.
 const VERSIONS: [&str; 2] = ["1.0", "1"];
@@ -55,11 +57,16 @@ async fn enter(State(front): State<Arc<Front>>, path: Option<Path<String>>, requ
     if !address.place.takes(request.method()) {
         return rest::wrong_method(&address.place, &request);
     }
-    match address.place {
+    let wanted = Wanted::read(request.headers());
+    let mut response = match address.place {
         Place::Agent if request.method() == Method::POST => rpc::answer(&front, address.agent, request).await,
         Place::Agent | Place::Card => card::answer(&front, address.agent, request).await,
         _ => rest::answer(&front, &address, request).await,
+    };
+    if response.status().is_success() {
+        wanted.confirm(&mut response);
     }
+    response
 }
 
 /// One call that was let in.
@@ -71,6 +78,8 @@ struct Call<'a> {
     agent: AgentName,
     /// Whether the site itself is called; its concierge then answers, and every task of the caller is found.
     for_site: bool,
+    /// What the caller asks for beyond the protocol.
+    wanted: Wanted,
 }
 
 impl<'a> Call<'a> {
@@ -82,7 +91,7 @@ impl<'a> Call<'a> {
     ) -> Result<Self, Failure> {
         let for_site = agent.is_none();
         let agent = agent.map_or_else(|| Ok(front.site.concierge()), named_agent)?;
-        Ok(Self { front, parts, caller, agent, for_site })
+        Ok(Self { front, parts, caller, agent, for_site, wanted: Wanted::read(&parts.headers) })
     }
 
     /// Keeps the connection from being ended as idle while a stream lasts.

@@ -29,6 +29,7 @@ pub(crate) enum Fault {
     Unsupported,
     ContentType,
     AgentFailed,
+    ExtensionRequired,
     Version,
     NotJson,
     BadRequest,
@@ -94,7 +95,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 27] = [
+pub(crate) const TABLE: [Row; 28] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -110,6 +111,14 @@ pub(crate) const TABLE: [Row; 27] = [
     row(Fault::Unsupported, "unsupported", 400, -32004, PRECONDITION, "UNSUPPORTED_OPERATION"),
     row(Fault::ContentType, "content_type", 400, -32005, ARGUMENT, "CONTENT_TYPE_NOT_SUPPORTED"),
     row(Fault::AgentFailed, "agent_failed", 500, -32006, "INTERNAL", "INVALID_AGENT_RESPONSE"),
+    row(
+        Fault::ExtensionRequired,
+        "extension_required",
+        400,
+        -32008,
+        PRECONDITION,
+        "EXTENSION_SUPPORT_REQUIRED",
+    ),
     row(Fault::Version, "version", 400, -32009, PRECONDITION, "VERSION_NOT_SUPPORTED"),
     row(Fault::NotJson, "not_json", 400, -32700, ARGUMENT, ""),
     row(Fault::BadRequest, "bad_request", 400, -32600, ARGUMENT, "INVALID_REQUEST"),
@@ -281,6 +290,7 @@ impl From<SiteError> for Failure {
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,
             SiteError::ContextMismatch | SiteError::BadMessage(_) => Fault::BadParams,
+            SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
             SiteError::IdReused => Fault::IdReused,
             SiteError::Busy { .. } => Fault::AgentBusy,
             SiteError::Forbidden(_) => Fault::Forbidden,

@@ -92,6 +92,18 @@ pub struct SkillEntry {
     /// Media types it gives, when they differ from plain text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub output_modes: Vec<String>,
+    /// `peers` or `private` keeps it off the public card; callers who are known find it on the extended one.
+    #[serde(default = "everybody", skip_serializing_if = "is_public")]
+    pub visibility: Visibility,
+}
+
+fn everybody() -> Visibility {
+    Visibility::Public
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_public(visibility: &Visibility) -> bool {
+    *visibility == Visibility::Public
 }
 
 impl From<&SkillEntry> for Skill {

@@ -31,6 +31,9 @@ pub enum SiteError {
     /// The message is not well formed.
     #[error("{0}")]
     BadMessage(String),
+    /// The agent wants its callers to use an extension of the protocol.
+    #[error("this agent requires the extension {0}; name it in A2A-Extensions and follow its rules")]
+    ExtensionRequired(String),
     /// Two different messages with one id.
     #[error("this messageId was used before for another message; give each message an id of its own")]
     IdReused,

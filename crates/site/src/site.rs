@@ -232,6 +232,21 @@ impl Site {
         Ok(card)
     }
 
+    /// An agent's extended card, for callers who are known: all its skills and the bounds within which it works.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
+    pub fn extended_card(
+        &self,
+        caller: &Caller,
+        name: &AgentName,
+        base: &str,
+    ) -> Result<AgentCard, SiteError> {
+        let mut card = self.0.hub.visible(caller, name)?.extended_card(base, &self.0.settings);
+        self.0.identity.sign(&mut card, base);
+        Ok(card)
+    }
+
     /// The card of the site itself, signed.
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
@@ -299,6 +314,7 @@ impl Site {
     ) -> Result<Sent, SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
         let (message, ttl, aside) = submission.into().part()?;
+        entry.check_extensions(&aside.extensions)?;
         check_message(&message, self.0.settings.max_message.0)?;
         if entry.is_message_only() {
             return self.0.desk.ask(caller, &entry, message, aside).await.map(Sent::Message);

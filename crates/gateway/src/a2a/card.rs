@@ -16,7 +16,7 @@ use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
-use super::named_agent;
+use super::{Call, named_agent};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -36,6 +36,22 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
         respond(&parts, &caller, &vouched(front, &parts, card), front.site.agents_changed_at())
     };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
+}
+
+/// The card that only callers see who are known.
+pub(super) fn extended(call: &Call<'_>) -> Result<AgentCard, Failure> {
+    if call.caller.is_anonymous() {
+        let sentence =
+            "the extended card is for known callers: send Authorization: Bearer KEY, or read the public card";
+        return Err(Failure::new(Fault::Unauthenticated, sentence));
+    }
+    let base = call.front.base(call.parts);
+    let card = if call.for_site {
+        call.front.site.site_card(&call.caller, &base)
+    } else {
+        call.front.site.extended_card(&call.caller, &call.agent, &base)?
+    };
+    Ok(vouched(call.front, call.parts, card))
 }
 
 /// Answers the card of the site.

@@ -3,14 +3,14 @@
 //! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits for an agent takes as long as
 //! the agent may; all else has a time limit.
 
-use agentsite_protocol::{Message, Task, WireStreamItem};
+use agentsite_protocol::{AgentCard, Message, Task, WireStreamItem};
 use axum::response::Response;
 
 use super::binding::Binding;
 use super::send::{self, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
-use super::{Call, read};
+use super::{Call, card, read};
 use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
 
@@ -51,6 +51,7 @@ pub(super) enum Answer {
     /// A task that was named.
     Task(Task, Option<usize>),
     Tasks(TaskList),
+    Card(Box<AgentCard>),
     Events(Events),
 }
 
@@ -95,10 +96,10 @@ impl Operation {
                 Fault::PushNotSupported,
                 "this agent does not call back; use SubscribeToTask or GetTask",
             )),
-            Self::ExtendedCard | Self::Send(_) | Self::Stream(_) => Err(Failure::new(
-                Fault::Unsupported,
-                "this agent has no extended card; the public one says everything",
-            )),
+            Self::ExtendedCard => card::extended(call).map(|card| Answer::Card(Box::new(card))),
+            Self::Send(_) | Self::Stream(_) => {
+                Err(Failure::new(Fault::Internal, "what waits for an agent was asked among what does not"))
+            }
         }
     }
 }
@@ -110,6 +111,7 @@ impl Answer {
             Self::Sent(task, history) => binding.answer(&WireStreamItem::Task(task.wire(history))),
             Self::Task(task, history) => binding.answer(&task.wire(history)),
             Self::Tasks(list) => binding.answer(&list.wire()),
+            Self::Card(card) => binding.answer(&card),
             Self::Events(events) => return events.respond(call, binding.to_owned()),
         })
     }

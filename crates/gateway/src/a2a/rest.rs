@@ -5,7 +5,8 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::{Nesting, TaskState, Timestamp};
+use agentsite_protocol::extension::RESUME_AFTER;
+use agentsite_protocol::{JsonMap, Nesting, TaskState, Timestamp};
 use axum::body::Body;
 use axum::extract::{Query, Request};
 use axum::response::Response;
@@ -106,7 +107,7 @@ fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation,
         Place::Stream => Operation::Stream(Sending::read(text)?),
         Place::Task(id) => {
             let history_length = Asked::read(parts)?.number("historyLength")?;
-            Operation::Get(TaskWanted { id: (*id).to_owned(), history_length })
+            Operation::Get(TaskWanted { history_length, ..TaskWanted::new(id) })
         }
         Place::Tasks => Operation::List(Asked::read(parts)?.list()?),
         Place::Cancel(id) => {
@@ -115,7 +116,9 @@ fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation,
         }
         Place::Subscribe(id) => {
             optional()?;
-            Operation::Subscribe(TaskWanted::new(id))
+            let metadata = Asked::read(parts)?.number("after")?;
+            let metadata = metadata.map(|after| JsonMap::from_iter([(RESUME_AFTER.into(), after.into())]));
+            Operation::Subscribe(TaskWanted { metadata, ..TaskWanted::new(id) })
         }
         Place::PushConfigs | Place::PushConfig => Operation::PushConfig,
         Place::ExtendedCard | Place::Agent | Place::Card => Operation::ExtendedCard,

@@ -3,11 +3,12 @@
 //! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
 //! answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{Message, Role};
-use agentsite_site::{Sent, TaskWatch};
+use agentsite_protocol::{JsonMap, Message, Period, Role};
+use agentsite_site::{Sent, Submission, TaskWatch};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::extensions::{resume_after, ttl};
 use super::operation::Answer;
 use super::{Call, read, task::history_length, violation, wrong};
 use crate::failure::{Failure, Fault, Violation};
@@ -17,6 +18,8 @@ struct SendParams {
     message: Message,
     #[serde(default)]
     configuration: Option<Configuration>,
+    #[serde(default)]
+    metadata: Option<JsonMap>,
 }
 
 #[derive(Deserialize, Default)]
@@ -32,12 +35,15 @@ pub(super) struct Sending {
     pub(super) message: Message,
     return_immediately: bool,
     pub(super) history: Option<usize>,
+    /// The last event that the caller has seen of the task that this message opened before.
+    pub(super) after: Option<u64>,
+    ttl: Option<Period>,
 }
 
 impl Sending {
     /// Reads the parameters of both ways to send.
     pub(super) fn read(params: &str) -> Result<Self, Failure> {
-        let SendParams { mut message, configuration } = read(params, explain)?;
+        let SendParams { mut message, configuration, metadata } = read(params, explain)?;
         if message.parts.is_empty() {
             return Err(wrong("message.parts", "must have at least one part"));
         }
@@ -52,18 +58,28 @@ impl Sending {
             return Err(Failure::new(Fault::PushNotSupported, sentence));
         }
         let history = history_length("configuration.historyLength", configuration.history_length)?;
-        Ok(Self { message, return_immediately: configuration.return_immediately == Some(true), history })
+        let metadata = metadata.unwrap_or_default();
+        let (after, ttl) = (resume_after(&metadata)?, ttl(&metadata)?);
+        let return_immediately = configuration.return_immediately == Some(true);
+        Ok(Self { message, return_immediately, history, after, ttl })
+    }
+}
+
+impl Sending {
+    /// The message with everything that comes along, for the site.
+    pub(super) fn submission(self, call: &Call<'_>) -> Submission {
+        Submission { message: self.message, ttl: self.ttl, extensions: call.wanted.all().to_vec() }
     }
 }
 
 /// Sends a message and waits for what it leads to, unless the caller does not want to.
 pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Answer, Failure> {
-    match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
+    let (return_immediately, history) = (sending.return_immediately, sending.history);
+    match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
         Sent::Message(message) => Ok(Answer::Message(message)),
         Sent::Task(mut watch) => {
-            let task =
-                if sending.return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(Answer::Sent(task, sending.history))
+            let task = if return_immediately { watch.snapshot() } else { settle(call, watch).await? };
+            Ok(Answer::Sent(task, history))
         }
     }
 }

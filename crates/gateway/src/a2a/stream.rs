@@ -2,11 +2,12 @@
 //!
 //! Promises: the first event is the task, or exactly one message; then every event once, in order, with its number as the event's
 //! id; the stream ends when the task has ended or waits for its caller. Hanging up does not stop the task. Whoever names the last
-//! number it saw in `Last-Event-ID` gets what came after it and nothing else, also when the task has ended meanwhile.
+//! number it saw, in `Last-Event-ID` or in the request's metadata, gets what came after it and nothing else, also when the task has ended meanwhile.
 
 use std::future::Future;
 use std::pin::Pin;
 
+use agentsite_protocol::extension::RESUME;
 use agentsite_protocol::{Message, Task, WireStreamItem};
 use agentsite_site::{Sent, TaskWatch};
 use axum::response::Response;
@@ -40,8 +41,8 @@ enum Opening {
 
 /// Sends a message and follows the task it leads to.
 pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Failure> {
-    let seen = last_seen(call)?.filter(|seen| *seen > 0);
-    let mut watch = match call.front.site.send(&call.caller, &call.agent, sending.message).await? {
+    let (seen, history) = (last_seen(call)?.or(sending.after).filter(|seen| *seen > 0), sending.history);
+    let mut watch = match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
         Sent::Task(watch) => watch,
         Sent::Message(message) => return Ok(Events { opening: Opening::Message(message), watch: None }),
     };
@@ -53,13 +54,13 @@ pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Fa
         let watch = call.front.site.watch(&call.caller, watch.id(), seen).await?;
         return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
     }
-    let opening = Opening::Task(Box::new(watch.opening()), sending.history);
+    let opening = Opening::Task(Box::new(watch.opening()), history);
     Ok(Events { opening, watch: Some(watch) })
 }
 
 /// Follows a task that is there already.
 pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
-    let seen = last_seen(call)?;
+    let seen = last_seen(call)?.or(wanted.after()?);
     let task = named_task(call, &wanted.id).await?;
     if let Some(seen) = seen {
         if seen > task.head.seq {
@@ -98,12 +99,13 @@ impl Events {
             Opening::Task(task, history) => {
                 first.reserve(FIRST_EVENT);
                 let item = WireStreamItem::Task(task.wire(*history));
+                let item = if call.wanted.has(RESUME) { item.numbered(task.head.seq) } else { item };
                 binding.event(&mut first, Some(task.head.seq), &item);
             }
             Opening::Message(message) => binding.event(&mut first, None, &WireStreamItem::Message(message)),
             Opening::Resumed => {}
         }
-        let feed = Feed { watch: self.watch, binding };
+        let feed = Feed { watch: self.watch, binding, numbered: call.wanted.has(RESUME) };
         Ok(sse::respond(call.front, call.at_work()?, first, feed))
     }
 }
@@ -112,6 +114,8 @@ impl Events {
 struct Feed {
     watch: Option<TaskWatch>,
     binding: Binding<'static>,
+    /// Whether each event says its number also in its metadata.
+    numbered: bool,
 }
 
 impl sse::Source for Feed {
@@ -122,6 +126,7 @@ impl sse::Source for Feed {
             let mut out = Vec::new();
             for event in &events {
                 if let Some(item) = event.wire(watch.context()) {
+                    let item = if self.numbered { item.numbered(event.seq) } else { item };
                     self.binding.event(&mut out, Some(event.seq), &item);
                 }
             }

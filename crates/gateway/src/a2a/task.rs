@@ -3,11 +3,12 @@
 //! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that does not
 //! exist. Lists have a cursor that stays right while tasks change.
 
-use agentsite_protocol::{ContextId, Task, TaskId, TaskState, Timestamp, WireTask};
+use agentsite_protocol::{ContextId, JsonMap, Task, TaskId, TaskState, Timestamp, WireTask};
 use agentsite_site::{SiteError, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::extensions::resume_after;
 use super::operation::Answer;
 use super::{Call, read, violation, wrong};
 use crate::cursor;
@@ -26,12 +27,19 @@ pub(super) struct TaskWanted {
     pub(super) id: String,
     #[serde(default)]
     pub(super) history_length: Option<i64>,
+    #[serde(default)]
+    pub(super) metadata: Option<JsonMap>,
 }
 
 impl TaskWanted {
+    /// The last event of the task that the caller has seen.
+    pub(super) fn after(&self) -> Result<Option<u64>, Failure> {
+        self.metadata.as_ref().map_or(Ok(None), resume_after)
+    }
+
     /// The task of this id with all its history.
     pub(super) fn new(id: &str) -> Self {
-        Self { id: id.to_owned(), history_length: None }
+        Self { id: id.to_owned(), history_length: None, metadata: None }
     }
 
     /// Reads parameters that name one task.

@@ -37,7 +37,6 @@ async fn every_wrong_body_gets_its_code_by_status_200() {
         (br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{}}"#.to_vec(), -32602),
         (br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":7}}"#.to_vec(), -32602),
         (br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}"#.to_vec(), -32001),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"GetExtendedAgentCard"}"#.to_vec(), -32004),
         (
             br#"{"jsonrpc":"2.0","id":1,"method":"GetTaskPushNotificationConfig","params":{}}"#.to_vec(),
             -32003,

@@ -8,6 +8,7 @@ mod a2a;
 mod api;
 mod bad_input;
 mod callers;
+mod extensions;
 mod golden;
 mod identity;
 mod pages;

@@ -195,11 +195,6 @@ async fn what_is_not_offered_says_so() {
         assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
         assert_eq!(refused["error"]["details"][0]["reason"], "PUSH_NOTIFICATION_NOT_SUPPORTED");
     }
-    for path in ["/a2a/echo/extendedAgentCard", "/a2a/extendedAgentCard"] {
-        let (status, refused) = get(&story, path).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST);
-        assert_eq!(refused["error"]["details"][0]["reason"], "UNSUPPORTED_OPERATION");
-    }
 }
 
 #[tokio::test]

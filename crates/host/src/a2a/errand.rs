@@ -14,15 +14,17 @@ use std::time::Duration;
 use agentsite_client::{
     A2aClient, ClientError, RemoteStatus, RemoteTask, Reply, SendOptions, StreamItem, TaskStream,
 };
+use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
 use agentsite_protocol::{
-    Artifact, ByteSize, ContextId, Message, MessageId, Outcome, Part, Role, Step, TaskState,
+    Artifact, ByteSize, ContextId, JsonMap, Message, MessageId, Outcome, Part, Role, Step, TaskState,
 };
 use futures::StreamExt;
+use serde_json::Value;
 
 use super::contexts::Contexts;
 use super::memo::RemoteMemo;
 use super::standing::Watch;
-use crate::{Gone, Job, Reporter};
+use crate::{Credential, Gone, Job, Reporter};
 
 /// How long the agent may take to take note of a cancel; the caller waits for it.
 const CANCEL: Duration = Duration::from_secs(2);
@@ -190,7 +192,7 @@ impl Errand {
             task_id: self.memo.remote_task.clone(),
             role: Role::User,
             parts,
-            extra: self.job.message.extra.clone(),
+            extra: with_credential(self.job.message.extra.clone(), self.job.aside.credential.as_ref()),
         }
     }
 
@@ -380,6 +382,16 @@ impl Errand {
         }
         Ok(())
     }
+}
+
+/// What else the message says, with the credential that the caller gave for this run: an agent of another site reads it there.
+fn with_credential(mut extra: JsonMap, credential: Option<&Credential>) -> JsonMap {
+    let Some(credential) = credential else { return extra };
+    let metadata = extra.entry("metadata").or_insert_with(|| JsonMap::new().into());
+    if let Value::Object(metadata) = metadata {
+        metadata.insert(TASK_AUTH_CREDENTIAL.into(), credential.secret().into());
+    }
+    extra
 }
 
 /// The parts that an agent can take: text that says nothing makes common servers fail.

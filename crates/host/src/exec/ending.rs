@@ -1,6 +1,6 @@
 //! What the end of a command means for its task, and in which words.
 //!
-//! Promises: zero completes, [`EXIT_INPUT_REQUIRED`] asks the caller, everything else fails with the code or the signal and the end
+//! Promises: zero completes, [`EXIT_INPUT_REQUIRED`] asks the caller, [`EXIT_AUTH_REQUIRED`] asks for a credential, everything else fails with the code or the signal and the end
 //! of what the command said on stderr. A limit that was the likely reason is named.
 
 use std::io;
@@ -16,6 +16,13 @@ use crate::Job;
 /// A command that ends with this code asks the caller; its last line of output is the question. The next message of the caller
 /// starts the command again, with `history` in its JSON. Ten is used by no shell and by few programs.
 pub(super) const EXIT_INPUT_REQUIRED: i32 = 10;
+
+/// A command that ends with this code needs a credential; its last line of output says which. The caller's next message starts it
+/// again, with the credential in its environment.
+pub(super) const EXIT_AUTH_REQUIRED: i32 = 11;
+
+/// The demand of a command that needs a credential and does not say which.
+const NO_DEMAND: &str = "The agent needs a credential.";
 
 /// The question of a command that asks without words.
 const NO_QUESTION: &str = "The agent needs more input.";
@@ -38,6 +45,10 @@ impl Start {
             Some(EXIT_INPUT_REQUIRED) => {
                 let question = if last_line.is_empty() { NO_QUESTION } else { last_line };
                 Outcome::InputRequired(job.words(question))
+            }
+            Some(EXIT_AUTH_REQUIRED) => {
+                let demand = if last_line.is_empty() { NO_DEMAND } else { last_line };
+                Outcome::AuthRequired(job.words(demand))
             }
             _ => job.failed(self.why_it_failed(status, complaint)),
         }

@@ -15,6 +15,9 @@ use super::{ProcessGroup, input};
 use crate::sandbox::Bounds;
 use crate::{Environment, ExecRuntime, Job, Stdin};
 
+/// The variable in which a command finds the credential that it asked for.
+const CREDENTIAL: &str = "AGENTSITE_CREDENTIAL";
+
 /// Everything about a command that is the same for all tasks.
 pub(super) struct Start {
     command: Vec<String>,
@@ -65,6 +68,7 @@ impl Start {
             .env("AGENTSITE_AGENT", job.agent.as_str())
             .env("AGENTSITE_ATTEMPT", job.attempt.to_string())
             .envs(&self.variables)
+            .envs(job.aside.credential.as_ref().map(|credential| (CREDENTIAL, credential.secret())))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe;
 
 use super::*;
 use crate::contract::{self, BEGINNING, Ran, Specimen, Subject, VirtualClock, job, soon};
-use crate::{LogSource, Manifest, Runtime};
+use crate::{Aside, Credential, LogSource, Manifest, Runtime};
 
 /// An agent folder with a runner in it.
 struct Bench {
@@ -231,6 +231,19 @@ async fn exit_code_ten_asks_the_caller_with_the_last_line() {
     assert_eq!(ran.ending(), ("input-required", "Which colour?".into()));
     let ran = Bench::sh("exit 10").run("").await;
     assert_eq!(ran.ending(), ("input-required", "The agent needs more input.".into()));
+}
+
+#[tokio::test]
+async fn exit_code_eleven_asks_for_a_credential_which_comes_in_the_environment() {
+    let script =
+        "test -n \"$AGENTSITE_CREDENTIAL\" && echo welcome || { echo 'Your token, please'; exit 11; }";
+    let bench = Bench::sh(script);
+    assert_eq!(bench.run("").await.ending(), ("auth-required", "Your token, please".into()));
+    let silent = Bench::sh("exit 11").run("").await;
+    assert_eq!(silent.ending(), ("auth-required", "The agent needs a credential.".into()));
+    let aside = Aside { credential: Some(Credential::new("s3cret")), ..Aside::default() };
+    let ran = contract::run(&bench.runner(), Job { aside, ..job("here") }).await;
+    assert_eq!(ran.answer(), "welcome\n");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::{Task, TaskEvent, TaskEventKind, TaskState, TaskStatus};
-use crate::extension::TASK_TTL_EXPIRES_AT;
+use crate::extension::{RESUME_SEQUENCE, TASK_TTL_EXPIRES_AT};
 use crate::{Artifact, ContextId, JsonMap, Message, TaskId};
 
 /// A task as other agents see it.
@@ -64,6 +64,9 @@ pub enum WireStreamItem<'a> {
         context_id: &'a ContextId,
         /// Where it stands.
         status: TaskStatus,
+        /// What extensions say of the event.
+        #[serde(skip_serializing_if = "JsonMap::is_empty")]
+        metadata: JsonMap,
     },
     /// The agent made something, or a further piece of it.
     #[serde(rename_all = "camelCase")]
@@ -78,7 +81,26 @@ pub enum WireStreamItem<'a> {
         append: bool,
         /// Whether nothing more of it will come.
         last_chunk: bool,
+        /// What extensions say of the event.
+        #[serde(skip_serializing_if = "JsonMap::is_empty")]
+        metadata: JsonMap,
     },
+}
+
+impl WireStreamItem<'_> {
+    /// The item with the number of the event, for callers that asked for it; a message has none.
+    #[must_use]
+    pub fn numbered(mut self, seq: u64) -> Self {
+        match &mut self {
+            Self::Task(WireTask { metadata, .. })
+            | Self::StatusUpdate { metadata, .. }
+            | Self::ArtifactUpdate { metadata, .. } => {
+                metadata.insert(RESUME_SEQUENCE.into(), seq.into());
+            }
+            Self::Message(_) => {}
+        }
+        self
+    }
 }
 
 impl TaskEvent {
@@ -89,6 +111,7 @@ impl TaskEvent {
             task_id: self.task,
             context_id: context,
             status: TaskStatus { state, message, timestamp: self.at },
+            metadata: JsonMap::new(),
         };
         match &self.kind {
             TaskEventKind::Started { .. } => Some(status(TaskState::Working, None)),
@@ -100,6 +123,7 @@ impl TaskEvent {
                     artifact,
                     append: *append,
                     last_chunk: *last_chunk,
+                    metadata: JsonMap::new(),
                 })
             }
             TaskEventKind::Opened(_)

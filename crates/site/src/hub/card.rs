@@ -3,13 +3,15 @@
 //! Promises: addresses are always the site's own, also for agents that live elsewhere; nothing of an agent's inner address leaks. Only
 //! what works is declared.
 
+use agentsite_host::SkillEntry;
 use agentsite_protocol::{
-    AgentCapabilities, AgentCard, AgentInterface, AgentName, AgentProvider, Caller, JsonMap, Skill,
+    AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentName, AgentProvider, Caller, JsonMap,
+    Skill, Visibility,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Entry, Hub};
-use crate::SiteSettings;
+use crate::{SiteError, SiteSettings};
 
 /// The version of A2A spoken at the declared addresses.
 const A2A_VERSION: &str = "1.0";
@@ -19,6 +21,12 @@ const BINDINGS: [&str; 2] = ["JSONRPC", "HTTP+JSON"];
 
 /// Skills on the site's own card; a longer card helps nobody to choose, and search is the better way.
 const MAX_SITE_SKILLS: usize = 200;
+
+/// Extensions of an agent elsewhere that are passed on; cards declare a handful.
+const MAX_EXTENSIONS: usize = 32;
+
+/// Longest part of a foreign name that is repeated in an error.
+const MAX_URI_SHOWN: usize = 200;
 
 impl Entry {
     /// The agent's card with the site's addresses.
@@ -34,16 +42,50 @@ impl Entry {
             version: self.manifest.version.clone(),
             supported_interfaces: interfaces(&format!("{base}/a2a/{}", self.manifest.name)),
             provider: Some(provider(base, settings)),
-            capabilities: capabilities(),
+            capabilities: capabilities(remote.as_deref()),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
             default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
-            skills: self
-                .skills()
-                .into_iter()
-                .map(|skill| complete(skill, &self.manifest.description))
-                .collect(),
+            skills: self.shown_skills(|skill| skill.visibility == Visibility::Public),
             extra: security(),
         }
+    }
+
+    /// What known callers see besides: all skills, and the bounds within which the agent works.
+    pub(crate) fn extended_card(&self, base: &str, settings: &SiteSettings) -> AgentCard {
+        let mut card = self.card(base, settings);
+        card.skills = self.shown_skills(|_| true);
+        let limits = &self.manifest.limits;
+        let params = json!({
+            "timeoutSeconds": limits.timeout.0.as_secs(),
+            "concurrency": limits.concurrency,
+            "queue": limits.queue,
+            "outputBytes": limits.output.0,
+            "messageBytes": settings.max_message.0,
+        });
+        if let Value::Object(params) = params {
+            card.capabilities.extensions.push(AgentExtension::limits(params));
+        }
+        card
+    }
+
+    /// Refuses a caller that does not use an extension without which an agent elsewhere takes no message.
+    pub(crate) fn check_extensions(&self, wanted: &[String]) -> Result<(), SiteError> {
+        let Some(card) = self.runner.card() else { return Ok(()) };
+        let lacks = |one: &&AgentExtension| one.required && !wanted.contains(&one.uri);
+        match card.capabilities.extensions.iter().find(lacks) {
+            Some(one) => Err(SiteError::ExtensionRequired(one.uri.chars().take(MAX_URI_SHOWN).collect())),
+            None => Ok(()),
+        }
+    }
+
+    /// The skills of the file that `shows` picks, or all that an agent elsewhere tells of itself; none of them incomplete.
+    fn shown_skills(&self, shows: impl Fn(&SkillEntry) -> bool) -> Vec<Skill> {
+        let skills = if self.manifest.skills.is_empty() {
+            self.skills()
+        } else {
+            self.manifest.skills.iter().filter(|skill| shows(skill)).map(Skill::from).collect()
+        };
+        skills.into_iter().map(|skill| complete(skill, &self.manifest.description)).collect()
     }
 }
 
@@ -72,9 +114,8 @@ impl Hub {
         let of_agent = |entry: &std::sync::Arc<Entry>| {
             let name = entry.manifest.name.clone();
             entry
-                .skills()
+                .shown_skills(|skill| skill.visibility == Visibility::Public)
                 .into_iter()
-                .map(|skill| complete(skill, &entry.manifest.description))
                 .map(move |skill| Skill { id: format!("{name}/{}", skill.id), ..skill })
                 .collect::<Vec<_>>()
         };
@@ -87,7 +128,7 @@ impl Hub {
             version: env!("CARGO_PKG_VERSION").into(),
             supported_interfaces: interfaces(&format!("{base}/a2a")),
             provider: Some(provider(base, settings)),
-            capabilities: capabilities(),
+            capabilities: capabilities(None),
             default_input_modes: vec!["text/plain".into()],
             default_output_modes: vec!["text/plain".into()],
             skills,
@@ -111,8 +152,21 @@ fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {
     AgentProvider { organization: settings.name.clone(), url: base.into() }
 }
 
-fn capabilities() -> AgentCapabilities {
-    AgentCapabilities { streaming: true, ..AgentCapabilities::default() }
+/// What every agent of a site can do, and the extensions that an agent elsewhere knows besides.
+fn capabilities(remote: Option<&AgentCard>) -> AgentCapabilities {
+    let mut extensions = AgentExtension::of_every_agent();
+    let theirs = remote.map(|card| card.capabilities.extensions.as_slice()).unwrap_or_default();
+    for one in theirs.iter().take(MAX_EXTENSIONS) {
+        if !extensions.iter().any(|known| known.uri == one.uri) {
+            extensions.push(one.clone());
+        }
+    }
+    AgentCapabilities {
+        streaming: true,
+        extended_agent_card: true,
+        extensions,
+        ..AgentCapabilities::default()
+    }
 }
 
 /// Keys are taken as bearer tokens; none is needed for public agents, so no requirement is declared.

@@ -3,7 +3,7 @@
 //! Time is paused, so that an hour passes at once.
 
 use super::*;
-use crate::Retention;
+use crate::{Retention, Submission};
 use agentsite_protocol::{Part, Period};
 use agentsite_store::Store;
 
@@ -127,4 +127,22 @@ async fn a_called_agent_has_no_more_time_than_its_caller() {
     let child = story.site.watch(&Caller::local(), child.id, 0).await.unwrap().settled().await;
     assert!(child.head.state.is_terminal(), "it did not stay in the queue: {child:?}");
     assert_eq!(child.deadline, Some(asked.head.created_at.plus(std::time::Duration::from_secs(300))));
+}
+
+#[tokio::test]
+async fn a_task_goes_when_the_time_its_caller_named_is_over() {
+    let story = Story::begin().await;
+    let echo = story.agent("echo", echo());
+    let mut submission = Submission::from(story.says("hi"));
+    submission.ttl = Some(Period::seconds(60));
+    let Sent::Task(watch) = story.site.send(&Caller::local(), &echo, submission).await.unwrap() else {
+        panic!("the agent answers with tasks")
+    };
+    let task = watch.settled().await;
+    assert_eq!(task.expires_at(), Some(task.head.updated_at.plus(std::time::Duration::from_secs(60))));
+    story.clock.advance(59_000);
+    assert_eq!(story.site.expire().await.unwrap(), 0);
+    story.clock.advance(1_000);
+    assert_eq!(story.site.expire().await.unwrap(), 1);
+    assert!(matches!(story.site.task(&Caller::local(), task.head.id).await, Err(SiteError::NoSuchTask(_))));
 }
