@@ -21,6 +21,7 @@ mod measure;
 mod message;
 mod nesting;
 mod presence;
+pub mod proto;
 mod rotation;
 mod signature;
 mod task;

@@ -13,15 +13,15 @@ use crate::{Artifact, ContextId, JsonMap, Message, TaskId};
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WireTask<'a> {
-    id: TaskId,
-    context_id: &'a ContextId,
-    status: &'a TaskStatus,
+    pub(crate) id: TaskId,
+    pub(crate) context_id: &'a ContextId,
+    pub(crate) status: &'a TaskStatus,
     #[serde(skip_serializing_if = "<[Artifact]>::is_empty")]
-    artifacts: &'a [Artifact],
+    pub(crate) artifacts: &'a [Artifact],
     #[serde(skip_serializing_if = "<[Message]>::is_empty")]
-    history: &'a [Message],
+    pub(crate) history: &'a [Message],
     #[serde(skip_serializing_if = "JsonMap::is_empty")]
-    metadata: JsonMap,
+    pub(crate) metadata: JsonMap,
 }
 
 impl Task {
