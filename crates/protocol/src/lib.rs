@@ -17,6 +17,7 @@ pub mod extension;
 mod id;
 mod journal;
 mod key;
+pub mod legacy;
 mod measure;
 mod message;
 mod nesting;
