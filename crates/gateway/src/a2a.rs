@@ -76,7 +76,7 @@ struct Call<'a> {
     caller: Caller,
     /// The agent that is called.
     agent: AgentName,
-    /// Whether the site itself is called; its concierge then answers, and every task of the caller is found.
+    /// Whether the site itself is called; its default agent then answers, and every task of the caller is found.
     for_site: bool,
     /// What the caller asks for beyond the protocol.
     wanted: Wanted,
@@ -90,7 +90,7 @@ impl<'a> Call<'a> {
         agent: Option<&str>,
     ) -> Result<Self, Failure> {
         let for_site = agent.is_none();
-        let agent = agent.map_or_else(|| Ok(front.site.concierge()), named_agent)?;
+        let agent = agent.map_or_else(|| Ok(front.site.default_agent(&caller)), named_agent)?;
         Ok(Self { front, parts, caller, agent, for_site, wanted: Wanted::read(&parts.headers) })
     }
 

@@ -292,6 +292,7 @@ impl From<SiteError> for Failure {
             SiteError::ContextMismatch | SiteError::BadMessage(_) => Fault::BadParams,
             SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
             SiteError::IdReused => Fault::IdReused,
+            SiteError::MediaType { .. } => Fault::ContentType,
             SiteError::Busy { .. } => Fault::AgentBusy,
             SiteError::Forbidden(_) => Fault::Forbidden,
             SiteError::BadKey => Fault::Unauthenticated,

@@ -1,6 +1,6 @@
 //! The contract suite of the Runner seam: what every implementation must do, whatever it runs.
 //!
-//! Promises: [`run_all`] checks answering, cancelling, dropping, a listener that is gone, and runs side by side. It waits for
+//! Promises: [`run_all`] checks answering, answering at once, cancelling, dropping, a listener that is gone, and runs side by side. It waits for
 //! events; the one time limit only turns a hang into a failure. It knows no implementation, so that each can call it from its own tests.
 //!
 //! It also holds what those tests need: a [`job`] with a clock that stands still and a seeded generator.
@@ -176,6 +176,7 @@ pub(crate) struct Subject {
 pub(crate) async fn run_all(subject: Subject) {
     a_run_answers_and_completes(&subject).await;
     runs_side_by_side_do_not_mix(&subject).await;
+    an_answer_at_once_is_a_message_of_the_agent(&subject).await;
     a_run_ends_when_its_listener_was_never_there(&subject).await;
     if let Some(make) = &subject.waiting {
         a_cancelled_run_ends(make()).await;
@@ -191,6 +192,13 @@ async fn a_run_answers_and_completes(subject: &Subject) {
     let ran = run(&*subject.answering, job("one and one")).await;
     assert_eq!(ran.ending().0, "completed", "{ran:?}");
     assert_eq!(ran.answer(), (subject.answer)("one and one"));
+}
+
+async fn an_answer_at_once_is_a_message_of_the_agent(subject: &Subject) {
+    let reply = soon("it is decided whether to answer at once", subject.answering.reply(&job("one and one")));
+    if let Some(answer) = reply.await {
+        assert_eq!((answer.role, answer.parts.is_empty()), (Role::Agent, false), "{answer:?}");
+    }
 }
 
 async fn runs_side_by_side_do_not_mix(subject: &Subject) {

@@ -28,7 +28,7 @@ pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
     A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi,
-    Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
+    Repeats, Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{

@@ -48,6 +48,8 @@ pub struct Manifest {
     pub visibility: Visibility,
     /// Whether it answers with tasks or with messages.
     pub answers: Answers,
+    /// What a message leads to that was sent before.
+    pub repeats: Repeats,
     /// What it can do.
     pub skills: Vec<SkillEntry>,
     /// How it runs.
@@ -67,6 +69,19 @@ pub enum Answers {
     Task,
     /// A message and nothing else: not recorded, for small questions asked very often.
     Message,
+    /// Whatever the agent chooses for each message. Agents that run as commands, servers or prompts always choose a task.
+    Either,
+}
+
+/// What a message leads to whose id was sent before by the same caller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Repeats {
+    /// The task of the first one, so that a caller that heard no answer can send again without work being done twice.
+    #[default]
+    Same,
+    /// A task of its own, for callers that do not make their ids unique.
+    New,
 }
 
 /// One skill as the file declares it.

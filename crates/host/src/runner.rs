@@ -27,6 +27,14 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
     /// Works on one job until it ends, asks back, or is told to stop.
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome>;
 
+    /// Answers a message at once with a message, so that no task is opened; `None` opens one. It is asked only of agents whose manifest
+    /// says `answers = "either"`, and only about messages that begin something; the task and context of `job` are those that would be
+    /// used. Dropping the future must stop everything it started.
+    fn reply(&self, job: &Job) -> BoxFuture<'static, Option<Message>> {
+        let _ = job;
+        Box::pin(std::future::ready(None))
+    }
+
     /// Whether a run changes nothing in the world, so that it may begin before its task is on disk and be repeated.
     fn is_pure(&self) -> bool {
         false

@@ -8,7 +8,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{Outcome, Step, Usage};
+use agentsite_protocol::{Message, Outcome, Step, Usage};
 use futures::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::{Semaphore, watch};
@@ -32,6 +32,8 @@ pub struct ScriptedRunner {
     pure: bool,
     memory: usize,
     health: Health,
+    /// What a message says, and the answer that it gets at once.
+    at_once: Option<(String, String)>,
     record: Arc<Record>,
 }
 
@@ -83,7 +85,14 @@ impl ScriptedRunner {
     #[must_use]
     pub fn new() -> Self {
         let record = Arc::new(Record { jobs: Mutex::default(), runs: watch::Sender::new(Runs::default()) });
-        Self { scripts: vec![Vec::new()], pure: false, memory: 0, health: Health::Ready, record }
+        Self {
+            scripts: vec![Vec::new()],
+            pure: false,
+            memory: 0,
+            health: Health::Ready,
+            at_once: None,
+            record,
+        }
     }
 
     /// Reports a piece of the answer; the first piece of a run begins the artifact `answer`.
@@ -197,6 +206,13 @@ impl ScriptedRunner {
         self
     }
 
+    /// Answers a message of this text at once, without a task.
+    #[must_use]
+    pub fn at_once(mut self, text: &str, answer: &str) -> Self {
+        self.at_once = Some((text.into(), answer.into()));
+        self
+    }
+
     /// Says that it is in this health.
     #[must_use]
     pub fn in_health(mut self, health: Health) -> Self {
@@ -245,6 +261,12 @@ impl Runner for ScriptedRunner {
             let stopped = Outcome::Canceled(None);
             play(script, &job, &report).await.unwrap_or(stopped)
         })
+    }
+
+    fn reply(&self, job: &Job) -> BoxFuture<'static, Option<Message>> {
+        let wanted = self.at_once.as_ref().filter(|(text, _)| *text == job.message.plain_text());
+        let answer = wanted.map(|(_, answer)| job.words(answer.as_str()));
+        Box::pin(std::future::ready(answer))
     }
 
     fn is_pure(&self) -> bool {

@@ -45,6 +45,9 @@ impl SiteCalls {
                 .map(|answer| answer.plain_text())
                 .map_err(failed);
         }
+        if let Some(answer) = desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)? {
+            return Ok(answer.plain_text());
+        }
         let (parent, depth) = (Some(from.task), from.depth + 1);
         let origin = Origin { parent, depth, deadline: from.deadline, ..Origin::default() };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;

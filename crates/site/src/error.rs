@@ -34,6 +34,14 @@ pub enum SiteError {
     /// The agent wants its callers to use an extension of the protocol.
     #[error("this agent requires the extension {0}; name it in A2A-Extensions and follow its rules")]
     ExtensionRequired(String),
+    /// A part is of a type that the agent does not take.
+    #[error("the agent does not take `{given}`; it takes {taken}")]
+    MediaType {
+        /// The type of the part.
+        given: String,
+        /// The types that the agent takes.
+        taken: String,
+    },
     /// Two different messages with one id.
     #[error("this messageId was used before for another message; give each message an id of its own")]
     IdReused,

@@ -4,6 +4,7 @@
 //! One who may not call an agent is told that it does not exist. It does not read files.
 
 mod card;
+mod media;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -3,7 +3,7 @@
 //! Promises: every value has a default that is fit for one person's machine. Reading files and variables is the binary's
 //! matter.
 
-use agentsite_protocol::{ByteSize, Period};
+use agentsite_protocol::{AgentName, ByteSize, Period};
 
 /// What an operator can set about a site.
 #[derive(Debug, Clone)]
@@ -12,6 +12,8 @@ pub struct SiteSettings {
     pub name: String,
     /// Description on the site's card.
     pub description: String,
+    /// The agent that answers for the site itself in place of the concierge.
+    pub default_agent: Option<AgentName>,
     /// How long finished work is kept.
     pub retention: Retention,
     /// Largest message that is taken.
@@ -25,6 +27,7 @@ impl Default for SiteSettings {
         Self {
             name: "agentsite".into(),
             description: "A site of agents. Say what you need; it finds the agent that can do it.".into(),
+            default_agent: None,
             retention: Retention::default(),
             max_message: ByteSize(1 << 20),
             drain: Period::seconds(10),

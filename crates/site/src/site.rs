@@ -247,10 +247,15 @@ impl Site {
         Ok(card)
     }
 
-    /// The card of the site itself, signed.
+    /// The card of the site itself, signed: that of its concierge, or of the agent that answers in its place.
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let mut card = self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge);
+        let agent = self.default_agent(caller);
+        let entry = self.0.hub.get(&agent).filter(|_| agent != self.0.concierge);
+        let mut card = match entry {
+            Some(entry) => entry.card_for_site(base, &self.0.settings),
+            None => self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge),
+        };
         self.0.identity.sign(&mut card, base);
         card
     }
@@ -282,10 +287,19 @@ impl Site {
         self.0.hub.changed_at()
     }
 
-    /// The agent that answers for the site itself.
+    /// The agent that finds the right one for a message in plain language.
     #[must_use]
     pub fn concierge(&self) -> AgentName {
         self.0.concierge.clone()
+    }
+
+    /// The agent that answers this caller for the site itself: the one that the settings name, as long as it is there and this caller
+    /// may call it, else the concierge.
+    #[must_use]
+    pub fn default_agent(&self, caller: &Caller) -> AgentName {
+        let named = self.0.settings.default_agent.as_ref();
+        let named = named.filter(|name| self.0.hub.visible(caller, name).is_ok());
+        named.unwrap_or(&self.0.concierge).clone()
     }
 
     /// The last lines of an agent's log.
@@ -316,8 +330,12 @@ impl Site {
         let (message, ttl, aside) = submission.into().part()?;
         entry.check_extensions(&aside.extensions)?;
         check_message(&message, self.0.settings.max_message.0)?;
+        entry.check_media_types(&message)?;
         if entry.is_message_only() {
             return self.0.desk.ask(caller, &entry, message, aside).await.map(Sent::Message);
+        }
+        if let Some(answer) = self.0.desk.reply(caller, &entry, &message, &aside).await? {
+            return Ok(Sent::Message(answer));
         }
         let origin = Origin { ttl, aside, ..Origin::default() };
         self.0.desk.send(caller, entry, message, origin).await.map(Sent::Task)
@@ -373,6 +391,19 @@ impl Site {
     /// [`SiteError::NoSuchTask`], also when it is somebody else's.
     pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
         self.0.desk.watch(caller, id, after).await
+    }
+
+    /// Follows a task from event `after` on until it has ended: the watch outlasts the times in which the task waits for its caller.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    pub async fn watch_to_end(
+        &self,
+        caller: &Caller,
+        id: TaskId,
+        after: u64,
+    ) -> Result<TaskWatch, SiteError> {
+        self.0.desk.watch_to_end(caller, id, after).await
     }
 
     /// Events of a task after a cursor.

@@ -13,11 +13,12 @@ mod journal;
 mod log;
 mod message_only;
 mod recover;
+mod sleep;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::Aside;
+use agentsite_host::{Aside, Repeats};
 use agentsite_protocol::{
     AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, TaskState,
     Timestamp,
@@ -71,12 +72,12 @@ impl Desk {
         message: Message,
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
-        let sent = SentKey {
+        let sent = (entry.manifest.repeats == Repeats::Same).then(|| SentKey {
             owner: caller.owner().clone(),
             agent: entry.manifest.name.clone(),
             message: message.message_id.clone(),
             body_hash: body_hash(&message),
-        };
+        });
         match &message.task_id {
             None => self.open_task(caller, entry, message, sent, origin).await,
             Some(id) => {
@@ -91,7 +92,7 @@ impl Desk {
         caller: &Caller,
         entry: Arc<Entry>,
         mut message: Message,
-        sent: SentKey,
+        sent: Option<SentKey>,
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let admission = self.admit(&entry)?;
@@ -111,7 +112,7 @@ impl Desk {
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };
         let task = Task::open(&event).expect("the first event opens the task");
-        self.drive(entry, task, vec![event], 0, Some(sent), admission, TaskLog::new(), origin).await
+        self.drive(entry, task, vec![event], 0, sent, admission, TaskLog::new(), origin).await
     }
 
     async fn continue_task(
@@ -120,7 +121,7 @@ impl Desk {
         entry: Arc<Entry>,
         id: TaskId,
         mut message: Message,
-        sent: SentKey,
+        sent: Option<SentKey>,
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let task = self.load(caller, id).await?;
@@ -131,7 +132,11 @@ impl Desk {
             return Err(SiteError::ContextMismatch);
         }
         if !task.head.state.is_interrupted() {
-            return match self.store.sent(&sent.owner, &sent.agent, &sent.message).await? {
+            let first = match &sent {
+                Some(sent) => self.store.sent(&sent.owner, &sent.agent, &sent.message).await?,
+                None => None,
+            };
+            return match first {
                 Some(same) if same == id => self.watch(caller, id, 0).await,
                 _ if task.head.state.is_terminal() => Err(SiteError::TaskEnded(task.head.state)),
                 _ => Err(SiteError::TaskBusy(task.head.state)),
@@ -145,7 +150,7 @@ impl Desk {
         for event in &said {
             task.apply(event).expect("decided events apply");
         }
-        self.drive(entry, task, said, before, Some(sent), admission, log, origin).await
+        self.drive(entry, task, said, before, sent, admission, log, origin).await
     }
 
     /// Ends a task for its caller.
@@ -191,6 +196,16 @@ impl Desk {
         }
         let task = self.load(caller, id).await?;
         Ok(TaskWatch::ended(&task, after, self.store.clone()))
+    }
+
+    /// Follows a task from a cursor until it has ended, also through the times in which it waits for its caller.
+    pub(crate) async fn watch_to_end(
+        self: &Arc<Self>,
+        caller: &Caller,
+        id: TaskId,
+        after: u64,
+    ) -> Result<TaskWatch, SiteError> {
+        Ok(self.watch(caller, id, after).await?.patient(self))
     }
 
     /// The committed state of a task, if it is this caller's.

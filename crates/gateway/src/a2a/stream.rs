@@ -1,8 +1,9 @@
 //! SendStreamingMessage and SubscribeToTask: a task as a stream of its events.
 //!
 //! Promises: the first event is the task, or exactly one message; then every event once, in order, with its number as the event's
-//! id; the stream ends when the task has ended or waits for its caller. Hanging up does not stop the task. Whoever names the last
-//! number it saw, in `Last-Event-ID` or in the request's metadata, gets what came after it and nothing else, also when the task has ended meanwhile.
+//! id. The stream of a message ends when the task has ended or waits for its caller, that of a subscription only when it has ended.
+//! Hanging up does not stop the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets
+//! what came after it and nothing else, also when the task has ended meanwhile.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -66,7 +67,7 @@ pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Ev
         if seen > task.head.seq {
             return Err(wrong("Last-Event-ID", "is greater than the number of any event of this task"));
         }
-        let watch = call.front.site.watch(&call.caller, task.head.id, seen).await?;
+        let watch = call.front.site.watch_to_end(&call.caller, task.head.id, seen).await?;
         return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
     }
     let state = task.head.state;
@@ -74,7 +75,7 @@ pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Ev
         let sentence = format!("the task has ended ({}); read it with GetTask", state.word());
         return Err(Failure::new(Fault::Unsupported, sentence).fact("state", state.word()));
     }
-    let mut watch = call.front.site.watch(&call.caller, task.head.id, task.head.seq).await?;
+    let mut watch = call.front.site.watch_to_end(&call.caller, task.head.id, task.head.seq).await?;
     let opening = Opening::Task(Box::new(watch.snapshot()), None);
     Ok(Events { opening, watch: Some(watch) })
 }

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::{
     A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest,
-    ManifestError, ModelApi, Runtime, RuntimeKind, SkillEntry, Stdin,
+    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
@@ -40,9 +40,12 @@ pub(super) struct ManifestTable {
     /// Who may find and call it: private, peers or public.
     #[serde(default)]
     visibility: Visibility,
-    /// Whether callers get a recorded task or just a message.
+    /// Whether callers get a recorded task, just a message, or what the agent chooses each time.
     #[serde(default)]
     answers: Answers,
+    /// Whether a message that is sent again leads to the same task or to a new one.
+    #[serde(default)]
+    repeats: Repeats,
     /// What it can do.
     #[serde(default)]
     skills: Vec<SkillEntry>,
@@ -170,6 +173,7 @@ impl ManifestTable {
             version: self.version,
             visibility: self.visibility,
             answers: self.answers,
+            repeats: self.repeats,
             skills: self.skills,
             runtime: self.runtime.runtime()?,
             limits: self.limits,

@@ -10,6 +10,7 @@ use agentsite_protocol::{
 };
 use serde_json::{Value, json};
 
+use super::media::MODES;
 use super::{Entry, Hub};
 use crate::{SiteError, SiteSettings};
 
@@ -31,16 +32,24 @@ const MAX_URI_SHOWN: usize = 200;
 impl Entry {
     /// The agent's card with the site's addresses.
     pub(crate) fn card(&self, base: &str, settings: &SiteSettings) -> AgentCard {
+        self.card_at(&format!("{base}/a2a/{}", self.manifest.name), base, settings)
+    }
+
+    /// The card of the site itself, for which this agent answers.
+    pub(crate) fn card_for_site(&self, base: &str, settings: &SiteSettings) -> AgentCard {
+        self.card_at(&format!("{base}/a2a"), base, settings)
+    }
+
+    fn card_at(&self, address: &str, base: &str, settings: &SiteSettings) -> AgentCard {
         let remote = self.runner.card();
         let modes = |own: Option<Vec<String>>| {
-            own.filter(|modes| !modes.is_empty())
-                .unwrap_or_else(|| vec!["text/plain".into(), "application/json".into()])
+            own.filter(|modes| !modes.is_empty()).unwrap_or_else(|| MODES.map(str::to_owned).to_vec())
         };
         AgentCard {
             name: self.manifest.name.to_string(),
             description: self.manifest.description.clone(),
             version: self.manifest.version.clone(),
-            supported_interfaces: interfaces(&format!("{base}/a2a/{}", self.manifest.name)),
+            supported_interfaces: interfaces(address),
             provider: Some(provider(base, settings)),
             capabilities: capabilities(remote.as_deref()),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),

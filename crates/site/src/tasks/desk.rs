@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::drive::Order;
 use super::journal;
 use super::log::TaskLog;
+use super::sleep::Sleepers;
 use crate::{SiteError, SiteMetrics};
 
 /// Orders that may wait for a driver: it reads them between commits, and all of them say "cancel".
@@ -34,6 +35,8 @@ pub(crate) struct Desk {
     pub(crate) running: TaskTracker,
     /// The way from a running agent to others; set once the site stands.
     pub(crate) calls: OnceLock<Arc<dyn Calls>>,
+    /// Those who wait for tasks that wait for their caller.
+    pub(super) sleepers: Sleepers,
     // A std lock: held for an insert, a look-up or a removal, never across an await.
     live: Mutex<HashMap<TaskId, Live>>,
 }
@@ -55,6 +58,7 @@ impl Desk {
             halted: CancellationToken::new(),
             running: TaskTracker::new(),
             calls: OnceLock::new(),
+            sleepers: Sleepers::default(),
             live: Mutex::default(),
         })
     }
@@ -72,6 +76,8 @@ impl Desk {
         }
         live.insert(id, Live { log: log.clone(), orders });
         self.metrics.live.set(i64::try_from(live.len()).unwrap_or(i64::MAX));
+        drop(live);
+        self.sleepers.wake(id);
         Some(mailbox)
     }
 
@@ -109,6 +115,7 @@ impl Desk {
         let expires_at = task.expires_at();
         let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
         self.store.commit(Change { task: Some(change), journal, ..Change::default() }).await?;
+        self.sleepers.wake(task.head.id);
         Ok(task)
     }
 

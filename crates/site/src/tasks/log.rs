@@ -1,13 +1,17 @@
 //! TaskLog: the committed events of a live task, and the watches that follow it.
 //!
 //! Promises: only committed events get in; every watch sees all of them, in order, once. A slow watch costs nothing: it holds a
-//! cursor, not a queue. When the task is no longer live, a watch reads what it still lacks from the store.
+//! cursor, not a queue. When the task is no longer live, a watch reads what it still lacks from the store. A patient watch goes on when
+//! a task that waited for its caller does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{ContextId, Task, TaskEvent, TaskId, TaskState};
 use agentsite_store::SharedStore;
 use tokio::sync::watch;
+
+use super::Desk;
+use super::sleep::Sleeper;
 
 /// Events read from the store at once; about one screen of a stream.
 const PAGE: usize = 256;
@@ -89,6 +93,8 @@ pub struct TaskWatch {
     log: Arc<TaskLog>,
     tick: watch::Receiver<()>,
     store: SharedStore,
+    /// Where a patient watch finds the task again.
+    desk: Option<Arc<Desk>>,
 }
 
 /// What a look into the log gave.
@@ -96,13 +102,15 @@ enum Look {
     Events(Vec<Arc<TaskEvent>>),
     InStore,
     Wait,
+    /// Nothing more comes until the caller speaks.
+    Asleep,
     End,
 }
 
 impl TaskWatch {
     pub(crate) fn new(task: &Task, cursor: u64, log: Arc<TaskLog>, store: SharedStore) -> Self {
         let tick = log.tick.subscribe();
-        Self { id: task.head.id, context: task.head.context.clone(), cursor, log, tick, store }
+        Self { id: task.head.id, context: task.head.context.clone(), cursor, log, tick, store, desk: None }
     }
 
     /// A watch on a task that is not live.
@@ -110,6 +118,12 @@ impl TaskWatch {
         let log = TaskLog::resumed(task.clone());
         log.close();
         Self::new(task, cursor, log, store)
+    }
+
+    /// The same watch, which does not end while the task waits for its caller.
+    pub(crate) fn patient(mut self, desk: &Arc<Desk>) -> Self {
+        self.desk = Some(desk.clone());
+        self
     }
 
     /// The task that is followed.
@@ -153,8 +167,8 @@ impl TaskWatch {
         task
     }
 
-    /// The next events after the cursor, waiting for them. `None` when the task has ended or waits for its caller and everything
-    /// was given. Cancellation safe: events that were not returned are given by the next call.
+    /// The next events after the cursor, waiting for them. `None` when the task has ended, or waits for its caller and the watch is not to
+    /// outlast that, and everything was given. Cancellation safe: events that were not returned are given by the next call.
     pub async fn next(&mut self) -> Option<Vec<Arc<TaskEvent>>> {
         loop {
             self.tick.mark_unchanged();
@@ -165,6 +179,10 @@ impl TaskWatch {
                     events.into_iter().map(Arc::new).collect()
                 }
                 Look::End => return None,
+                Look::Asleep => {
+                    self.sleep().await?;
+                    continue;
+                }
                 Look::Wait => {
                     self.tick.changed().await.ok()?;
                     continue;
@@ -192,6 +210,35 @@ impl TaskWatch {
         }
     }
 
+    /// Sleeps until the task goes on or was ended, and finds it again; `None` when the site stops or the task is no more.
+    async fn sleep(&mut self) -> Option<()> {
+        let desk = self.desk.clone()?;
+        loop {
+            let mut sleeper = Sleeper::on(&desk, self.id);
+            if let Some(live) = desk.live(self.id)
+                && !Arc::ptr_eq(&live.log, &self.log)
+            {
+                self.attach(live.log);
+                return Some(());
+            }
+            let task = desk.replay(self.id).await.ok()??;
+            if task.head.seq > self.cursor || task.head.state.is_terminal() {
+                let log = TaskLog::resumed(task);
+                log.close();
+                self.attach(log);
+                return Some(());
+            }
+            if !sleeper.woken().await {
+                return None;
+            }
+        }
+    }
+
+    fn attach(&mut self, log: Arc<TaskLog>) {
+        self.tick = log.tick.subscribe();
+        self.log = log;
+    }
+
     fn look(&self) -> Look {
         let state = self.log.lock();
         let last = state.base + state.events.len() as u64;
@@ -202,8 +249,15 @@ impl TaskWatch {
             let from = usize::try_from(self.cursor - state.base).unwrap_or(usize::MAX);
             return Look::Events(state.events[from..].to_vec());
         }
-        let settled = state.task.as_ref().is_some_and(|task| task.head.state.is_settled());
-        if state.closed || settled { Look::End } else { Look::Wait }
+        let stands = state.task.as_ref().map(|task| task.head.state);
+        let settled = stands.is_some_and(TaskState::is_settled);
+        match (self.desk.is_some(), state.closed) {
+            (true, _) if stands.is_some_and(TaskState::is_terminal) => Look::End,
+            (true, true) => Look::Asleep,
+            (true, false) => Look::Wait,
+            (false, closed) if closed || settled => Look::End,
+            (false, _) => Look::Wait,
+        }
     }
 }
 

@@ -1,10 +1,11 @@
-//! Agents that answer with a message and keep no record.
+//! Agents that answer with a message and keep no record, always or when they choose to.
 //!
 //! Promises: the same limits on time, places and output as for tasks; nothing is written. What cannot be said in one message (a question
-//! back, a failure) becomes words or an error.
+//! back, a failure) becomes words or an error. An agent that may choose is asked before a task exists, so that the path of tasks is the
+//! same for all.
 
 use agentsite_host::{Answers, Aside, Job, Reporter};
-use agentsite_protocol::{Caller, Message, Outcome, Part, Role, Step, Usage};
+use agentsite_protocol::{Caller, ContextId, Message, Outcome, Part, Role, Step, Usage};
 use tokio_util::sync::CancellationToken;
 
 use super::Desk;
@@ -35,12 +36,39 @@ impl Desk {
             Admission::Now(slot) => slot,
             Admission::Later(place) => place.slot().await,
         };
-        let cancel = CancellationToken::new();
-        let _stops_the_run_when_nobody_waits = cancel.clone().drop_guard();
-        let context = message.context_id.clone().unwrap_or_else(|| self.ids.context());
-        let job = Job {
+        let job = self.unrecorded(caller, entry, message, aside);
+        let _stops_the_run_when_nobody_waits = job.cancel.clone().drop_guard();
+        let context = job.context.clone();
+        let answer = self.listen(entry, job).await;
+        drop(slot);
+        Ok(placed(answer?, context))
+    }
+
+    /// Asks an agent that may choose whether it answers this message at once; `None` when the message leads to a task.
+    pub(crate) async fn reply(
+        &self,
+        caller: &Caller,
+        entry: &Entry,
+        message: &Message,
+        aside: &Aside,
+    ) -> Result<Option<Message>, SiteError> {
+        if message.task_id.is_some() || entry.manifest.answers != Answers::Either {
+            return Ok(None);
+        }
+        let job = self.unrecorded(caller, entry, message.clone(), aside.clone());
+        let _stops_the_reply_when_nobody_waits = job.cancel.clone().drop_guard();
+        let limit = entry.manifest.limits.timeout;
+        match tokio::time::timeout(limit.0, entry.runner.reply(&job)).await {
+            Ok(answer) => Ok(answer.map(|answer| placed(answer, job.context))),
+            Err(_) => Err(too_slow(entry)),
+        }
+    }
+
+    /// A run of which nothing is kept.
+    fn unrecorded(&self, caller: &Caller, entry: &Entry, message: Message, aside: Aside) -> Job {
+        Job {
             task: self.ids.task(),
-            context: context.clone(),
+            context: message.context_id.clone().unwrap_or_else(|| self.ids.context()),
             agent: entry.manifest.name.clone(),
             owner: caller.owner().clone(),
             message,
@@ -53,16 +81,10 @@ impl Desk {
             aside,
             used: Usage::default(),
             used_today: Usage::default(),
-            cancel,
+            cancel: CancellationToken::new(),
             ids: self.ids.clone(),
             calls: self.calls(),
-        };
-        let answer = self.listen(entry, job).await;
-        drop(slot);
-        let mut answer = answer?;
-        answer.context_id = Some(context);
-        answer.task_id = None;
-        Ok(answer)
+        }
     }
 
     async fn listen(&self, entry: &Entry, job: Job) -> Result<Message, SiteError> {
@@ -79,7 +101,7 @@ impl Desk {
                 outcome = &mut run => break outcome,
                 Some(step) = reports.recv() => gather(step, &mut parts, &mut size),
                 () = &mut timeout => {
-                    return Err(SiteError::Agent(format!("{} did not answer within {} (limits.timeout)", entry.manifest.name, limits.timeout)));
+                    return Err(too_slow(entry));
                 }
             }
             if size as u64 > limits.output.0 {
@@ -104,6 +126,18 @@ impl Desk {
         answer.parts = parts;
         Ok(answer)
     }
+}
+
+/// An answer in its conversation and in no task.
+fn placed(mut answer: Message, context: ContextId) -> Message {
+    answer.context_id = Some(context);
+    answer.task_id = None;
+    answer
+}
+
+fn too_slow(entry: &Entry) -> SiteError {
+    let (name, limit) = (&entry.manifest.name, entry.manifest.limits.timeout);
+    SiteError::Agent(format!("{name} did not answer within {limit} (limits.timeout)"))
 }
 
 /// Takes the content of a step; chunks of text become one text.
