@@ -6,6 +6,7 @@
 mod bench;
 mod cli;
 mod config;
+mod conformance;
 mod exit;
 mod folder;
 mod instance;

@@ -25,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::models::models;
 use crate::config::{Config, ConfigError, Loaded};
+use crate::conformance;
 use crate::exit::{CliError, Exit};
 use crate::folder::AgentsFolder;
 use crate::instance::{DataFolder, RunningSite};
@@ -108,6 +109,9 @@ async fn serve(
     let mut agents = AgentsFolder::new(&config.agents, site.clone(), demos);
     agents.install_demos().await;
     agents.refresh().await;
+    if config.conformance {
+        site.install_runner(conformance::manifest(), Arc::new(conformance::Conformance));
+    }
     let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;
     parts::tell_recovery(&recovery);
 

@@ -15,11 +15,12 @@ pub(crate) const PREFIX: &str = "AGENTSITE_";
 pub(super) const NAME: &str = "NAME";
 
 /// The keys that have a flag, and the flag.
-const FLAGS: [(&str, &str); 10] = [
+const FLAGS: [(&str, &str); 11] = [
     ("listen", "--listen"),
     ("data", "--data"),
     ("agents", "--agents"),
     ("demos", "--no-demos"),
+    ("conformance", "--conformance"),
     ("tls_cert", "--tls-cert"),
     ("tls_key", "--tls-key"),
     ("public_url", "--public-url"),

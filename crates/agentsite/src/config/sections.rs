@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use agentsite_gateway::{HttpLimits, Rates};
 use agentsite_host::ModelApi;
-use agentsite_protocol::{ByteSize, Period};
+use agentsite_protocol::{AgentName, ByteSize, Period};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -29,6 +29,9 @@ pub(crate) struct Config {
     pub(crate) agents: PathBuf,
     /// Whether the built-in agents echo, calc and clock are there.
     pub(crate) demos: bool,
+    /// Whether the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this machine: for runs of the
+    /// A2A compatibility kits, never for a site that others use.
+    pub(crate) conformance: bool,
     /// File with the certificate chain (PEM). With tls_key it makes the site speak HTTPS.
     pub(crate) tls_cert: Option<PathBuf>,
     /// File with the private key of the certificate (PEM).
@@ -63,6 +66,7 @@ impl Default for Config {
             data: "agentsite-data".into(),
             agents: "agents".into(),
             demos: true,
+            conformance: false,
             tls_cert: None,
             tls_key: None,
             public_url: None,
@@ -111,13 +115,21 @@ pub(crate) struct SiteSection {
     pub(crate) name: String,
     /// What the site is for, in a sentence.
     pub(crate) description: String,
+    /// Agent that answers for the site itself, at `/a2a` and on its card, in place of the concierge, which finds the right agent.
+    #[schemars(with = "Option<String>")]
+    pub(crate) default_agent: Option<AgentName>,
     /// How long a stop waits for work that is under way.
     pub(crate) drain: Period,
 }
 
 impl Default for SiteSection {
     fn default() -> Self {
-        Self { name: "agentsite".into(), description: "A site of agents".into(), drain: Period::seconds(10) }
+        Self {
+            name: "agentsite".into(),
+            description: "A site of agents".into(),
+            default_agent: None,
+            drain: Period::seconds(10),
+        }
     }
 }
 

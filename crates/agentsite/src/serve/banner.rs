@@ -12,6 +12,9 @@ use crate::exit::CliError;
 use crate::folder::AgentsFolder;
 use crate::output::{Output, Style};
 
+/// What is said when the agent of the compatibility kits answers for the site.
+const CONFORMANCE: &str = "conformance is on: the site answers as the A2A compatibility kits want it, and webhooks may go to this machine; not for real use";
+
 /// What is said when the site is ready.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -21,6 +24,9 @@ pub(super) struct Banner {
     agents: usize,
     broken: usize,
     example: String,
+    /// Said when the site is not for real callers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<String>,
 }
@@ -34,7 +40,15 @@ impl Banner {
             None => "agentsite agent new hello --lang sh".into(),
         };
         let agents_folder = config.agents.display().to_string();
-        Self { url: url.to_owned(), agents_folder, agents, broken, example, sign_in: None }
+        Self {
+            url: url.to_owned(),
+            agents_folder,
+            agents,
+            broken,
+            example,
+            warning: config.conformance.then_some(CONFORMANCE),
+            sign_in: None,
+        }
     }
 
     /// Says it; on the first run with a link to sign in.
@@ -63,6 +77,7 @@ impl Banner {
             format!("agents   {count}{broken}; add yours in {}/", self.agents_folder),
             format!("try      {}", strong(&self.example)),
         ];
+        lines.extend(self.warning.map(|warning| format!("warning  {}", strong(warning))));
         lines.extend(
             self.sign_in.as_ref().map(|link| format!("sign in  {} (once, within 15 minutes)", strong(link))),
         );
@@ -82,6 +97,7 @@ mod tests {
             agents: 3,
             broken: 0,
             example: "agentsite call calc \"2+2\"".into(),
+            warning: None,
             sign_in: None,
         };
         let plain = |text: &str| text.to_owned();
@@ -91,5 +107,7 @@ mod tests {
         banner.broken = 1;
         assert_eq!(banner.lines(plain).len(), 4);
         assert!(banner.lines(plain)[1].contains("1 broken"));
+        banner.warning = Some(CONFORMANCE);
+        assert!(banner.lines(plain)[3].starts_with("warning  conformance is on"));
     }
 }

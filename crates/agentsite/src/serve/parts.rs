@@ -6,10 +6,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
+use agentsite_protocol::AgentName;
 use agentsite_site::{Recovery, Retention, SiteSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Anonymous, Config, LimitsSection, Loaded, docs};
+use crate::conformance;
 use crate::exit::CliError;
 
 /// The keys that a reload applies; all others need a restart.
@@ -32,7 +34,9 @@ pub(super) fn raise_open_files() {
 
 /// The one way out.
 pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
-    let allow = config.egress.allow.iter().map(|target| target.parse()).collect::<Result<_, _>>();
+    let webhooks = conformance::WEBHOOKS.iter().filter(|_| config.conformance).copied();
+    let named = config.egress.allow.iter().map(String::as_str);
+    let allow = named.chain(webhooks).map(str::parse).collect::<Result<_, _>>();
     let allow = allow.map_err(|error| CliError::error(format!("egress.allow: {error}")))?;
     Egress::new(EgressSettings { allow, ..EgressSettings::default() })
         .map_err(|error| CliError::error(error.to_string()))
@@ -43,6 +47,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
     SiteSettings {
         name: config.site.name.clone(),
         description: config.site.description.clone(),
+        default_agent: default_agent(config),
         retention: Retention {
             keep_tasks: config.retention.tasks,
             max_age: config.retention.age,
@@ -52,6 +57,14 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         max_message: config.limits.body,
         drain: config.site.drain,
     }
+}
+
+/// The agent that answers for the site itself, if it is not the concierge.
+fn default_agent(config: &Config) -> Option<AgentName> {
+    if config.conformance {
+        return conformance::NAME.parse().ok();
+    }
+    config.site.default_agent.clone()
 }
 
 /// What the gateway is told.
