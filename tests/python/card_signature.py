@@ -8,10 +8,12 @@ are, lets the SDK verify with that one algorithm, and exits 1 when it refuses.
 is printed as a key set in the second line; KEYS_URL is where it will be.
 """
 
+import copy
 import json
 import sys
 
 import httpx
+from a2a.client.card_resolver import parse_agent_card
 from a2a.types import AgentCard
 from a2a.utils.signing import SignatureVerificationError, create_agent_card_signer, create_signature_verifier
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519
@@ -46,7 +48,7 @@ def verify(url: str, algorithm: str) -> int:
     card = httpx.get(url, timeout=30).raise_for_status().json()
     card["signatures"] = [one for one in card["signatures"] if header(one)["alg"] == algorithm]
     for changed in (False, True):
-        message = ParseDict(card, AgentCard())
+        message = parse_agent_card(copy.deepcopy(card))
         if changed:
             message.description += "!"
         try:

@@ -3,7 +3,8 @@
 //! Promises: A2A 1.0 wire forms in two bindings, JSON-RPC (`rpc`) and HTTP+JSON (`rest`), that only read requests and write answers;
 //! what an operation does is written once, below `operation`. The order of checks is caller, media type, size, frame, version,
 //! operation, parameters, so that nothing is looked up for somebody who may not ask. A task is found only under its own agent.
-//! The gRPC binding and version 0.3 come beside.
+//! Requests of A2A 0.3 by JSON-RPC are translated at this door (`rpc`, `binding`); operations know only 1.0. The gRPC binding comes
+//! beside.
 
 mod address;
 mod binding;
@@ -15,6 +16,7 @@ mod rpc;
 mod send;
 mod stream;
 mod task;
+mod version;
 
 use std::sync::Arc;
 
@@ -32,9 +34,6 @@ use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use address::{Address, Place};
 use extensions::Wanted;
-
-/// Versions of A2A that are spoken here.
-const VERSIONS: [&str; 2] = ["1.0", "1"];
 
 /// Most characters of a foreign name that go into a trace.
 const MAX_TRACED: usize = 64;
@@ -133,28 +132,6 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::new(Fault::ContentType, "send the request as Content-Type: application/json"))
-}
-
-/// Takes 1.0 and, until the older version is spoken here, requests without a version.
-fn check_version(parts: &Parts) -> Result<(), Failure> {
-    let header = parts.headers.get("a2a-version").map(|value| value.to_str().unwrap_or("?"));
-    let asked = header.or_else(|| {
-        let pairs = parts.uri.query().unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
-        pairs
-            .into_iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case("a2a-version"))
-            .map(|(_, version)| version)
-    });
-    match asked.map(str::trim) {
-        None | Some("") => Ok(()),
-        Some(version) if VERSIONS.contains(&version) => Ok(()),
-        Some(version) => {
-            let short: String = version.chars().take(20).collect();
-            let sentence =
-                format!("A2A version `{short}` is not spoken here; send A2A-Version: {}", VERSIONS[0]);
-            Err(Failure::new(Fault::Version, sentence).fact("supportedVersions", VERSIONS[0]))
-        }
-    }
 }
 
 /// Reads parameters into their type; `explain` looks for what is wrong only when something is.

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use http::{HeaderValue, header};
 
 use crate::front::Front;
@@ -49,14 +49,27 @@ pub(crate) fn event<E>(
 /// A response that sends `first` at once and then what the source gives.
 pub(crate) fn respond(front: &Arc<Front>, at_work: AtWork, first: Vec<u8>, source: impl Source) -> Response {
     let state = Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work };
-    let body = Body::from_stream(stream::unfold(state, Following::step));
-    let mut response = Response::new(body);
+    let mut response = Response::new(Body::from_stream(stream::unfold(state, Following::step)));
+    mark(&mut response);
+    response
+}
+
+/// A response that is a stream of nothing but this JSON, with the headers and the status that it has.
+pub(crate) fn alone(json: Response) -> Response {
+    let mut response = json.map(|body| {
+        let frame = |bytes: &'static [u8]| stream::iter([Ok(Bytes::from_static(bytes))]);
+        Body::from_stream(frame(b"data: ").chain(body.into_data_stream()).chain(frame(b"\n\n")))
+    });
+    mark(&mut response);
+    response
+}
+
+fn mark(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
     // Proxies of the nginx family hold a stream back unless they are told not to.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
 }
 
 struct Following<S> {

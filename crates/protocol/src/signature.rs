@@ -2,7 +2,9 @@
 //!
 //! Promises: only EdDSA and ES256 are made and taken; the algorithm is the key's, never the header's word. Both readings of the card's
 //! payload that are in use verify: the specification's, and that of the Python SDK, which also drops empty members that are
-//! required. It fetches no keys: whoever verifies brings them.
+//! required. A card that also serves A2A 0.3 is signed twice with each key, as it stands and as the 1.0 card that it holds, because
+//! some verifiers drop members that 1.0 does not know and others keep them (decision 0008). It fetches no keys: whoever verifies
+//! brings them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -11,6 +13,7 @@ use serde_json::Value;
 
 use crate::canonical::{NoCanonicalForm, canonical_json};
 use crate::key::{Algorithm, PublicKey, SigningKey};
+use crate::legacy::without_legacy_members;
 use crate::presence::{members_that_say_something, signed_members};
 
 /// The type that the header of a card's signature names.
@@ -107,11 +110,22 @@ impl CardSignature {
         if key.verifies(input.as_bytes(), &signature) { Ok(()) } else { Err(BadSignature::Mismatch) }
     }
 
-    /// Checks that this key signed this card.
+    /// Checks that this key signed this card, or the card of 1.0 that it holds: then its members of 0.3 are only the server's word.
     ///
     /// # Errors
     /// [`BadSignature`] says why not.
     pub fn verify_card(&self, card: &Value, key: &PublicKey) -> Result<(), BadSignature> {
+        let mut outcome = self.verify_reading(card, key);
+        if outcome == Err(BadSignature::Mismatch) {
+            let modern = without_legacy_members(card);
+            if modern != *card {
+                outcome = self.verify_reading(&modern, key);
+            }
+        }
+        outcome
+    }
+
+    fn verify_reading(&self, card: &Value, key: &PublicKey) -> Result<(), BadSignature> {
         let by_the_letter = self.verify_bytes(&canonical_json(&signed_members(card))?, key);
         match by_the_letter {
             Err(BadSignature::Mismatch) => {
@@ -136,7 +150,8 @@ impl ProtectedHeader {
     }
 }
 
-/// Signs a card with each of these keys; `jku` says where they are published. Signatures already there do not matter.
+/// Signs a card with each of these keys, and likewise the 1.0 card that a hybrid one holds; `jku` says where they are published.
+/// Signatures already there do not matter.
 ///
 /// # Errors
 /// [`NoCanonicalForm`] when the card has none.
@@ -145,8 +160,14 @@ pub fn sign_card<'a>(
     keys: impl IntoIterator<Item = &'a SigningKey>,
     jku: Option<&str>,
 ) -> Result<Vec<CardSignature>, NoCanonicalForm> {
-    let payload = canonical_json(&signed_members(card))?;
-    Ok(keys.into_iter().map(|key| sign_bytes(&payload, key, JOSE, jku)).collect())
+    let modern = without_legacy_members(card);
+    let mut payloads = vec![canonical_json(&signed_members(&modern))?];
+    if modern != *card {
+        payloads.push(canonical_json(&signed_members(card))?);
+    }
+    let keys: Vec<&SigningKey> = keys.into_iter().collect();
+    let each = payloads.iter().flat_map(|payload| keys.iter().map(move |key| (payload, key)));
+    Ok(each.map(|(payload, key)| sign_bytes(payload, key, JOSE, jku)).collect())
 }
 
 /// Signs bytes as a JWS whose payload is carried elsewhere.

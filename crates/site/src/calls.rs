@@ -45,7 +45,9 @@ impl SiteCalls {
                 .map(|answer| answer.plain_text())
                 .map_err(failed);
         }
-        if let Some(answer) = desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)? {
+        if let Some(answer) =
+            desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)?
+        {
             return Ok(answer.plain_text());
         }
         let (parent, depth) = (Some(from.task), from.depth + 1);

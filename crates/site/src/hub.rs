@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 use crate::SiteError;
 use crate::lane::Lane;
 
+pub(crate) use card::for_both_versions;
+
 /// One agent of the site with everything needed to run it.
 #[derive(Debug)]
 pub(crate) struct Entry {

@@ -17,7 +17,7 @@ use agentsite_store::{
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
-use crate::hub::{Entry, Hub};
+use crate::hub::{Entry, Hub, for_both_versions};
 use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::tasks::{Desk, Origin, check_message};
@@ -222,12 +222,13 @@ impl Site {
         Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
     }
 
-    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by the site.
+    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by the site. Readers of
+    /// A2A 1.0 and of 0.3 find in it what they look for.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn card(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        let mut card = self.0.hub.visible(caller, name)?.card(base, &self.0.settings);
+        let mut card = for_both_versions(self.0.hub.visible(caller, name)?.card(base, &self.0.settings));
         self.0.identity.sign(&mut card, base);
         Ok(card)
     }
@@ -250,14 +251,26 @@ impl Site {
     /// The card of the site itself, signed: that of its concierge, or of the agent that answers in its place.
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let agent = self.default_agent(caller);
-        let entry = self.0.hub.get(&agent).filter(|_| agent != self.0.concierge);
-        let mut card = match entry {
-            Some(entry) => entry.card_for_site(base, &self.0.settings),
-            None => self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge),
-        };
+        let mut card = for_both_versions(self.plain_site_card(caller, base));
         self.0.identity.sign(&mut card, base);
         card
+    }
+
+    /// The card of the site itself for known callers, signed: the same, in the words of A2A 1.0 only.
+    #[must_use]
+    pub fn extended_site_card(&self, caller: &Caller, base: &str) -> AgentCard {
+        let mut card = self.plain_site_card(caller, base);
+        self.0.identity.sign(&mut card, base);
+        card
+    }
+
+    fn plain_site_card(&self, caller: &Caller, base: &str) -> AgentCard {
+        let agent = self.default_agent(caller);
+        let entry = self.0.hub.get(&agent).filter(|_| agent != self.0.concierge);
+        match entry {
+            Some(entry) => entry.card_for_site(base, &self.0.settings),
+            None => self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge),
+        }
     }
 
     /// Who the site is: its keys and how they changed. Everybody may know.

@@ -1,10 +1,11 @@
 //! Binding: how the answer to an operation is written.
 //!
 //! Promises: the same answer has the same content in each binding; JSON-RPC wraps it with the caller's id, HTTP+JSON gives it as it
-//! is, in the media type that was asked for. It does not know operations.
+//! is, in the media type that was asked for. Callers of A2A 0.3 get the same in the words of that version. It does not know operations.
 
 use std::borrow::Cow;
 
+use agentsite_protocol::legacy;
 use axum::body::Body;
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
@@ -28,6 +29,13 @@ const SMALL_ANSWER: usize = 1024;
 pub(super) enum Binding<'a> {
     /// JSON-RPC to the request of this id, which is JSON.
     JsonRpc(Cow<'a, str>),
+    /// JSON-RPC as A2A 0.3 has it.
+    OldJsonRpc {
+        /// The request's id, which is JSON.
+        id: Cow<'a, str>,
+        /// What was called, by its name in 1.0; empty when nothing is called so.
+        method: &'static str,
+    },
     /// HTTP+JSON in this media type.
     Rest(&'static str),
 }
@@ -48,8 +56,16 @@ impl Binding<'_> {
     pub(super) fn to_owned(&self) -> Binding<'static> {
         match self {
             Self::JsonRpc(id) => Binding::JsonRpc(Cow::Owned(id.clone().into_owned())),
+            Self::OldJsonRpc { id, method } => {
+                Binding::OldJsonRpc { id: Cow::Owned(id.clone().into_owned()), method }
+            }
             Self::Rest(media) => Binding::Rest(media),
         }
+    }
+
+    /// Whether the caller speaks A2A 0.3.
+    pub(super) fn is_old(&self) -> bool {
+        matches!(self, Self::OldJsonRpc { .. })
     }
 
     /// An answer with this content.
@@ -63,7 +79,9 @@ impl Binding<'_> {
         let mut response = Response::new(Body::from(out));
         let headers = response.headers_mut();
         match self {
-            Self::JsonRpc(_) => headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON)),
+            Self::JsonRpc(_) | Self::OldJsonRpc { .. } => {
+                headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
+            }
             Self::Rest(media) => {
                 headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media))
@@ -75,8 +93,22 @@ impl Binding<'_> {
     /// An answer that says what went wrong.
     pub(super) fn refuse(&self, failure: &Failure) -> Response {
         match self {
-            Self::JsonRpc(id) => failure.rpc(id),
+            Self::JsonRpc(id) | Self::OldJsonRpc { id, .. } => failure.rpc(id),
             Self::Rest(media) => failure.status_answer(media),
+        }
+    }
+
+    /// An answer that says why what was read could not be done. Callers of 0.3 who asked for a stream get it as the only event, for
+    /// the official client of that version reads nothing else; what HTTP itself must see stays plain.
+    pub(super) fn refuse_done(&self, failure: &Failure) -> Response {
+        let refusal = self.refuse(failure);
+        match self {
+            Self::OldJsonRpc { method: "SendStreamingMessage" | "SubscribeToTask", .. }
+                if refusal.status().is_success() =>
+            {
+                sse::alone(refusal)
+            }
+            _ => refusal,
         }
     }
 
@@ -90,6 +122,10 @@ impl Binding<'_> {
     fn write(&self, out: &mut Vec<u8>, content: &impl Serialize) -> serde_json::Result<()> {
         match self {
             Self::JsonRpc(id) => jsonrpc::write_result(out, id, content),
+            Self::OldJsonRpc { id, method } => {
+                let result = legacy::downgrade_result(method, serde_json::to_value(content)?);
+                jsonrpc::write_result(out, id, &result)
+            }
             Self::Rest(_) => serde_json::to_writer(out, content),
         }
     }
@@ -104,7 +140,7 @@ mod tests {
             pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
         match Binding::rest(&headers) {
             Binding::Rest(media) => media,
-            Binding::JsonRpc(_) => "JSON-RPC",
+            _ => "JSON-RPC",
         }
     }
 
@@ -119,6 +155,16 @@ mod tests {
         assert_eq!(media(&[(CONTENT_TYPE, "application/json; charset=utf-8"), (ACCEPT, "*/*")]), JSON);
         assert_eq!(media(&[(CONTENT_TYPE, "application/json"), (ACCEPT, "application/a2a+json")]), A2A_JSON);
         assert_eq!(media(&[(CONTENT_TYPE, "application/a2a+json")]), A2A_JSON);
+    }
+
+    #[test]
+    fn an_older_caller_gets_its_own_words() {
+        let content = serde_json::json!({"message": {"messageId": "m", "role": "ROLE_AGENT", "parts": []}});
+        let mut out = Vec::new();
+        let binding = Binding::OldJsonRpc { id: "7".into(), method: "SendStreamingMessage" };
+        binding.to_owned().event(&mut out, None, &content);
+        let told = String::from_utf8(out).unwrap();
+        assert!(told.contains(r#""kind":"message""#) && told.contains(r#""role":"agent""#), "{told}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub(super) fn extended(call: &Call<'_>) -> Result<AgentCard, Failure> {
     }
     let base = call.front.base(call.parts);
     let card = if call.for_site {
-        call.front.site.site_card(&call.caller, &base)
+        call.front.site.extended_site_card(&call.caller, &base)
     } else {
         call.front.site.extended_card(&call.caller, &call.agent, &base)?
     };

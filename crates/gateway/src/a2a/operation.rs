@@ -77,7 +77,7 @@ impl Operation {
         let answer = match self {
             Self::Send(sending) => send::send(call, sending).await?,
             Self::Stream(sending) => Answer::Events(stream::send(call, sending).await?),
-            quick => tokio::time::timeout(limit, quick.look(call)).await.unwrap_or_else(|_| {
+            quick => tokio::time::timeout(limit, quick.look(call, binding)).await.unwrap_or_else(|_| {
                 let sentence = "the site took too long; it may be overloaded, try again later";
                 Err(Failure::new(Fault::TimedOut, sentence))
             })?,
@@ -86,15 +86,17 @@ impl Operation {
     }
 
     /// What does not wait for an agent.
-    async fn look(self, call: &Call<'_>) -> Result<Answer, Failure> {
+    async fn look(self, call: &Call<'_>, binding: &Binding<'_>) -> Result<Answer, Failure> {
         match self {
             Self::Get(wanted) => task::get(call, &wanted).await,
             Self::Cancel(wanted) => task::cancel(call, &wanted).await,
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
-            Self::Subscribe(wanted) => stream::subscribe(call, &wanted).await.map(Answer::Events),
+            Self::Subscribe(wanted) => {
+                stream::subscribe(call, &wanted, binding.is_old()).await.map(Answer::Events)
+            }
             Self::PushConfig => Err(Failure::new(
                 Fault::PushNotSupported,
-                "this agent does not call back; use SubscribeToTask or GetTask",
+                "push notifications are not supported by this agent; follow the task as a stream, or read it again",
             )),
             Self::ExtendedCard => card::extended(call).map(|card| Answer::Card(Box::new(card))),
             Self::Send(_) | Self::Stream(_) => {

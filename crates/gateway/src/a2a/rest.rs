@@ -20,7 +20,8 @@ use super::binding::Binding;
 use super::operation::Operation;
 use super::send::Sending;
 use super::task::{ListWanted, TaskWanted};
-use super::{Call, call_span, check_media_type, check_version, wrong};
+use super::version::Version;
+use super::{Call, call_span, check_media_type, wrong};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -32,7 +33,7 @@ pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: R
     let answer = async {
         let caller = front.admit(&parts).await?;
         let body = take_body(front, &address.place, &parts, body).await?;
-        check_version(&parts)?;
+        Version::asked(&parts)?.check_current()?;
         let call = Call::new(front, &parts, caller, address.agent)?;
         operation(&address.place, &parts, &body)?.perform(&call, &binding).await
     };

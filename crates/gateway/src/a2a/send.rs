@@ -54,7 +54,8 @@ impl Sending {
         message.task_id = message.task_id.filter(|id| !id.is_empty());
         let configuration = configuration.unwrap_or_default();
         if configuration.task_push_notification_config.is_some() {
-            let sentence = "this agent does not call back; leave taskPushNotificationConfig out";
+            let sentence =
+                "push notifications are not supported by this agent; leave their configuration out";
             return Err(Failure::new(Fault::PushNotSupported, sentence));
         }
         let history = history_length("configuration.historyLength", configuration.history_length)?;

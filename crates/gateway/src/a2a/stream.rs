@@ -1,7 +1,8 @@
 //! SendStreamingMessage and SubscribeToTask: a task as a stream of its events.
 //!
 //! Promises: the first event is the task, or exactly one message; then every event once, in order, with its number as the event's
-//! id. The stream of a message ends when the task has ended or waits for its caller, that of a subscription only when it has ended.
+//! id. The stream of a message ends when the task has ended or waits for its caller, that of a subscription only when it has ended
+//! (in A2A 0.3 as that of a message).
 //! Hanging up does not stop the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets
 //! what came after it and nothing else, also when the task has ended meanwhile.
 
@@ -59,8 +60,9 @@ pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Fa
     Ok(Events { opening, watch: Some(watch) })
 }
 
-/// Follows a task that is there already.
-pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
+/// Follows a task that is there already. In 1.0 one that has ended is refused, and the stream lasts until it has. Callers of 0.3, who come
+/// back after a cut, are told one that has ended as it ended, and their stream ends as the first one does.
+pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted, as_old: bool) -> Result<Events, Failure> {
     let seen = last_seen(call)?.or(wanted.after()?);
     let task = named_task(call, &wanted.id).await?;
     if let Some(seen) = seen {
@@ -71,11 +73,19 @@ pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Ev
         return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
     }
     let state = task.head.state;
+    if state.is_terminal() && as_old {
+        return Ok(Events { opening: Opening::Task(Box::new(task), None), watch: None });
+    }
     if state.is_terminal() {
         let sentence = format!("the task has ended ({}); read it with GetTask", state.word());
         return Err(Failure::new(Fault::Unsupported, sentence).fact("state", state.word()));
     }
-    let mut watch = call.front.site.watch_to_end(&call.caller, task.head.id, task.head.seq).await?;
+    let (site, id, seq) = (&call.front.site, task.head.id, task.head.seq);
+    let mut watch = if as_old {
+        site.watch(&call.caller, id, seq).await?
+    } else {
+        site.watch_to_end(&call.caller, id, seq).await?
+    };
     let opening = Opening::Task(Box::new(watch.snapshot()), None);
     Ok(Events { opening, watch: Some(watch) })
 }

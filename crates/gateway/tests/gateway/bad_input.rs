@@ -30,7 +30,7 @@ async fn every_wrong_body_gets_its_code_by_status_200() {
         (br#"{"jsonrpc":"1.0","id":1,"method":"GetTask"}"#.to_vec(), -32600),
         (br#"{"jsonrpc":"2.0","id":true,"method":"GetTask"}"#.to_vec(), -32600),
         (br#"{"jsonrpc":"2.0","id":1,"method":"Nope"}"#.to_vec(), -32601),
-        (br#"{"jsonrpc":"2.0","id":1,"method":"message/send","params":{}}"#.to_vec(), -32601),
+        (br#"{"jsonrpc":"2.0","id":1,"method":"message/sing","params":{}}"#.to_vec(), -32601),
         (br#"{"jsonrpc":"2.0","id":1,"method":"SendMessage"}"#.to_vec(), -32602),
         (br#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"message":7}}"#.to_vec(), -32602),
         (br#"{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":[1]}"#.to_vec(), -32602),
@@ -104,9 +104,11 @@ async fn only_json_is_taken() {
 }
 
 #[tokio::test]
-async fn only_version_one_is_spoken() {
+async fn a_version_that_is_not_spoken_is_refused() {
     let story = Story::begin().await;
-    for (version, taken) in [("1.0", true), ("1", true), ("", true), ("0.3", false), ("2.0", false)] {
+    for (version, taken) in
+        [("1.0", true), ("1.0.3", true), ("1", true), ("", true), ("0.2", false), ("2.0", false)]
+    {
         let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "GetTask", "params": { "id": "x" } });
         let asked = story.post("/a2a/echo").header("a2a-version", version).json(&request);
         let answer = body(asked.send().await.unwrap()).await;

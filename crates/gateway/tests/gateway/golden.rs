@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::old_version;
 use crate::story::{Story, body, says};
 
 /// Replaces what differs from run to run: ids made by the site, times, the port.
@@ -91,6 +92,44 @@ async fn the_shapes_of_http_json_are_those_in_the_files() {
     let events = crate::streams::events(&stream.text().await.unwrap());
     let events = events.into_iter().map(|(seq, _, data)| json!({ "id": seq, "data": data })).collect();
     hold(&story, "rest_stream", events);
+}
+
+#[tokio::test]
+async fn the_shapes_of_a2a_0_3_are_those_in_the_files() {
+    let story = Story::begin().await;
+    let message = |id: &str| {
+        let mut params = old_version::says("hello");
+        params["message"]["messageId"] = json!(id);
+        params
+    };
+    let call =
+        async |agent: &str, method: &str, params| old_version::call(&story, agent, method, params).await;
+    let sent = call("echo", "message/send", message("golden-1")).await;
+    let id = sent["result"]["id"].clone();
+    hold(&story, "old_send_task", sent);
+    hold(&story, "old_send_message", call("parrot", "message/send", message("golden-1")).await);
+    hold(&story, "old_get_task", call("echo", "tasks/get", json!({ "id": id })).await);
+    hold(&story, "old_cancel_task", {
+        let long = old_version::long_task(&story).await;
+        let mut canceled = call("long", "tasks/cancel", json!({ "id": long })).await;
+        canceled["result"]["history"] = json!("…");
+        canceled["result"]["status"]["message"] = json!("…");
+        canceled
+    });
+    for (name, method, params) in [
+        ("old_stream", "message/stream", message("golden-2")),
+        ("old_resubscribe", "tasks/resubscribe", json!({ "id": id })),
+    ] {
+        let stream = old_version::rpc(&story, "echo", method, params).send().await.unwrap();
+        let events = crate::streams::events(&stream.text().await.unwrap());
+        let events = events.into_iter().map(|(seq, _, data)| json!({ "id": seq, "data": data })).collect();
+        hold(&story, name, events);
+    }
+    hold(&story, "old_bad_params", call("echo", "message/send", json!({ "message": {} })).await);
+    hold(&story, "old_no_such_task", call("echo", "tasks/get", json!({ "id": "x" })).await);
+    hold(&story, "old_no_such_method", call("echo", "tasks/list", json!({})).await);
+    hold(&story, "old_no_push", call("echo", "tasks/pushNotificationConfig/get", json!({ "id": "x" })).await);
+    hold(&story, "old_not_cancelable", call("echo", "tasks/cancel", json!({ "id": id })).await);
 }
 
 #[tokio::test]

@@ -27,7 +27,7 @@ async fn cards_verify_with_the_published_keys() {
     let keys = get(&story, "/.well-known/jwks.json").await;
     for path in ["/.well-known/agent-card.json", "/a2a/echo", "/a2a/steps/.well-known/agent-card.json"] {
         let card = get(&story, path).await;
-        assert_eq!(signatures(&card).len(), 2);
+        assert_eq!(signatures(&card).len(), 4, "with each key as it stands and as the card of 1.0");
         for signature in signatures(&card) {
             let header = signature.header().unwrap();
             assert_eq!(header.jku.unwrap(), story.url("/.well-known/jwks.json"));

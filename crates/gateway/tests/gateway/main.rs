@@ -11,6 +11,7 @@ mod callers;
 mod extensions;
 mod golden;
 mod identity;
+mod old_version;
 mod pages;
 mod rest;
 mod resume;

@@ -171,6 +171,9 @@ async fn only_version_one_is_spoken() {
         let asked = story.get("/a2a/echo/tasks").header("a2a-version", version).send().await.unwrap();
         assert_eq!(asked.status().is_success(), taken, "{version}");
     }
+    let old = story.get("/a2a/echo/tasks").header("a2a-version", "0.3").send().await.unwrap();
+    let told = body(old).await;
+    assert!(told["error"]["message"].as_str().unwrap().contains("or use JSON-RPC"), "{told}");
     let (status, refused) = post(&story, "/a2a/echo/message:send", says("hi")).await;
     assert_eq!(status, StatusCode::OK, "{refused}");
     let asked = story.post("/a2a/echo/message:send?A2A-Version=9.9").json(&says("hi")).send().await.unwrap();

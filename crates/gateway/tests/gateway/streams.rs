@@ -25,7 +25,7 @@ async fn a_stream_begins_with_the_task_and_ends_when_it_is_settled() {
     let story = Story::begin().await;
     let response = story.rpc("steps", "SendStreamingMessage", says("go")).send().await.unwrap();
     assert_eq!(response.headers()["content-type"], "text/event-stream");
-    assert_eq!(response.headers()["cache-control"], "no-store");
+    assert_eq!(response.headers()["cache-control"], "no-cache, no-store");
     let events = events(&response.text().await.unwrap());
     let first = &events[0].2;
     assert_eq!(first["jsonrpc"], "2.0");

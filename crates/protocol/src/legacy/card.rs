@@ -44,8 +44,9 @@ pub fn hybrid_card(card: Value) -> Value {
     let all = interfaces.into_iter().map(|(url, binding)| json!({ "url": url, "transport": binding }));
     let all: Value = all.collect();
     card.insert("additionalInterfaces".into(), all);
-    let extended = card.get("capabilities").is_some_and(|of| of["extendedAgentCard"] == true);
-    card.insert("supportsAuthenticatedExtendedCard".into(), extended.into());
+    if card.get("capabilities").is_some_and(|of| of["extendedAgentCard"] == true) {
+        card.insert("supportsAuthenticatedExtendedCard".into(), true.into());
+    }
     add_security(&mut card);
     change_each(&mut card, "skills", add_security);
     each_scheme(&mut card, add_old_scheme);

@@ -13,8 +13,7 @@ use crate::JsonMap;
 const WRAPPED: &str = "data_part_compat";
 
 /// What is wrong with a part of 0.3 that is nothing.
-const BAD_PART: &str =
-    "must be `text` with text, `file` with file.bytes or file.uri, or `data` with an object";
+const BAD_PART: &str = "must be `text` with text, `file` with file.bytes or file.uri, or `data` with data";
 
 const ROLES: [(&str, &str); 2] = [("ROLE_USER", "user"), ("ROLE_AGENT", "agent")];
 
@@ -81,7 +80,8 @@ pub(super) fn upgrade_artifact(artifact: &mut JsonMap) {
 fn is_part(part: &Value) -> bool {
     let text = |name: &str| part.get(name).is_some_and(Value::is_string);
     let file = || part.get("file").is_some_and(|file| file["bytes"].is_string() || file["uri"].is_string());
-    let data = || part.get("data").is_some_and(Value::is_object);
+    // Only objects by the letter; lists are seen, and 1.0 can hold them.
+    let data = || part.get("data").is_some_and(|data| !data.is_null());
     match part.get("kind") {
         // Older writers leave the kind out; the official SDK reads such parts.
         None | Some(Value::Null) => text("text") || file() || data(),

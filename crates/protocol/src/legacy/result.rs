@@ -11,11 +11,11 @@ use super::member::object;
 use super::push::{downgrade_task_config, upgrade_task_config};
 use super::task::{ITEMS, downgrade_task, downgrade_thing, upgrade_task, upgrade_thing, wrapper_of};
 
-/// Makes the result of a method (named as in 1.0) one of 0.3, for a server that answers.
+/// Makes the result of a method (named as in 1.0) one of 0.3, for a server that answers; of a method that streams, one item.
 #[must_use]
 pub fn downgrade_result(method: &str, result: Value) -> Value {
     match method {
-        "SendMessage" => downgrade_item(result),
+        "SendMessage" | "SendStreamingMessage" | "SubscribeToTask" => downgrade_item(result),
         "GetTask" | "CancelTask" => {
             let mut task = object(result);
             downgrade_task(&mut task);
@@ -32,7 +32,7 @@ pub fn downgrade_result(method: &str, result: Value) -> Value {
     }
 }
 
-/// Makes the result of a method (named as in 1.0) one of 1.0, for a client that called an agent of 0.3.
+/// Makes the result of a method (named as in 1.0) one of 1.0, for a client that called an agent of 0.3; of a method that streams, one item.
 ///
 /// # Errors
 /// [`NotLegacy::Answer`] when it is not what this method gives.
@@ -53,6 +53,7 @@ pub fn upgrade_result(method: &str, result: Value) -> Result<Value, NotLegacy> {
         ("ListTaskPushNotificationConfigs", Value::Array(configs)) => {
             json!({ "configs": configs.into_iter().map(upgrade_task_config).collect::<Vec<_>>() })
         }
+        ("SendStreamingMessage" | "SubscribeToTask", item) => return upgrade_item(item),
         ("DeleteTaskPushNotificationConfig", _) => json!({}),
         ("GetExtendedAgentCard", card @ Value::Object(_)) => upgrade_card(card),
         _ => return Err(NotLegacy::Answer),

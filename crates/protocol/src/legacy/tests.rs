@@ -177,7 +177,7 @@ fn what_is_wrong_is_told_in_the_words_of_the_caller() {
         json!({"kind": "video", "url": "x"}),
         json!({"kind": "text"}),
         json!({"kind": "file", "file": {"name": "a"}}),
-        json!({"kind": "data", "data": [1]}),
+        json!({"kind": "data", "data": null}),
         json!({"kind": 7, "text": "a"}),
         json!({}),
         json!(7),

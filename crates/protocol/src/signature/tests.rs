@@ -151,3 +151,26 @@ fn headers_that_are_not_understood_are_refused() {
     let padded = CardSignature { signature: format!("{}==", fine.signature), ..fine };
     assert_eq!(padded.verify_card(&card(), &key.public()).unwrap_err(), BadSignature::Mismatch);
 }
+
+#[test]
+fn a_card_for_both_versions_is_signed_for_both_kinds_of_verifiers() {
+    let mut modern = card();
+    let old = json!({ "url": "https://example.org/a2a/echo", "protocolBinding": "JSONRPC", "protocolVersion": "0.3" });
+    modern["supportedInterfaces"].as_array_mut().unwrap().push(old);
+    modern["securitySchemes"] = json!({ "key": { "httpAuthSecurityScheme": { "scheme": "Bearer" } } });
+    let hybrid = crate::legacy::hybrid_card(modern.clone());
+    let [key, _] = keys();
+    let made = sign_card(&hybrid, [&key], None).unwrap();
+    let holds = |card: &Value| {
+        let payload = canonical_json(&signed_members(card)).unwrap();
+        made.iter().map(|one| one.verify_bytes(&payload, &key.public()).is_ok()).collect::<Vec<_>>()
+    };
+    assert_eq!(holds(&modern), [true, false], "for verifiers that drop what 1.0 does not know");
+    assert_eq!(holds(&hybrid), [false, true], "for verifiers that keep it");
+    assert!(made.iter().all(|one| one.verify_card(&hybrid, &key.public()).is_ok()));
+    let mut changed = hybrid.clone();
+    changed["url"] = json!("https://other.example");
+    assert!(made[1].verify_card(&changed, &key.public()).is_err(), "the second covers the members of 0.3");
+    changed["name"] = json!("other");
+    assert!(made.iter().all(|one| one.verify_card(&changed, &key.public()).is_err()));
+}

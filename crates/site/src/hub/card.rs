@@ -6,7 +6,7 @@
 use agentsite_host::SkillEntry;
 use agentsite_protocol::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentName, AgentProvider, Caller, JsonMap,
-    Skill, Visibility,
+    Skill, Visibility, legacy,
 };
 use serde_json::{Value, json};
 
@@ -14,11 +14,9 @@ use super::media::MODES;
 use super::{Entry, Hub};
 use crate::{SiteError, SiteSettings};
 
-/// The version of A2A spoken at the declared addresses.
-const A2A_VERSION: &str = "1.0";
-
-/// The bindings of A2A that are spoken, the preferred one first: the one that every client knows.
-const BINDINGS: [&str; 2] = ["JSONRPC", "HTTP+JSON"];
+/// The bindings of A2A that are spoken and their versions, the preferred one first: the one that every client knows. Last the older
+/// version, for those who know no other.
+const BINDINGS: [(&str, &str); 3] = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")];
 
 /// Skills on the site's own card; a longer card helps nobody to choose, and search is the better way.
 const MAX_SITE_SKILLS: usize = 200;
@@ -55,7 +53,7 @@ impl Entry {
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
             default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
             skills: self.shown_skills(|skill| skill.visibility == Visibility::Public),
-            extra: security(),
+            extra: security(self.manifest.visibility),
         }
     }
 
@@ -141,20 +139,30 @@ impl Hub {
             default_input_modes: vec!["text/plain".into()],
             default_output_modes: vec!["text/plain".into()],
             skills,
-            extra: security(),
+            // The concierge answers everybody.
+            extra: JsonMap::new(),
         }
     }
 }
 
 /// The bindings at this address, the preferred one first.
 fn interfaces(url: &str) -> Vec<AgentInterface> {
-    let interface = |binding: &&str| AgentInterface {
+    let interface = |(binding, version): &(&str, &str)| AgentInterface {
         url: url.into(),
         protocol_binding: (*binding).into(),
-        protocol_version: A2A_VERSION.into(),
+        protocol_version: (*version).into(),
         tenant: None,
     };
     BINDINGS.iter().map(interface).collect()
+}
+
+/// The card with what readers of A2A 0.3 look for beside what those of 1.0 do. It does not tell them of an extended card: in 0.3 that is
+/// never given without a credential, and people at this machine need none.
+pub(crate) fn for_both_versions(card: AgentCard) -> AgentCard {
+    let hybrid = serde_json::to_value(&card).map(legacy::hybrid_card).and_then(serde_json::from_value);
+    let mut hybrid: AgentCard = hybrid.unwrap_or(card);
+    hybrid.extra.remove("supportsAuthenticatedExtendedCard");
+    hybrid
 }
 
 fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {
@@ -178,11 +186,16 @@ fn capabilities(remote: Option<&AgentCard>) -> AgentCapabilities {
     }
 }
 
-/// Keys are taken as bearer tokens; none is needed for public agents, so no requirement is declared.
-fn security() -> JsonMap {
+/// Keys are taken as bearer tokens. Declared only where one is needed: readers take what is declared for what is required, and
+/// checkers of conformance call an agent that then answers without it broken.
+fn security(visibility: Visibility) -> JsonMap {
     let mut extra = JsonMap::new();
-    let scheme =
-        json!({ "httpAuthSecurityScheme": { "scheme": "Bearer", "description": "An API key of this site" } });
-    extra.insert("securitySchemes".into(), json!({ "key": scheme }));
+    if visibility != Visibility::Public {
+        let scheme = json!({ "scheme": "Bearer", "description": "An API key of this site" });
+        let scheme = json!({ "httpAuthSecurityScheme": scheme });
+        extra.insert("securitySchemes".into(), json!({ "key": scheme }));
+        // No scopes, so no list: a list that is empty is read differently by those who verify signatures.
+        extra.insert("securityRequirements".into(), json!([{ "schemes": { "key": {} } }]));
+    }
     extra
 }

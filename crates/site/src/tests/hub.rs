@@ -41,10 +41,16 @@ async fn cards_carry_the_sites_own_addresses() {
     let interfaces: Vec<_> = card
         .supported_interfaces
         .iter()
-        .map(|one| (one.protocol_binding.as_str(), one.url.as_str()))
+        .map(|one| (one.protocol_binding.as_str(), one.protocol_version.as_str()))
         .collect();
+    assert_eq!(
+        interfaces,
+        [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")],
+        "the preferred one first"
+    );
     let url = "https://example.org/a2a/echo";
-    assert_eq!(interfaces, [("JSONRPC", url), ("HTTP+JSON", url)], "the preferred one first");
+    assert!(card.supported_interfaces.iter().all(|one| one.url == url));
+    assert_eq!(card.extra["url"], url, "where readers of 0.3 look");
     assert_eq!(card.skills[0].id, "echo");
     let site = story.site.site_card(&Caller::local(), "https://example.org");
     assert_eq!(site.supported_interfaces[0].url, "https://example.org/a2a");
