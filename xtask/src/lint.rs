@@ -46,6 +46,6 @@ fn docs(workspace: &Workspace) -> Outcome {
 
 /// Spelling is checked by `typos`, which the Python environment brings along.
 fn spelling(workspace: &Workspace) -> Outcome {
-    python::set_up(workspace)?;
+    python::CURRENT.set_up(workspace)?;
     run_command(&mut workspace.program(python::program(workspace, "typos")))
 }

@@ -16,7 +16,7 @@ usage: cargo xtask test [--only STAGE]
 
 Runs the test stages in order and stops at the first failure.
 
-  setup     the Python environment of the end-to-end tests (always runs; reused when nothing changed)
+  setup     the Python environments of the end-to-end tests (always runs; reused when nothing changed)
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
   doctests  the examples in the documentation";
 
@@ -41,7 +41,13 @@ fn tests(workspace: &Workspace) -> Outcome {
         println!("cargo-nextest is not installed; cargo test does the same work");
         "test --workspace --lib --bins --tests --examples"
     };
-    run_command(workspace.cargo(words).env("AGENTSITE_TEST_PYTHON", python::program(workspace, "python")))
+    let python = |environment: python::Environment| environment.program(workspace, "python");
+    run_command(
+        workspace
+            .cargo(words)
+            .env("AGENTSITE_TEST_PYTHON", python(python::CURRENT))
+            .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD)),
+    )
 }
 
 fn doctests(workspace: &Workspace) -> Outcome {

@@ -5,6 +5,7 @@
 
 mod examples;
 mod hosted_agent;
+mod old_sdk;
 mod program;
 mod scripted_model;
 mod sdk_client;

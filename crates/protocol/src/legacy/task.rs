@@ -124,5 +124,11 @@ fn upgrade_status(status: &mut JsonMap) {
     if let Some(state) = state {
         status.insert("state".into(), state);
     }
+    if let Some(Value::String(at)) = status.get_mut("timestamp")
+        && let Some(bare) = at.strip_suffix("+00:00")
+    {
+        // How the official SDK of 0.3 writes UTC; 1.0 wants the letter.
+        *at = format!("{bare}Z");
+    }
     change_object(status, "message", upgrade_message);
 }

@@ -115,12 +115,12 @@ fn what_an_old_agent_leaves_out_is_guessed_from_the_rest() {
 }
 
 #[test]
-fn nulls_of_old_agents_are_absent() {
+fn nulls_of_old_agents_are_absent_and_their_times_in_the_right_form() {
     let old = json!({
         "kind": "task", "id": "t", "contextId": "", "history": null, "artifacts": null, "metadata": null,
-        "status": {"state": "completed", "message": null},
+        "status": {"state": "completed", "message": null, "timestamp": "2026-01-01T00:00:00.5+00:00"},
     });
-    let modern = json!({"id": "t", "status": {"state": "TASK_STATE_COMPLETED"}});
+    let modern = json!({"id": "t", "status": {"state": "TASK_STATE_COMPLETED", "timestamp": "2026-01-01T00:00:00.5Z"}});
     assert_eq!(upgrade_result("GetTask", old).unwrap(), modern);
 }
 
