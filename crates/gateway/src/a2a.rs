@@ -1,21 +1,23 @@
 //! The A2A face: every agent under `/a2a/AGENT`, the concierge under `/a2a`, and the cards.
 //!
-//! Promises: A2A 1.0 wire forms in two bindings, JSON-RPC (`rpc`) and HTTP+JSON (`rest`), that only read requests and write answers;
-//! what an operation does is written once, below `operation`. The order of checks is caller, media type, size, frame, version,
-//! operation, parameters, so that nothing is looked up for somebody who may not ask. A task is found only under its own agent.
-//! Requests of A2A 0.3 by JSON-RPC are translated at this door (`rpc`, `binding`); operations know only 1.0. The gRPC binding comes
-//! beside.
+//! Promises: A2A 1.0 wire forms in three bindings, JSON-RPC (`rpc`), HTTP+JSON (`rest`) and gRPC (`grpc`), that only read requests and
+//! write answers; what an operation does is written once, below `operation`. The order of checks is caller, media type, size, frame,
+//! version, operation, parameters, so that nothing is looked up for somebody who may not ask. A task is found only under its own agent.
+//! Requests of A2A 0.3 by JSON-RPC are translated at this door (`rpc`, `binding`); operations know only 1.0.
 
 mod address;
+mod answer;
 mod binding;
 mod card;
 mod extensions;
+mod grpc;
 mod operation;
 mod rest;
 mod rpc;
 mod send;
 mod stream;
 mod task;
+mod tenant;
 mod version;
 
 use std::sync::Arc;
@@ -24,7 +26,7 @@ use agentsite_protocol::{AgentName, Caller};
 use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use serde::de::DeserializeOwned;
@@ -45,6 +47,7 @@ pub(crate) fn routes() -> Router<Arc<Front>> {
         .route("/a2a/", any(enter))
         .route("/a2a/{*path}", any(enter))
         .route("/.well-known/agent-card.json", get(card::of_site))
+        .route(grpc::PATH, post(grpc::enter))
 }
 
 /// Finds out what a request is for and hands it to its binding.
@@ -79,6 +82,8 @@ struct Call<'a> {
     for_site: bool,
     /// What the caller asks for beyond the protocol.
     wanted: Wanted,
+    /// Whether the caller speaks A2A 0.3.
+    as_old: bool,
 }
 
 impl<'a> Call<'a> {
@@ -90,7 +95,8 @@ impl<'a> Call<'a> {
     ) -> Result<Self, Failure> {
         let for_site = agent.is_none();
         let agent = agent.map_or_else(|| Ok(front.site.default_agent(&caller)), named_agent)?;
-        Ok(Self { front, parts, caller, agent, for_site, wanted: Wanted::read(&parts.headers) })
+        let wanted = Wanted::read(&parts.headers);
+        Ok(Self { front, parts, caller, agent, for_site, wanted, as_old: false })
     }
 
     /// Keeps the connection from being ended as idle while a stream lasts.

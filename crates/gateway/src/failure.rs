@@ -15,8 +15,12 @@ use serde::Serialize;
 
 use crate::metrics::Outcome;
 
+mod grpc;
+
 #[cfg(test)]
 mod tests;
+
+pub(crate) use grpc::{GRPC, grpc_success};
 
 /// What went wrong, as far as a caller can act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -235,14 +239,18 @@ impl Failure {
         format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#).into_bytes()
     }
 
+    /// Whose vocabulary the reason is of.
+    fn domain(&self) -> &'static str {
+        if self.row().rpc == OURS { "agentsite" } else { "a2a-protocol.org" }
+    }
+
     fn details(&self) -> serde_json::Value {
-        let domain = if self.row().rpc == OURS { "agentsite" } else { "a2a-protocol.org" };
         let facts: serde_json::Map<_, _> =
             self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.as_str().into())).collect();
         let mut details = vec![serde_json::json!({
             "@type": "type.googleapis.com/google.rpc.ErrorInfo",
             "reason": self.row().reason,
-            "domain": domain,
+            "domain": self.domain(),
             "metadata": facts,
         })];
         if !self.violations.is_empty() {

@@ -38,7 +38,7 @@ impl Face {
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {
         match path.as_bytes() {
-            [b'/', b'a', b'2', b'a', ..] | [b'/', b'.', ..] => Self::A2a,
+            [b'/', b'a', b'2', b'a', ..] | [b'/', b'l', b'f', b'.', ..] | [b'/', b'.', ..] => Self::A2a,
             [b'/', b'a', b'p', b'i', ..] => Self::Api,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
@@ -237,6 +237,7 @@ mod tests {
     fn a_path_belongs_to_one_face() {
         for (path, face) in [
             ("/a2a/echo", Face::A2a),
+            ("/lf.a2a.v1.A2AService/GetTask", Face::A2a),
             ("/.well-known/agent-card.json", Face::A2a),
             ("/api/agents", Face::Api),
             ("/metrics", Face::Operations),

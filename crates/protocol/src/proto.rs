@@ -13,6 +13,7 @@ mod message;
 mod request;
 mod response;
 mod rpc;
+mod shape;
 mod task;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use response::{
     StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
 };
 pub use rpc::{BadRequest, ErrorInfo, FieldViolation, RetryInfo, Status};
+pub use shape::{Shape, Unreadable, decode};
 pub use task::{Artifact, Task, TaskState, TaskStatus};
 
 use serde::Serialize;
@@ -131,6 +133,14 @@ pub fn to_json(message: &impl Serialize) -> Result<serde_json::Value, WrongField
 /// [`WrongField`] when a field has another type, or nests too deep.
 pub fn from_json<M: DeserializeOwned>(json: serde_json::Value) -> Result<M, WrongField> {
     serde_json::from_value(json).map_err(|_| WrongField::new("", Problem::Type))
+}
+
+/// Metadata of a request as JSON.
+///
+/// # Errors
+/// [`WrongField`] for a number that JSON has no form for, or for too many levels.
+pub fn object(metadata: prost_types::Struct) -> Result<crate::JsonMap, WrongField> {
+    json::map(metadata)
 }
 
 /// Whether a field has the value that protobuf does not write.

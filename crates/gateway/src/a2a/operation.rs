@@ -3,10 +3,8 @@
 //! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits for an agent takes as long as
 //! the agent may; all else has a time limit.
 
-use agentsite_protocol::{AgentCard, Message, Task, WireStreamItem};
-use axum::response::Response;
+use agentsite_protocol::{AgentCard, Message, Task};
 
-use super::binding::Binding;
 use super::send::{self, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
@@ -15,7 +13,7 @@ use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
 
 /// Methods of A2A 1.0, by the names that all bindings share.
-const METHODS: [&str; 11] = [
+pub(super) const METHODS: [&str; 11] = [
     "SendMessage",
     "SendStreamingMessage",
     "GetTask",
@@ -71,29 +69,26 @@ impl Operation {
         })
     }
 
-    /// Does it, and answers in this binding.
-    pub(super) async fn perform(self, call: &Call<'_>, binding: &Binding<'_>) -> Result<Response, Failure> {
+    /// Does it.
+    pub(super) async fn perform(self, call: &Call<'_>) -> Result<Answer, Failure> {
         let limit = call.front.settings.limits.answer_time;
-        let answer = match self {
-            Self::Send(sending) => send::send(call, sending).await?,
-            Self::Stream(sending) => Answer::Events(stream::send(call, sending).await?),
-            quick => tokio::time::timeout(limit, quick.look(call, binding)).await.unwrap_or_else(|_| {
+        match self {
+            Self::Send(sending) => send::send(call, sending).await,
+            Self::Stream(sending) => stream::send(call, sending).await.map(Answer::Events),
+            quick => tokio::time::timeout(limit, quick.look(call)).await.unwrap_or_else(|_| {
                 let sentence = "the site took too long; it may be overloaded, try again later";
                 Err(Failure::new(Fault::TimedOut, sentence))
-            })?,
-        };
-        answer.respond(call, binding)
+            }),
+        }
     }
 
     /// What does not wait for an agent.
-    async fn look(self, call: &Call<'_>, binding: &Binding<'_>) -> Result<Answer, Failure> {
+    async fn look(self, call: &Call<'_>) -> Result<Answer, Failure> {
         match self {
             Self::Get(wanted) => task::get(call, &wanted).await,
             Self::Cancel(wanted) => task::cancel(call, &wanted).await,
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
-            Self::Subscribe(wanted) => {
-                stream::subscribe(call, &wanted, binding.is_old()).await.map(Answer::Events)
-            }
+            Self::Subscribe(wanted) => stream::subscribe(call, &wanted).await.map(Answer::Events),
             Self::PushConfig => Err(Failure::new(
                 Fault::PushNotSupported,
                 "push notifications are not supported by this agent; follow the task as a stream, or read it again",
@@ -103,18 +98,5 @@ impl Operation {
                 Err(Failure::new(Fault::Internal, "what waits for an agent was asked among what does not"))
             }
         }
-    }
-}
-
-impl Answer {
-    fn respond(self, call: &Call<'_>, binding: &Binding<'_>) -> Result<Response, Failure> {
-        Ok(match self {
-            Self::Message(message) => binding.answer(&WireStreamItem::Message(&message)),
-            Self::Sent(task, history) => binding.answer(&WireStreamItem::Task(task.wire(history))),
-            Self::Task(task, history) => binding.answer(&task.wire(history)),
-            Self::Tasks(list) => binding.answer(&list.wire()),
-            Self::Card(card) => binding.answer(&card),
-            Self::Events(events) => return events.respond(call, binding.to_owned()),
-        })
     }
 }

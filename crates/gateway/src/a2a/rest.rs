@@ -21,7 +21,7 @@ use super::operation::Operation;
 use super::send::Sending;
 use super::task::{ListWanted, TaskWanted};
 use super::version::Version;
-use super::{Call, call_span, check_media_type, wrong};
+use super::{Call, answer, call_span, check_media_type, tenant, wrong};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -34,8 +34,10 @@ pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: R
         let caller = front.admit(&parts).await?;
         let body = take_body(front, &address.place, &parts, body).await?;
         Version::asked(&parts)?.check_current()?;
-        let call = Call::new(front, &parts, caller, address.agent)?;
-        operation(&address.place, &parts, &body)?.perform(&call, &binding).await
+        let tenant = tenant(&parts, text(&body)?)?;
+        let call = Call::new(front, &parts, caller, tenant::agreed(address.agent, tenant.as_deref())?)?;
+        let answer = operation(&address.place, &parts, &body)?.perform(&call).await?;
+        answer::respond(answer, &call, &binding)
     };
     answer.instrument(span).await.unwrap_or_else(|failure: Failure| binding.refuse(&failure))
 }
@@ -96,9 +98,24 @@ fn name(place: &Place<'_>, method: &Method) -> &'static str {
     }
 }
 
+/// The tenant that a request names beside its path: in the body, or in the query where there is none.
+fn tenant(parts: &Parts, body: &str) -> Result<Option<String>, Failure> {
+    if !body.is_empty() {
+        return tenant::in_json(body);
+    }
+    match parts.uri.query() {
+        Some(query) if query.contains("tenant=") => Ok(Asked::read(parts)?.text("tenant").map(Into::into)),
+        _ => Ok(None),
+    }
+}
+
+fn text(body: &[u8]) -> Result<&str, Failure> {
+    std::str::from_utf8(body)
+        .map_err(|_| Failure::new(Fault::NotJson, "the body is not UTF-8; send JSON in UTF-8"))
+}
+
 fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation, Failure> {
-    let text = std::str::from_utf8(body)
-        .map_err(|_| Failure::new(Fault::NotJson, "the body is not UTF-8; send JSON in UTF-8"))?;
+    let text = text(body)?;
     let optional = || {
         let read = if text.is_empty() { Ok(serde::de::IgnoredAny) } else { serde_json::from_str(text) };
         read.map_err(|error| Failure::new(Fault::NotJson, format!("the request is not JSON: {error}")))

@@ -14,7 +14,7 @@ use tracing::Instrument;
 use super::binding::Binding;
 use super::operation::Operation;
 use super::version::Version;
-use super::{Call, bad_params, call_span, check_media_type, violation};
+use super::{Call, answer, bad_params, call_span, check_media_type, tenant, violation};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::jsonrpc::{self, Id};
@@ -45,8 +45,10 @@ pub(super) async fn answer(front: &Arc<Front>, agent: Option<&str>, request: Req
         Err(failure) => return binding.refuse(&failure),
     };
     let answer = async {
-        let call = Call::new(front, &parts, caller, agent)?;
-        operation.perform(&call, &binding).await
+        let tenant = tenant::in_json(request.params)?;
+        let mut call = Call::new(front, &parts, caller, tenant::agreed(agent, tenant.as_deref())?)?;
+        call.as_old = binding.is_old();
+        answer::respond(operation.perform(&call).await?, &call, &binding)
     };
     answer.instrument(span).await.unwrap_or_else(|failure| binding.refuse_done(&failure))
 }

@@ -22,12 +22,13 @@ struct SendParams {
     metadata: Option<JsonMap>,
 }
 
+/// How the answer to a message is wanted.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-struct Configuration {
-    return_immediately: Option<bool>,
-    history_length: Option<i64>,
-    task_push_notification_config: Option<serde::de::IgnoredAny>,
+pub(super) struct Configuration {
+    pub(super) return_immediately: Option<bool>,
+    pub(super) history_length: Option<i64>,
+    pub(super) task_push_notification_config: Option<serde::de::IgnoredAny>,
 }
 
 /// A message that may be sent, and how its answer is wanted.
@@ -43,7 +44,16 @@ pub(super) struct Sending {
 impl Sending {
     /// Reads the parameters of both ways to send.
     pub(super) fn read(params: &str) -> Result<Self, Failure> {
-        let SendParams { mut message, configuration, metadata } = read(params, explain)?;
+        let SendParams { message, configuration, metadata } = read(params, explain)?;
+        Self::new(message, &configuration.unwrap_or_default(), &metadata.unwrap_or_default())
+    }
+
+    /// A message that was read, if it may be sent.
+    pub(super) fn new(
+        mut message: Message,
+        configuration: &Configuration,
+        metadata: &JsonMap,
+    ) -> Result<Self, Failure> {
         if message.parts.is_empty() {
             return Err(wrong("message.parts", "must have at least one part"));
         }
@@ -52,15 +62,13 @@ impl Sending {
         }
         // An empty string is how some writers leave a field out.
         message.task_id = message.task_id.filter(|id| !id.is_empty());
-        let configuration = configuration.unwrap_or_default();
         if configuration.task_push_notification_config.is_some() {
             let sentence =
                 "push notifications are not supported by this agent; leave their configuration out";
             return Err(Failure::new(Fault::PushNotSupported, sentence));
         }
         let history = history_length("configuration.historyLength", configuration.history_length)?;
-        let metadata = metadata.unwrap_or_default();
-        let (after, ttl) = (resume_after(&metadata)?, ttl(&metadata)?);
+        let (after, ttl) = (resume_after(metadata)?, ttl(metadata)?);
         let return_immediately = configuration.return_immediately == Some(true);
         Ok(Self { message, return_immediately, history, after, ttl })
     }

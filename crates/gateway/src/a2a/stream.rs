@@ -6,27 +6,20 @@
 //! Hanging up does not stop the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets
 //! what came after it and nothing else, also when the task has ended meanwhile.
 
-use std::future::Future;
-use std::pin::Pin;
-
 use agentsite_protocol::extension::RESUME;
 use agentsite_protocol::{Message, Task, WireStreamItem};
 use agentsite_site::{Sent, TaskWatch};
-use axum::response::Response;
 
-use super::binding::Binding;
 use super::send::Sending;
 use super::task::{TaskWanted, named_task};
 use super::{Call, wrong};
 use crate::failure::{Failure, Fault};
-use crate::sse;
 
-/// Room for the first event of a small task.
-const FIRST_EVENT: usize = 1024;
-
-/// A stream that has not been written yet.
+/// The events of a task, one after the other; each binding writes them in its own way.
 pub(super) struct Events {
     opening: Opening,
+    /// Whether each event says its number also in its metadata.
+    numbered: bool,
     /// What comes after the opening.
     watch: Option<TaskWatch>,
 }
@@ -46,7 +39,7 @@ pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Fa
     let (seen, history) = (last_seen(call)?.or(sending.after).filter(|seen| *seen > 0), sending.history);
     let mut watch = match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
         Sent::Task(watch) => watch,
-        Sent::Message(message) => return Ok(Events { opening: Opening::Message(message), watch: None }),
+        Sent::Message(message) => return Ok(Events::new(call, Opening::Message(message), None)),
     };
     // The same message gives the same task, so that a caller that was cut off can send it again. A number that the task has not
     // reached is of another one, and then everything is told.
@@ -54,15 +47,15 @@ pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Fa
         && seen <= watch.snapshot().head.seq
     {
         let watch = call.front.site.watch(&call.caller, watch.id(), seen).await?;
-        return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
+        return Ok(Events::new(call, Opening::Resumed, Some(watch)));
     }
     let opening = Opening::Task(Box::new(watch.opening()), history);
-    Ok(Events { opening, watch: Some(watch) })
+    Ok(Events::new(call, opening, Some(watch)))
 }
 
 /// Follows a task that is there already. In 1.0 one that has ended is refused, and the stream lasts until it has. Callers of 0.3, who come
 /// back after a cut, are told one that has ended as it ended, and their stream ends as the first one does.
-pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted, as_old: bool) -> Result<Events, Failure> {
+pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
     let seen = last_seen(call)?.or(wanted.after()?);
     let task = named_task(call, &wanted.id).await?;
     if let Some(seen) = seen {
@@ -70,24 +63,24 @@ pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted, as_old: bool
             return Err(wrong("Last-Event-ID", "is greater than the number of any event of this task"));
         }
         let watch = call.front.site.watch_to_end(&call.caller, task.head.id, seen).await?;
-        return Ok(Events { opening: Opening::Resumed, watch: Some(watch) });
+        return Ok(Events::new(call, Opening::Resumed, Some(watch)));
     }
     let state = task.head.state;
-    if state.is_terminal() && as_old {
-        return Ok(Events { opening: Opening::Task(Box::new(task), None), watch: None });
+    if state.is_terminal() && call.as_old {
+        return Ok(Events::new(call, Opening::Task(Box::new(task), None), None));
     }
     if state.is_terminal() {
         let sentence = format!("the task has ended ({}); read it with GetTask", state.word());
         return Err(Failure::new(Fault::Unsupported, sentence).fact("state", state.word()));
     }
     let (site, id, seq) = (&call.front.site, task.head.id, task.head.seq);
-    let mut watch = if as_old {
+    let mut watch = if call.as_old {
         site.watch(&call.caller, id, seq).await?
     } else {
         site.watch_to_end(&call.caller, id, seq).await?
     };
     let opening = Opening::Task(Box::new(watch.snapshot()), None);
-    Ok(Events { opening, watch: Some(watch) })
+    Ok(Events::new(call, opening, Some(watch)))
 }
 
 /// The number of the last event that the caller has seen.
@@ -103,45 +96,35 @@ fn last_seen(call: &Call<'_>) -> Result<Option<u64>, Failure> {
 }
 
 impl Events {
-    /// The response that streams them.
-    pub(super) fn respond(self, call: &Call<'_>, binding: Binding<'static>) -> Result<Response, Failure> {
-        let mut first = Vec::new();
+    fn new(call: &Call<'_>, opening: Opening, watch: Option<TaskWatch>) -> Self {
+        Self { opening, watch, numbered: call.wanted.has(RESUME) }
+    }
+
+    /// Hands the first event over, with its number; none when the caller has seen it already.
+    pub(super) fn open(&self, write: impl FnOnce(Option<u64>, &WireStreamItem<'_>)) {
         match &self.opening {
             Opening::Task(task, history) => {
-                first.reserve(FIRST_EVENT);
                 let item = WireStreamItem::Task(task.wire(*history));
-                let item = if call.wanted.has(RESUME) { item.numbered(task.head.seq) } else { item };
-                binding.event(&mut first, Some(task.head.seq), &item);
+                write(Some(task.head.seq), &numbered(self.numbered, item, task.head.seq));
             }
-            Opening::Message(message) => binding.event(&mut first, None, &WireStreamItem::Message(message)),
+            Opening::Message(message) => write(None, &WireStreamItem::Message(message)),
             Opening::Resumed => {}
         }
-        let feed = Feed { watch: self.watch, binding, numbered: call.wanted.has(RESUME) };
-        Ok(sse::respond(call.front, call.at_work()?, first, feed))
     }
-}
 
-/// The events of a task as the frames of one answer.
-struct Feed {
-    watch: Option<TaskWatch>,
-    binding: Binding<'static>,
-    /// Whether each event says its number also in its metadata.
-    numbered: bool,
-}
-
-impl sse::Source for Feed {
-    fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
-        Box::pin(async {
-            let watch = self.watch.as_mut()?;
-            let events = watch.next().await?;
-            let mut out = Vec::new();
-            for event in &events {
-                if let Some(item) = event.wire(watch.context()) {
-                    let item = if self.numbered { item.numbered(event.seq) } else { item };
-                    self.binding.event(&mut out, Some(event.seq), &item);
-                }
+    /// Hands over what happened since; `None` at the end. Safe to cancel: what was not handed over comes with the next call.
+    pub(super) async fn next(&mut self, mut write: impl FnMut(u64, &WireStreamItem<'_>)) -> Option<()> {
+        let watch = self.watch.as_mut()?;
+        let events = watch.next().await?;
+        for event in &events {
+            if let Some(item) = event.wire(watch.context()) {
+                write(event.seq, &numbered(self.numbered, item, event.seq));
             }
-            Some(out)
-        })
+        }
+        Some(())
     }
+}
+
+fn numbered(wanted: bool, item: WireStreamItem<'_>, seq: u64) -> WireStreamItem<'_> {
+    if wanted { item.numbered(seq) } else { item }
 }

@@ -92,11 +92,11 @@ pub(super) struct ListWanted {
 
 /// A page of tasks.
 pub(super) struct TaskList {
-    tasks: Vec<Task>,
-    history: Option<usize>,
-    next: String,
-    size: usize,
-    total: u64,
+    pub(super) tasks: Vec<Task>,
+    pub(super) history: Option<usize>,
+    pub(super) next: String,
+    pub(super) size: usize,
+    pub(super) total: u64,
 }
 
 /// A page of tasks as other agents see it.

@@ -60,7 +60,7 @@ impl Version {
         match self {
             Self::Old => {
                 let advice = format!(
-                    "at the addresses of HTTP+JSON; send A2A-Version: {CURRENT} with a request of {CURRENT}, or use JSON-RPC"
+                    "in this binding; send A2A-Version: {CURRENT} with a request of {CURRENT}, or use JSON-RPC"
                 );
                 Err(not_spoken(OLD, &advice))
             }

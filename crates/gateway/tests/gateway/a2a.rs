@@ -132,10 +132,13 @@ async fn cards_are_served_where_clients_look_for_them() {
             assert_eq!(interface["url"], story.url("/a2a/echo"));
             assert_eq!(interface["protocolBinding"], binding, "the preferred one first");
         }
+        let grpc = json!({ "url": story.address.to_string(), "protocolBinding": "GRPC", "protocolVersion": "1.0", "tenant": "echo" });
+        assert_eq!(card["supportedInterfaces"][2], grpc);
     }
     for path in ["/.well-known/agent-card.json", "/a2a"] {
         let card = body(story.get(path).send().await.unwrap()).await;
         assert_eq!(card["supportedInterfaces"][0]["url"], story.url("/a2a"), "{path}");
+        assert!(card["supportedInterfaces"][2].get("tenant").is_none(), "the site itself has no tenant");
     }
     let missing = story.get("/a2a/nobody/.well-known/agent-card.json").send().await.unwrap();
     assert_eq!(missing.status(), StatusCode::NOT_FOUND);
@@ -159,4 +162,29 @@ async fn an_unchanged_card_costs_no_transfer() {
     assert_eq!(other.status(), StatusCode::OK);
     let stranger = story.get(path).header("via", "1.1 proxy").send().await.unwrap();
     assert_eq!(stranger.headers()["cache-control"], "public, max-age=60");
+}
+
+#[tokio::test]
+async fn a_tenant_names_the_agent_where_the_path_does_not() {
+    let story = Story::begin().await;
+    let ask = async |agent: &str, tenant: &str| {
+        let mut params = says("hello");
+        params["tenant"] = json!(tenant);
+        story.call(agent, "SendMessage", params).await
+    };
+    let sent = ask("", "parrot").await;
+    assert_eq!(sent["result"]["message"]["parts"][0]["text"], "hello", "{sent}");
+    assert!(ask("parrot", "parrot").await["result"]["message"].is_object());
+    assert!(ask("parrot", "").await["result"]["message"].is_object(), "an empty tenant is none");
+    let nobody = ask("", "nobody").await["error"].clone();
+    let other = ask("parrot", "nobody").await["error"].clone();
+    assert_eq!(nobody["data"][0]["reason"], "AGENT_NOT_FOUND");
+    assert_eq!(other, nobody, "a contradiction looks like an agent that is not there");
+    assert_eq!(ask("parrot", "echo").await["error"]["data"][0]["reason"], "AGENT_NOT_FOUND");
+    let task = story.call("echo", "SendMessage", says("hi")).await["result"]["task"]["id"].clone();
+    let read = story.call("", "GetTask", json!({ "id": task, "tenant": "echo" })).await;
+    assert_eq!(read["result"]["id"], task);
+    let read = story.call("", "GetTask", json!({ "id": task, "tenant": "steps" })).await;
+    assert_eq!(read["error"]["code"], -32001, "a task is found only under its own agent");
+    assert_eq!(story.call("", "GetTask", json!({ "id": task, "tenant": 7 })).await["error"]["code"], -32602);
 }

@@ -10,6 +10,7 @@ mod bad_input;
 mod callers;
 mod extensions;
 mod golden;
+mod grpc;
 mod identity;
 mod old_version;
 mod pages;

@@ -284,3 +284,20 @@ async fn another_web_page_cannot_do_anything_though_some_requests_need_no_body()
     let (_, task) = get(&story, &format!("/a2a/long/tasks/{id}")).await;
     assert_ne!(task["status"]["state"], "TASK_STATE_CANCELED");
 }
+
+#[tokio::test]
+async fn a_tenant_beside_the_path_names_the_agent_or_contradicts_it() {
+    let story = Story::begin().await;
+    let mut sent = says("hello");
+    sent["tenant"] = json!("parrot");
+    let (_, told) = post(&story, "/a2a/message:send", sent.clone()).await;
+    assert_eq!(told["message"]["parts"][0]["text"], "hello", "{told}");
+    assert_eq!(post(&story, "/a2a/parrot/message:send", sent.clone()).await.0, StatusCode::OK);
+    let (status, refused) = post(&story, "/a2a/echo/message:send", sent).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    assert_eq!(refused["error"]["details"][0]["reason"], "AGENT_NOT_FOUND");
+    story.call("echo", "SendMessage", says("hi")).await;
+    assert_eq!(get(&story, "/a2a/tasks?tenant=echo").await.1["totalSize"], 1);
+    assert_eq!(get(&story, "/a2a/tasks?tenant=steps").await.1["totalSize"], 0);
+    assert_eq!(get(&story, "/a2a/echo/tasks?tenant=steps").await.0, StatusCode::NOT_FOUND);
+}

@@ -14,9 +14,14 @@ use super::media::MODES;
 use super::{Entry, Hub};
 use crate::{SiteError, SiteSettings};
 
-/// The bindings of A2A that are spoken and their versions, the preferred one first: the one that every client knows. Last the older
-/// version, for those who know no other.
-const BINDINGS: [(&str, &str); 3] = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")];
+/// The bindings of A2A that are spoken at an address of HTTP and their versions, the preferred one first: the one that every client knows.
+const BINDINGS: [(&str, &str); 2] = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")];
+
+/// The older version, declared last, for those who know no other.
+const OLDER: (&str, &str) = ("JSONRPC", "0.3");
+
+/// The binding that has one address for the whole site, and the agent in each request.
+const GRPC: (&str, &str) = ("GRPC", "1.0");
 
 /// Skills on the site's own card; a longer card helps nobody to choose, and search is the better way.
 const MAX_SITE_SKILLS: usize = 200;
@@ -30,15 +35,15 @@ const MAX_URI_SHOWN: usize = 200;
 impl Entry {
     /// The agent's card with the site's addresses.
     pub(crate) fn card(&self, base: &str, settings: &SiteSettings) -> AgentCard {
-        self.card_at(&format!("{base}/a2a/{}", self.manifest.name), base, settings)
+        self.card_at(Some(&self.manifest.name), base, settings)
     }
 
     /// The card of the site itself, for which this agent answers.
     pub(crate) fn card_for_site(&self, base: &str, settings: &SiteSettings) -> AgentCard {
-        self.card_at(&format!("{base}/a2a"), base, settings)
+        self.card_at(None, base, settings)
     }
 
-    fn card_at(&self, address: &str, base: &str, settings: &SiteSettings) -> AgentCard {
+    fn card_at(&self, agent: Option<&AgentName>, base: &str, settings: &SiteSettings) -> AgentCard {
         let remote = self.runner.card();
         let modes = |own: Option<Vec<String>>| {
             own.filter(|modes| !modes.is_empty()).unwrap_or_else(|| MODES.map(str::to_owned).to_vec())
@@ -47,7 +52,7 @@ impl Entry {
             name: self.manifest.name.to_string(),
             description: self.manifest.description.clone(),
             version: self.manifest.version.clone(),
-            supported_interfaces: interfaces(address),
+            supported_interfaces: interfaces(base, agent),
             provider: Some(provider(base, settings)),
             capabilities: capabilities(remote.as_deref()),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
@@ -133,7 +138,7 @@ impl Hub {
             name: settings.name.clone(),
             description: settings.description.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
-            supported_interfaces: interfaces(&format!("{base}/a2a")),
+            supported_interfaces: interfaces(base, None),
             provider: Some(provider(base, settings)),
             capabilities: capabilities(None),
             default_input_modes: vec!["text/plain".into()],
@@ -145,15 +150,34 @@ impl Hub {
     }
 }
 
-/// The bindings at this address, the preferred one first.
-fn interfaces(url: &str) -> Vec<AgentInterface> {
-    let interface = |(binding, version): &(&str, &str)| AgentInterface {
-        url: url.into(),
-        protocol_binding: (*binding).into(),
-        protocol_version: (*version).into(),
-        tenant: None,
+/// The bindings in which an agent is called, or the site itself, the preferred one first.
+fn interfaces(base: &str, agent: Option<&AgentName>) -> Vec<AgentInterface> {
+    let url = agent.map_or_else(|| format!("{base}/a2a"), |agent| format!("{base}/a2a/{agent}"));
+    let interface = |(binding, version): (&str, &str), url: String, tenant| AgentInterface {
+        url,
+        protocol_binding: binding.into(),
+        protocol_version: version.into(),
+        tenant,
     };
-    BINDINGS.iter().map(interface).collect()
+    let mut interfaces: Vec<_> =
+        BINDINGS.iter().map(|binding| interface(*binding, url.clone(), None)).collect();
+    interfaces.push(interface(GRPC, grpc_target(base), agent.map(ToString::to_string)));
+    interfaces.push(interface(OLDER, url, None));
+    interfaces
+}
+
+/// The host and port of an address, as gRPC names a target.
+fn grpc_target(base: &str) -> String {
+    let (scheme, rest) = base.split_once("://").unwrap_or(("http", base));
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let authority = authority.rsplit('@').next().unwrap_or_default();
+    // A colon within brackets belongs to the address.
+    let name_ends = authority.rfind(']').unwrap_or(0);
+    match (authority[name_ends..].contains(':'), scheme) {
+        (true, _) => authority.to_owned(),
+        (false, "https") => format!("{authority}:443"),
+        (false, _) => format!("{authority}:80"),
+    }
 }
 
 /// The card with what readers of A2A 0.3 look for beside what those of 1.0 do. It does not tell them of an extended card: in 0.3 that is
@@ -198,4 +222,42 @@ fn security(visibility: Visibility) -> JsonMap {
         extra.insert("securityRequirements".into(), json!([{ "schemes": { "key": {} } }]));
     }
     extra
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_of_grpc_has_a_port_and_no_scheme() {
+        for (base, target) in [
+            ("http://127.0.0.1:4747", "127.0.0.1:4747"),
+            ("https://agents.example.org", "agents.example.org:443"),
+            ("http://agents.example.org/below", "agents.example.org:80"),
+            ("https://agents.example.org:8443/below", "agents.example.org:8443"),
+            ("https://[2001:db8::1]", "[2001:db8::1]:443"),
+            ("http://[::1]:4747", "[::1]:4747"),
+        ] {
+            assert_eq!(grpc_target(base), target, "{base}");
+        }
+    }
+
+    #[test]
+    fn an_agent_is_named_as_the_tenant_and_the_site_has_none() {
+        let told = |agent: Option<&AgentName>| -> Vec<_> {
+            let all = interfaces("http://x:1", agent).into_iter();
+            all.map(|one| format!("{} {} {:?}", one.protocol_binding, one.url, one.tenant)).collect()
+        };
+        let echo = "echo".parse().unwrap();
+        assert_eq!(
+            told(Some(&echo)),
+            [
+                "JSONRPC http://x:1/a2a/echo None",
+                "HTTP+JSON http://x:1/a2a/echo None",
+                "GRPC x:1 Some(\"echo\")",
+                "JSONRPC http://x:1/a2a/echo None",
+            ]
+        );
+        assert_eq!(told(None)[2], "GRPC x:1 None");
+    }
 }

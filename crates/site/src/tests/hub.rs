@@ -45,11 +45,14 @@ async fn cards_carry_the_sites_own_addresses() {
         .collect();
     assert_eq!(
         interfaces,
-        [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("JSONRPC", "0.3")],
+        [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0"), ("GRPC", "1.0"), ("JSONRPC", "0.3")],
         "the preferred one first"
     );
     let url = "https://example.org/a2a/echo";
-    assert!(card.supported_interfaces.iter().all(|one| one.url == url));
+    for one in &card.supported_interfaces {
+        let at = if one.protocol_binding == "GRPC" { "example.org:443" } else { url };
+        assert_eq!(one.url, at);
+    }
     assert_eq!(card.extra["url"], url, "where readers of 0.3 look");
     assert_eq!(card.skills[0].id, "echo");
     let site = story.site.site_card(&Caller::local(), "https://example.org");

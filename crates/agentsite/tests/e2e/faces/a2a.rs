@@ -53,6 +53,7 @@ async fn every_agent_and_the_site_have_a_card() {
                 (&json!(binding), &json!("1.0"))
             );
         }
+        assert_eq!(card["supportedInterfaces"][2]["protocolBinding"], "GRPC", "{path}");
         assert_eq!(card["capabilities"]["streaming"], true);
         for key in ["description", "version"] {
             assert!(card[key].as_str().is_some_and(|text| !text.is_empty()), "{path} {key}");
