@@ -1,11 +1,11 @@
 """Drives an agent with the client of the official Python a2a-sdk.
 
-Usage: a2a_client.py BASE_URL SCENARIO [--binding jsonrpc|rest] [--text TEXT]
-       [--answer TEXT] [--token TOKEN]
+Usage: a2a_client.py BASE_URL SCENARIO [--binding jsonrpc|rest|grpc] [--text TEXT]
+       [--answer TEXT] [--task TASK] [--token TOKEN]
 The card is read from BASE_URL/.well-known/agent-card.json, the calls go over
 the binding to the address that the card names for it. Scenarios: send, stream,
-get, list, cancel, subscribe, ended, missing, input. Prints one JSON line with
-what was seen and exits 0;
+get, list, cancel, subscribe, ended, missing, input, wrong, begin, again. Prints
+one JSON line with what was seen and exits 0;
 prints the reason as a JSON line and exits 1 when the agent behaved otherwise.
 It deliberately checks only what the protocol promises, not what one agent says.
 """
@@ -17,14 +17,17 @@ import sys
 import uuid
 from collections.abc import AsyncIterator
 
+import grpc
 import httpx
-from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client import A2ACardResolver, Client, ClientCallContext, ClientConfig, ClientFactory
 from a2a.helpers import get_artifact_text, get_message_text, new_text_message
 from a2a.types import (
     AgentCard,
     CancelTaskRequest,
     GetTaskRequest,
     ListTasksRequest,
+    ListTasksResponse,
+    Message,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
@@ -34,12 +37,21 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.constants import TransportProtocol
-from a2a.utils.errors import TaskNotCancelableError, TaskNotFoundError, UnsupportedOperationError
+from a2a.utils.errors import (
+    InvalidParamsError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
 
 # A whole scenario takes milliseconds; past this the agent hangs.
 TIMEOUT_SECONDS = 30.0
 
-BINDINGS = {"jsonrpc": TransportProtocol.JSONRPC, "rest": TransportProtocol.HTTP_JSON}
+BINDINGS = {
+    "jsonrpc": TransportProtocol.JSONRPC,
+    "rest": TransportProtocol.HTTP_JSON,
+    "grpc": TransportProtocol.GRPC,
+}
 
 TERMINAL = {
     TaskState.TASK_STATE_COMPLETED,
@@ -81,9 +93,13 @@ def task_seen(task: Task) -> dict:
 class Caller:
     """The SDK client for one agent, in a streaming and a plain form."""
 
-    def __init__(self, http: httpx.AsyncClient, card: AgentCard, binding: str) -> None:
+    def __init__(self, http: httpx.AsyncClient, card: AgentCard, args: argparse.Namespace) -> None:
         self.card = card
-        self.binding = BINDINGS[binding]
+        self.task = args.task
+        self.binding = BINDINGS[args.binding]
+        # The HTTP client has the token already; gRPC takes it with each call.
+        sent = {"authorization": f"Bearer {args.token}"} if args.token else {}
+        self.context = ClientCallContext(service_parameters=sent) if args.binding == "grpc" else None
         self.streaming = self._client(http, streaming=True)
         self.plain = self._client(http, streaming=False)
 
@@ -91,13 +107,14 @@ class Caller:
         config = ClientConfig(
             streaming=streaming,
             httpx_client=http,
+            grpc_channel_factory=grpc_channel,
             supported_protocol_bindings=[self.binding],
         )
         return ClientFactory(config).create(self.card)
 
     async def answer(self, request: SendMessageRequest) -> StreamResponse:
         """Sends without streaming and returns the one answer: a task or a message."""
-        seen = [event async for event in self.plain.send_message(request)]
+        seen = [event async for event in self.plain.send_message(request, context=self.context)]
         expect(len(seen) == 1, f"expected one answer, got {len(seen)}")
         return seen[0]
 
@@ -109,10 +126,24 @@ class Caller:
 
     def stream(self, text: str) -> AsyncIterator[StreamResponse]:
         expect(self.card.capabilities.streaming, "the card does not offer streaming")
-        return self.streaming.send_message(message_request(text))
+        return self.streaming.send_message(message_request(text), context=self.context)
 
     async def get(self, task_id: str) -> Task:
-        return await self.plain.get_task(GetTaskRequest(id=task_id))
+        return await self.plain.get_task(GetTaskRequest(id=task_id), context=self.context)
+
+    async def cancel(self, task_id: str) -> Task:
+        return await self.plain.cancel_task(CancelTaskRequest(id=task_id), context=self.context)
+
+    async def list(self, request: ListTasksRequest) -> ListTasksResponse:
+        return await self.plain.list_tasks(request, context=self.context)
+
+    def subscribe(self, task_id: str) -> AsyncIterator[StreamResponse]:
+        return self.streaming.subscribe(SubscribeToTaskRequest(id=task_id), context=self.context)
+
+
+def grpc_channel(target: str) -> grpc.aio.Channel:
+    """A channel that leaves a proxy in the environment alone, as the HTTP client does."""
+    return grpc.aio.insecure_channel(target, options=[("grpc.enable_http_proxy", 0)])
 
 
 def message_request(text: str, after: Task | None = None, at_once: bool = False) -> SendMessageRequest:
@@ -184,7 +215,7 @@ async def cancel(caller: Caller, text: str, _: str) -> dict:
     started = await caller.send(text, at_once=True)
     expect(started.status.state not in TERMINAL,
            f"the task was already {state_name(started.status.state)}")
-    canceled = await caller.plain.cancel_task(CancelTaskRequest(id=started.id))
+    canceled = await caller.cancel(started.id)
     expect(canceled.status.state == TaskState.TASK_STATE_CANCELED,
            f"after the cancel it is {state_name(canceled.status.state)}")
     read = await caller.get(started.id)
@@ -196,11 +227,11 @@ async def cancel(caller: Caller, text: str, _: str) -> dict:
 async def list_tasks(caller: Caller, text: str, _: str) -> dict:
     """A list has the last changed task first, and as many as asked for."""
     sent = [await caller.send(text) for _ in range(2)]
-    page = await caller.plain.list_tasks(ListTasksRequest(page_size=1, include_artifacts=True))
+    page = await caller.list(ListTasksRequest(page_size=1, include_artifacts=True))
     expect([task.id for task in page.tasks] == [sent[1].id], "the first page is not the last task")
     expect(page.total_size >= 2, f"there are {page.total_size} tasks")
     more = ListTasksRequest(page_size=1, page_token=page.next_page_token, history_length=0)
-    rest = await caller.plain.list_tasks(more)
+    rest = await caller.list(more)
     expect([task.id for task in rest.tasks] == [sent[0].id], "the second page is not the task before")
     expect(not rest.tasks[0].history, "history was not wanted")
     return task_seen(page.tasks[0])
@@ -210,10 +241,10 @@ async def subscribe(caller: Caller, text: str, _: str) -> dict:
     """Whoever comes later sees the task first and then its end."""
     started = await caller.send(text, at_once=True)
     events = []
-    async for event in caller.streaming.subscribe(SubscribeToTaskRequest(id=started.id)):
+    async for event in caller.subscribe(started.id):
         events.append(kind(event))
         if len(events) == 1:
-            await caller.plain.cancel_task(CancelTaskRequest(id=started.id))
+            await caller.cancel(started.id)
     expect(events[0].startswith("task:"), f"the first event is {events[0]}, not the task")
     expect(events[-1] == "status:canceled", f"the last event is {events[-1]}")
     return {"events": events}
@@ -224,12 +255,12 @@ async def ended(caller: Caller, text: str, _: str) -> dict:
     task = await caller.send(text)
     errors = []
     try:
-        async for _ in caller.streaming.subscribe(SubscribeToTaskRequest(id=task.id)):
+        async for _ in caller.subscribe(task.id):
             raise Unexpected("a task that has ended was followed")
     except UnsupportedOperationError as error:
         errors.append(type(error).__name__)
     try:
-        await caller.plain.cancel_task(CancelTaskRequest(id=task.id))
+        await caller.cancel(task.id)
     except TaskNotCancelableError as error:
         errors.append(type(error).__name__)
     expect(len(errors) == 2, f"only {errors} came")
@@ -258,6 +289,36 @@ async def multi_turn(caller: Caller, text: str, answer: str) -> dict:
     return {"question": question, **task_seen(done)}
 
 
+async def wrong(caller: Caller, _: str, __: str) -> dict:
+    """A message that lacks what it must have is refused with the names of the fields."""
+    try:
+        await caller.answer(SendMessageRequest(message=Message(role=Role.ROLE_USER)))
+    except InvalidParamsError as error:
+        fields = [wrong["field"] for wrong in (error.data or {}).get("errors", [])]
+        return {"error": type(error).__name__, "message": error.message, "fields": fields}
+    raise Unexpected("a message without content was taken")
+
+
+async def begin(caller: Caller, text: str, _: str) -> dict:
+    """A call that does not wait leaves its task at work."""
+    started = await caller.send(text, at_once=True)
+    expect(started.status.state not in TERMINAL,
+           f"the task was already {state_name(started.status.state)}")
+    return task_seen(started)
+
+
+async def again(caller: Caller, _: str, __: str) -> dict:
+    """A task of an earlier call is followed, the task itself first, until it is cancelled."""
+    events = []
+    async for event in caller.subscribe(caller.task):
+        events.append(kind(event))
+        if len(events) == 1:
+            expect(event.task.id == caller.task, f"it begins with {events[0]} of another task")
+            await caller.cancel(caller.task)
+    expect(events[-1] == "status:canceled", f"the last event is {events[-1]}")
+    return {"events": events}
+
+
 # Scenario, and the text it sends unless told otherwise.
 SCENARIOS = {
     "send": (send, "hello there"),
@@ -269,6 +330,9 @@ SCENARIOS = {
     "ended": (ended, "hello there"),
     "missing": (missing, ""),
     "input": (multi_turn, "ask me"),
+    "wrong": (wrong, ""),
+    "begin": (begin, "slow"),
+    "again": (again, ""),
 }
 
 
@@ -282,7 +346,7 @@ async def run(args: argparse.Namespace) -> dict:
         card = await A2ACardResolver(http, args.base_url).get_agent_card()
         text = default_text if args.text is None else args.text
         async with asyncio.timeout(TIMEOUT_SECONDS):
-            seen = await scenario(Caller(http, card, args.binding), text, args.answer)
+            seen = await scenario(Caller(http, card, args), text, args.answer)
     return {"scenario": args.scenario, "agent": card.name, **seen}
 
 
@@ -293,6 +357,7 @@ def main() -> int:
     parser.add_argument("--binding", choices=BINDINGS, default="jsonrpc", help="how the calls go")
     parser.add_argument("--text", help="the message to send")
     parser.add_argument("--answer", default="hello again", help="the second message of `input`")
+    parser.add_argument("--task", help="the task that `again` follows")
     parser.add_argument("--token", help="sent as a bearer token with every request")
     args = parser.parse_args()
     try:

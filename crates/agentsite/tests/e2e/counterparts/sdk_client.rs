@@ -21,6 +21,18 @@ kind = "exec"
 command = ["sh", "-c", "echo begun; exec sleep 3600"]
 "#;
 
+/// The same, and may be tried again when the site was stopped under it.
+const PATIENT: &str = r#"
+name = "patient"
+description = "Takes for ever, however often"
+visibility = "public"
+[runtime]
+kind = "exec"
+command = ["sh", "-c", "exec sleep 3600"]
+[limits]
+retry = 9
+"#;
+
 /// Asks for a colour, then says it.
 const ASKER: &str = r#"
 name = "asker"
@@ -41,7 +53,7 @@ struct Caller<'a> {
 }
 
 /// The bindings that the site speaks; every story is the same in each.
-const BINDINGS: [&str; 2] = ["jsonrpc", "rest"];
+const BINDINGS: [&str; 3] = ["jsonrpc", "rest", "grpc"];
 
 impl<'a> Caller<'a> {
     fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
@@ -103,6 +115,8 @@ fn the_sdk_client_gets_along_with_built_in_agents() {
         assert_eq!(echo.plays("list", &["--text", "listed"])["text"], "listed");
         assert_eq!(echo.plays("ended", &[])["errors"].as_array().unwrap().len(), 2);
         assert_eq!(echo.plays("missing", &[])["error"], "TaskNotFoundError");
+        let wrong = echo.plays("wrong", &[]);
+        assert!(wrong["message"].as_str().unwrap().contains("`message.messageId`"), "{wrong}");
         let calc = Caller::new(&python, &site, "calc").by(binding);
         let asked = calc.plays("input", &["--text", "what is", "--answer", "6 * 7"]);
         assert_eq!((&asked["question"], &asked["text"]), (&"Which expression?".into(), &"42".into()));
@@ -152,15 +166,32 @@ fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
     site.start();
     let made = site.run(&["key", "new", "--label", "sdk", "--scope", "call:asker", "--json"]).ok().json();
     let key = made["secret"].as_str().unwrap();
-    let asker = Caller::new(&python, &site, "asker").with_key(key);
-    assert_eq!(asker.plays("send", &["--text", "red"])["text"], "it is red\n");
-    assert_eq!(asker.plays("stream", &["--text", "red"])["state"], "completed");
-    assert_eq!(asker.plays("get", &["--text", "red"])["state"], "completed");
-    assert_eq!(asker.plays("missing", &[])["error"], "TaskNotFoundError");
-    assert_eq!(asker.plays("input", &["--answer", "blue"])["state"], "completed");
-    // The key names one agent; another that is public stays so, but a wrong key is never taken for none.
     for binding in BINDINGS {
+        let asker = Caller::new(&python, &site, "asker").by(binding).with_key(key);
+        assert_eq!(asker.plays("send", &["--text", "red"])["text"], "it is red\n");
+        assert_eq!(asker.plays("stream", &["--text", "red"])["state"], "completed");
+        assert_eq!(asker.plays("get", &["--text", "red"])["state"], "completed");
+        assert_eq!(asker.plays("missing", &[])["error"], "TaskNotFoundError");
+        assert_eq!(asker.plays("input", &["--answer", "blue"])["state"], "completed");
+        // The key names one agent; another that is public stays so, but a wrong key is never taken for none.
         let wrong = Caller::new(&python, &site, "asker").by(binding).with_key("ask_000000000000_00");
         assert!(wrong.fails("send").contains("401"), "{}", wrong.fails("send"));
+    }
+}
+
+#[test]
+fn the_sdk_client_finds_its_task_again_after_a_crash() {
+    let Some(python) = python() else { return };
+    let mut site = TestSite::new().agent("patient", PATIENT);
+    site.start();
+    let begun = BINDINGS.map(|binding| {
+        let begun = Caller::new(&python, &site, "patient").by(binding).plays("begin", &[]);
+        begun["task"].as_str().unwrap().to_owned()
+    });
+    site.kill();
+    site.start();
+    for (binding, task) in BINDINGS.iter().zip(&begun) {
+        let seen = Caller::new(&python, &site, "patient").by(binding).plays("again", &["--task", task]);
+        assert!(seen["events"][0].as_str().unwrap().starts_with("task:"), "{seen}");
     }
 }
