@@ -3,7 +3,9 @@
 //! Promises: the site, the bare server it is compared with, and the load run in three processes; all figures come from this run; nothing
 //! is left behind. It measures and prints; it never fails because a figure is low.
 
+mod a2a;
 mod bare;
+mod grpc;
 mod load;
 mod process;
 mod report;
@@ -11,7 +13,7 @@ mod report;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use crate::exit::{CliError, Exit};
 use crate::output::Output;
@@ -39,6 +41,9 @@ const AGENTS: [(&str, &str); 2] = [
 /// Measures this program on this machine.
 #[derive(Debug, Args)]
 pub(crate) struct BenchArgs {
+    /// What to measure
+    #[arg(value_enum, default_value_t = Subject::Site)]
+    subject: Subject,
     /// Seconds for each measurement
     #[arg(long, default_value_t = 5)]
     seconds: u64,
@@ -50,10 +55,22 @@ pub(crate) struct BenchArgs {
     messages: u64,
 }
 
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// The site as a whole: start, memory, messages, durable tasks, commands.
+    Site,
+    /// The bindings of A2A side by side, streams, the tail over many rounds.
+    A2a,
+}
+
 /// Measures and prints.
 pub(crate) async fn run(args: &BenchArgs, output: Output) -> Result<Exit, CliError> {
     let folder = Folder::make()?;
-    let report = measure(args, &folder.0, output).await?;
+    let report = match args.subject {
+        Subject::Site => measure(args, &folder.0, output).await?,
+        Subject::A2a => a2a::measure(args, &folder.0, output).await?,
+    };
     report.print(output)?;
     Ok(Exit::Ok)
 }

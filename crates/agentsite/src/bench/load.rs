@@ -11,10 +11,17 @@ use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::grpc::Caller;
 use crate::exit::CliError;
 
 /// Place of the number that makes each message different; as wide as the numbers are.
 const NUMBER: &str = "0000000000000000";
+
+/// How an event of a stream begins.
+const EVENT: &[u8] = b"\ndata: ";
+
+/// How a body of chunks ends.
+const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
 /// Largest answer that is read.
 const MAX_ANSWER: usize = 1 << 20;
@@ -24,9 +31,16 @@ static NEXT: AtomicU64 = AtomicU64::new(1);
 
 /// A request that is sent again and again, each time with another number in it.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    bytes: Arc<[u8]>,
-    number_at: usize,
+pub(super) enum Request {
+    /// By HTTP/1.1, as bytes with the place of the number.
+    Http {
+        /// The whole request.
+        bytes: Arc<[u8]>,
+        /// Where the number stands.
+        number_at: usize,
+    },
+    /// SendMessage by gRPC to this agent.
+    Grpc(Arc<str>),
 }
 
 /// How much load, for how long.
@@ -40,6 +54,8 @@ pub(super) struct Load {
 #[derive(Debug, Clone)]
 pub(super) struct Measured {
     pub(super) requests: u64,
+    /// Events of streams among the answers.
+    pub(super) events: u64,
     pub(super) seconds: f64,
     pub(super) p50: Duration,
     pub(super) p99: Duration,
@@ -48,17 +64,36 @@ pub(super) struct Measured {
 impl Request {
     /// A2A SendMessage.
     pub(super) fn send(path: &str) -> Self {
-        Self::post(path, &Self::body())
+        Self::post(path, &Self::body("SendMessage"))
+    }
+
+    /// A2A SendMessage by HTTP+JSON.
+    pub(super) fn send_rest(path: &str) -> Self {
+        Self::post(&format!("{path}/message:send"), &Self::params())
+    }
+
+    /// A2A SendStreamingMessage.
+    pub(super) fn stream(path: &str) -> Self {
+        Self::post(path, &Self::body("SendStreamingMessage"))
+    }
+
+    /// A2A SendMessage by gRPC.
+    pub(super) fn grpc(agent: &str) -> Self {
+        Self::Grpc(agent.into())
     }
 
     /// The same body to a server that only echoes.
     pub(super) fn echo(path: &str) -> Self {
-        Self::post(path, &Self::body())
+        Self::post(path, &Self::body("SendMessage"))
     }
 
-    fn body() -> String {
+    fn body(method: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{}}}"#, Self::params())
+    }
+
+    fn params() -> String {
         format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{{"message":{{"messageId":"bench-{NUMBER}","role":"ROLE_USER","parts":[{{"text":"hello world"}}]}}}}}}"#
+            r#"{{"message":{{"messageId":"bench-{NUMBER}","role":"ROLE_USER","parts":[{{"text":"hello world"}}]}}}}"#
         )
     }
 
@@ -68,7 +103,7 @@ impl Request {
             body.len()
         );
         let number_at = text.find(NUMBER).expect("the body has the number");
-        Self { bytes: text.into_bytes().into(), number_at }
+        Self::Http { bytes: text.into_bytes().into(), number_at }
     }
 }
 
@@ -98,41 +133,77 @@ async fn drive(
     let began = Instant::now();
     let workers: Vec<_> =
         (0..connections).map(|_| tokio::spawn(converse(address, request.clone(), more.clone()))).collect();
-    let mut times = Vec::new();
+    let (mut times, mut events) = (Vec::new(), 0);
     for worker in workers {
         let failed = |error: String| CliError::error(format!("the load stopped: {error}"));
-        times.extend(worker.await.map_err(|error| failed(error.to_string()))?.map_err(failed)?);
+        let one = worker.await.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
+        times.extend(one.times);
+        events += one.events;
     }
     let seconds = began.elapsed().as_secs_f64();
     times.sort_unstable();
     let at = |share: usize| times.get(times.len() * share / 100).copied().map_or(Duration::ZERO, micros);
-    Ok(Measured { requests: times.len() as u64, seconds, p50: at(50), p99: at(99) })
+    Ok(Measured { requests: times.len() as u64, events, seconds, p50: at(50), p99: at(99) })
 }
 
 fn micros(time: u32) -> Duration {
     Duration::from_micros(time.into())
 }
 
-/// One connection: sends and reads until there is no more to send; gives the time of each request in microseconds.
-async fn converse(
+/// What came of one connection.
+#[derive(Default)]
+struct Talk {
+    /// The time of each request in microseconds.
+    times: Vec<u32>,
+    events: u64,
+}
+
+impl Talk {
+    fn took(&mut self, time: Duration) {
+        self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
+    }
+}
+
+/// One connection: sends and reads until there is no more to send.
+async fn converse(address: SocketAddr, request: Request, more: impl Fn() -> bool) -> Result<Talk, String> {
+    match request {
+        Request::Http { bytes, number_at } => by_http(address, &bytes, number_at, more).await,
+        Request::Grpc(agent) => by_grpc(address, &agent, more).await,
+    }
+}
+
+async fn by_grpc(address: SocketAddr, agent: &str, more: impl Fn() -> bool) -> Result<Talk, String> {
+    let mut caller = Caller::connect(address, agent).await?;
+    let mut talk = Talk::default();
+    while more() {
+        let began = Instant::now();
+        caller.call(NEXT.fetch_add(1, Ordering::Relaxed)).await?;
+        talk.took(began.elapsed());
+    }
+    Ok(talk)
+}
+
+async fn by_http(
     address: SocketAddr,
-    request: Request,
+    bytes: &[u8],
+    number_at: usize,
     more: impl Fn() -> bool,
-) -> Result<Vec<u32>, String> {
+) -> Result<Talk, String> {
     let mut stream = TcpStream::connect(address).await.map_err(|error| error.to_string())?;
     stream.set_nodelay(true).map_err(|error| error.to_string())?;
-    let mut bytes = request.bytes.to_vec();
+    let mut bytes = bytes.to_vec();
     let mut answer = Vec::with_capacity(4096);
-    let mut times = Vec::new();
+    let mut talk = Talk::default();
     while more() {
         let number = format!("{:016}", NEXT.fetch_add(1, Ordering::Relaxed));
-        bytes[request.number_at..request.number_at + NUMBER.len()].copy_from_slice(number.as_bytes());
+        bytes[number_at..number_at + NUMBER.len()].copy_from_slice(number.as_bytes());
         let began = Instant::now();
         stream.write_all(&bytes).await.map_err(|error| error.to_string())?;
         read_answer(&mut stream, &mut answer).await?;
-        times.push(u32::try_from(began.elapsed().as_micros()).unwrap_or(u32::MAX));
+        talk.took(began.elapsed());
+        talk.events += answer.windows(EVENT.len()).filter(|window| *window == EVENT).count() as u64;
     }
-    Ok(times)
+    Ok(talk)
 }
 
 /// Reads one whole answer and checks that it is a success.
@@ -163,6 +234,9 @@ fn length(answer: &[u8]) -> Option<usize> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
     });
+    if text.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+        return find(&answer[head..], LAST_CHUNK).map(|at| head + at + LAST_CHUNK.len());
+    }
     Some(head + field.unwrap_or(0))
 }
 
@@ -185,9 +259,21 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_is_whole_with_its_last_chunk() {
+        let head = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let cut = [&head[..], b"3\r\nabc\r\n"].concat();
+        assert_eq!(length(&cut), None);
+        let whole = [&cut[..], b"0\r\n\r\n"].concat();
+        assert_eq!(length(&whole), Some(whole.len()));
+    }
+
+    #[test]
     fn each_request_can_carry_its_own_number() {
-        let request = Request::send("/a2a/echo");
-        let at = request.number_at;
-        assert_eq!(&request.bytes[at..at + NUMBER.len()], NUMBER.as_bytes());
+        for request in
+            [Request::send("/a2a/echo"), Request::send_rest("/a2a/echo"), Request::stream("/a2a/echo")]
+        {
+            let Request::Http { bytes, number_at } = request else { panic!("it goes by HTTP") };
+            assert_eq!(&bytes[number_at..number_at + NUMBER.len()], NUMBER.as_bytes());
+        }
     }
 }
