@@ -60,6 +60,7 @@ impl Sending {
         if message.role != Role::User {
             return Err(wrong("message.role", "must be ROLE_USER"));
         }
+        forget_unknown(&mut message);
         // An empty string is how some writers leave a field out.
         message.task_id = message.task_id.filter(|id| !id.is_empty());
         if configuration.task_push_notification_config.is_some() {
@@ -78,6 +79,17 @@ impl Sending {
     /// The message with everything that comes along, for the site.
     pub(super) fn submission(self, call: &Call<'_>) -> Submission {
         Submission { message: self.message, ttl: self.ttl, extensions: call.wanted.all().to_vec() }
+    }
+}
+
+/// Fields of a message that are taken although nothing here reads them.
+const KEPT_OF_MESSAGE: [&str; 3] = ["metadata", "extensions", "referenceTaskIds"];
+
+/// Drops what the specification does not know: a field that came in would come out again in the task's history, and a strict reader refuses it.
+fn forget_unknown(message: &mut Message) {
+    message.extra.retain(|name, _| KEPT_OF_MESSAGE.contains(&name.as_str()));
+    for part in &mut message.parts {
+        part.extra.retain(|name, _| name == "metadata");
     }
 }
 
@@ -160,6 +172,15 @@ mod tests {
         assert!(told.contains("an id must have"), "{told}");
         let told = refusal(r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":7}]}}"#);
         assert!(told.contains("invalid type"), "{told}");
+    }
+
+    #[test]
+    fn unknown_fields_are_forgotten() {
+        let params = r#"{"message":{"messageId":"m","role":"ROLE_USER","mood":7,"metadata":{"a":1},
+            "parts":[{"text":"a","tone":"kind","metadata":{"b":2}}]},"more":1}"#;
+        let message = Sending::read(params).ok().unwrap().message;
+        assert_eq!(message.extra.keys().collect::<Vec<_>>(), ["metadata"]);
+        assert_eq!(message.parts[0].extra.keys().collect::<Vec<_>>(), ["metadata"]);
     }
 
     #[test]
