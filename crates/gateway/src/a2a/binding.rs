@@ -36,20 +36,22 @@ pub(super) enum Binding<'a> {
         /// What was called, by its name in 1.0; empty when nothing is called so.
         method: &'static str,
     },
-    /// HTTP+JSON in this media type.
-    Rest(&'static str),
+    /// HTTP+JSON in this media type, and errors in that one.
+    Rest(&'static str, &'static str),
 }
 
 impl Binding<'_> {
-    /// HTTP+JSON in what the caller takes, else in what it sent, else in what the specification prefers.
+    /// HTTP+JSON in what the caller takes, else in what it sent, else in what the specification prefers. Errors are those of AIP-193, which
+    /// is older than the type of A2A: one who does not name that type gets them as plain JSON.
     pub(super) fn rest(headers: &HeaderMap) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let takes = |media: &str| {
             let kinds = accept.split(',').map(|kind| kind.split(';').next().unwrap_or_default().trim());
             kinds.into_iter().any(|kind| kind.eq_ignore_ascii_case(media))
         };
-        let plain = || media_type(headers, &header::CONTENT_TYPE).eq_ignore_ascii_case(JSON);
-        Self::Rest(if !takes(A2A_JSON) && (takes(JSON) || plain()) { JSON } else { A2A_JSON })
+        let sent = |media: &str| media_type(headers, &header::CONTENT_TYPE).eq_ignore_ascii_case(media);
+        let media = if !takes(A2A_JSON) && (takes(JSON) || sent(JSON)) { JSON } else { A2A_JSON };
+        Self::Rest(media, if takes(A2A_JSON) || sent(A2A_JSON) { media } else { JSON })
     }
 
     /// The same for a stream, which outlives its request.
@@ -59,7 +61,7 @@ impl Binding<'_> {
             Self::OldJsonRpc { id, method } => {
                 Binding::OldJsonRpc { id: Cow::Owned(id.clone().into_owned()), method }
             }
-            Self::Rest(media) => Binding::Rest(media),
+            Self::Rest(media, errors) => Binding::Rest(media, errors),
         }
     }
 
@@ -82,7 +84,7 @@ impl Binding<'_> {
             Self::JsonRpc(_) | Self::OldJsonRpc { .. } => {
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON))
             }
-            Self::Rest(media) => {
+            Self::Rest(media, _) => {
                 headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
                 headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media))
             }
@@ -94,7 +96,7 @@ impl Binding<'_> {
     pub(super) fn refuse(&self, failure: &Failure) -> Response {
         match self {
             Self::JsonRpc(id) | Self::OldJsonRpc { id, .. } => failure.rpc(id),
-            Self::Rest(media) => failure.status_answer(media),
+            Self::Rest(_, errors) => failure.status_answer(errors),
         }
     }
 
@@ -126,7 +128,7 @@ impl Binding<'_> {
                 let result = legacy::downgrade_result(method, serde_json::to_value(content)?);
                 jsonrpc::write_result(out, id, &result)
             }
-            Self::Rest(_) => serde_json::to_writer(out, content),
+            Self::Rest(..) => serde_json::to_writer(out, content),
         }
     }
 }
@@ -139,7 +141,7 @@ mod tests {
         let headers =
             pairs.iter().map(|(name, value)| (name.clone(), HeaderValue::from_static(value))).collect();
         match Binding::rest(&headers) {
-            Binding::Rest(media) => media,
+            Binding::Rest(media, _) => media,
             _ => "JSON-RPC",
         }
     }
@@ -168,10 +170,25 @@ mod tests {
     }
 
     #[test]
+    fn errors_come_as_plain_json_unless_the_other_type_was_named() {
+        use header::{ACCEPT, CONTENT_TYPE};
+        for (name, value, errors) in [
+            (ACCEPT, "*/*", JSON),
+            (ACCEPT, "application/a2a+json", A2A_JSON),
+            (CONTENT_TYPE, "application/a2a+json", A2A_JSON),
+            (CONTENT_TYPE, "application/json", JSON),
+            (CONTENT_TYPE, "text/plain", JSON),
+        ] {
+            let headers = [(name, HeaderValue::from_static(value))].into_iter().collect();
+            assert!(matches!(Binding::rest(&headers), Binding::Rest(_, given) if given == errors), "{value}");
+        }
+    }
+
+    #[test]
     fn both_bindings_write_the_same_content() {
         let mut out = Vec::new();
         Binding::JsonRpc("7".into()).event(&mut out, Some(3), &"x");
-        Binding::Rest(JSON).event(&mut out, None, &"x");
+        Binding::Rest(JSON, JSON).event(&mut out, None, &"x");
         let expected = "id: 3\ndata: {\"jsonrpc\":\"2.0\",\"id\":7,\"result\":\"x\"}\n\ndata: \"x\"\n\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }

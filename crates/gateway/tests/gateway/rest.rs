@@ -152,12 +152,15 @@ async fn the_answer_comes_in_the_media_type_that_was_asked() {
         let request = story.post("/a2a/echo/message:send").header("content-type", media);
         request.body(says("hi").to_string()).send()
     };
-    let read = |accept: &'static str| story.get("/a2a/echo/tasks/x").header("accept", accept).send();
+    let list = |accept: &'static str| story.get("/a2a/echo/tasks").header("accept", accept).send();
+    let miss = |accept: &'static str| story.get("/a2a/echo/tasks/x").header("accept", accept).send();
     let of = |response: reqwest::Response| response.headers()["content-type"].to_str().unwrap().to_owned();
     assert_eq!(of(send("application/json").await.unwrap()), "application/json");
     assert_eq!(of(send("application/a2a+json; charset=utf-8").await.unwrap()), "application/a2a+json");
-    assert_eq!(of(read("*/*").await.unwrap()), "application/a2a+json");
-    assert_eq!(of(read("application/json").await.unwrap()), "application/json");
+    assert_eq!(of(list("*/*").await.unwrap()), "application/a2a+json");
+    assert_eq!(of(list("application/json").await.unwrap()), "application/json");
+    assert_eq!(of(miss("*/*").await.unwrap()), "application/json", "errors unless the type of A2A is named");
+    assert_eq!(of(miss("application/a2a+json").await.unwrap()), "application/a2a+json");
     let wrong = send("text/plain").await.unwrap();
     assert_eq!(wrong.status(), StatusCode::BAD_REQUEST);
     let wrong = body(wrong).await;
