@@ -1,0 +1,39 @@
+//! The site keeps A2A 1.0.1 in every binding that its card offers, requirement by requirement.
+//!
+//! What is checked is told in `tests/python/conformance.py`; the agent that is driven is the one of `serve --conformance`.
+
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::site::{TestSite, python, repository};
+
+/// Bindings that the card offers, and how many checks each must at least pass, so that one that went missing is seen.
+const BINDINGS: [(&str, u64); 2] = [("jsonrpc", 30), ("http", 30)];
+
+#[test]
+fn no_requirement_of_a2a_is_violated() {
+    let Some(python) = python() else { return };
+    let mut site = TestSite::new().flag("--conformance");
+    site.start();
+    let mut command = Command::new(&python);
+    command.arg(repository("tests/python/conformance.py")).args([&site.url, "--json"]).stdin(Stdio::null());
+    let output = command.output().unwrap();
+    let told: Value = serde_json::from_slice(&output.stdout).unwrap_or_else(|_| panic!("{output:?}"));
+    assert_eq!(told["violations"], serde_json::json!([]), "{told:#}");
+    assert!(output.status.success());
+    for (binding, least) in BINDINGS {
+        assert!(told["passed"][binding].as_u64() >= Some(least), "{binding}: {told:#}");
+    }
+    assert!(told["validated"].as_u64() >= Some(150), "every answer is validated: {told:#}");
+}
+
+#[test]
+fn the_agent_of_the_kits_is_there_only_when_asked_for() {
+    let site = TestSite::started();
+    let agents = site.run(&["agent", "ls"]).ok();
+    assert!(!agents.out().contains("conformance"), "{agents:?}");
+    let mut other = TestSite::new().flag("--conformance");
+    other.start();
+    assert!(other.run(&["agent", "ls"]).ok().out().contains("conformance"));
+}
