@@ -24,7 +24,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::models::models;
-use crate::config::{Config, ConfigError, Loaded};
+use crate::config::{Config, ConfigError, Kit, Loaded};
 use crate::conformance;
 use crate::exit::{CliError, Exit};
 use crate::folder::AgentsFolder;
@@ -109,7 +109,7 @@ async fn serve(
     let mut agents = AgentsFolder::new(&config.agents, site.clone(), demos);
     agents.install_demos().await;
     agents.refresh().await;
-    if config.conformance {
+    if config.conformance != Kit::None {
         site.install_runner(conformance::manifest(), Arc::new(conformance::Conformance));
     }
     let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;

@@ -35,7 +35,7 @@ pub enum SiteError {
     #[error("this agent requires the extension {0}; name it in A2A-Extensions and follow its rules")]
     ExtensionRequired(String),
     /// A part is of a type that the agent does not take.
-    #[error("the agent does not take `{given}`; it takes {taken}")]
+    #[error("content of the type `{given}` is not supported by this agent; it takes {taken}")]
     MediaType {
         /// The type of the part.
         given: String,

@@ -14,6 +14,8 @@ pub struct SiteSettings {
     pub description: String,
     /// The agent that answers for the site itself in place of the concierge.
     pub default_agent: Option<AgentName>,
+    /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
+    pub hybrid_cards: bool,
     /// How long finished work is kept.
     pub retention: Retention,
     /// Largest message that is taken.
@@ -28,6 +30,7 @@ impl Default for SiteSettings {
             name: "agentsite".into(),
             description: "A site of agents. Say what you need; it finds the agent that can do it.".into(),
             default_agent: None,
+            hybrid_cards: true,
             retention: Retention::default(),
             max_message: ByteSize(1 << 20),
             drain: Period::seconds(10),

@@ -228,7 +228,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
     pub fn card(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        let mut card = for_both_versions(self.0.hub.visible(caller, name)?.card(base, &self.0.settings));
+        let mut card = self.for_its_readers(self.0.hub.visible(caller, name)?.card(base, &self.0.settings));
         self.0.identity.sign(&mut card, base);
         Ok(card)
     }
@@ -251,7 +251,7 @@ impl Site {
     /// The card of the site itself, signed: that of its concierge, or of the agent that answers in its place.
     #[must_use]
     pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let mut card = for_both_versions(self.plain_site_card(caller, base));
+        let mut card = self.for_its_readers(self.plain_site_card(caller, base));
         self.0.identity.sign(&mut card, base);
         card
     }
@@ -262,6 +262,11 @@ impl Site {
         let mut card = self.plain_site_card(caller, base);
         self.0.identity.sign(&mut card, base);
         card
+    }
+
+    /// The card in the words of both versions, unless the operator wants only those of the newer.
+    fn for_its_readers(&self, card: AgentCard) -> AgentCard {
+        if self.0.settings.hybrid_cards { for_both_versions(card) } else { card }
     }
 
     fn plain_site_card(&self, caller: &Caller, base: &str) -> AgentCard {

@@ -29,9 +29,9 @@ pub(crate) struct Flags {
     /// Leave the built-in agents out.
     #[arg(long)]
     no_demos: bool,
-    /// Serve the agent of the A2A compatibility kits as the site's own, for tests only.
-    #[arg(long)]
-    conformance: bool,
+    /// Serve the agent of an A2A compatibility kit, 1.0 or 0.3, as the site's own, for tests only.
+    #[arg(long, value_name = "KIT", num_args = 0..=1, require_equals = true, default_missing_value = "1.0")]
+    conformance: Option<String>,
     /// Where traces go, as OTLP over HTTP.
     #[arg(long, value_name = "URL")]
     otlp_endpoint: Option<String>,
@@ -47,7 +47,7 @@ impl Flags {
             tls_elsewhere: self.tls_elsewhere || other.tls_elsewhere,
             anonymous: self.anonymous.or(other.anonymous),
             no_demos: self.no_demos || other.no_demos,
-            conformance: self.conformance || other.conformance,
+            conformance: self.conformance.or(other.conformance),
             otlp_endpoint: self.otlp_endpoint.or(other.otlp_endpoint),
         }
     }
@@ -61,7 +61,7 @@ impl Flags {
             ("tls_elsewhere", self.tls_elsewhere.then(|| "true".to_owned())),
             ("anonymous", self.anonymous.clone()),
             ("demos", self.no_demos.then(|| "false".to_owned())),
-            ("conformance", self.conformance.then(|| "true".to_owned())),
+            ("conformance", self.conformance.clone()),
             ("telemetry.otlp_endpoint", self.otlp_endpoint.clone()),
         ];
         given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect()

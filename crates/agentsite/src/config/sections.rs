@@ -29,9 +29,9 @@ pub(crate) struct Config {
     pub(crate) agents: PathBuf,
     /// Whether the built-in agents echo, calc and clock are there.
     pub(crate) demos: bool,
-    /// Whether the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this machine: for runs of the
-    /// A2A compatibility kits, never for a site that others use.
-    pub(crate) conformance: bool,
+    /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this
+    /// machine; never for a site that others use.
+    pub(crate) conformance: Kit,
     /// File with the certificate chain (PEM). With tls_key it makes the site speak HTTPS.
     pub(crate) tls_cert: Option<PathBuf>,
     /// File with the private key of the certificate (PEM).
@@ -66,7 +66,7 @@ impl Default for Config {
             data: "agentsite-data".into(),
             agents: "agents".into(),
             demos: true,
-            conformance: false,
+            conformance: Kit::default(),
             tls_cert: None,
             tls_key: None,
             public_url: None,
@@ -107,6 +107,21 @@ pub(crate) enum Anonymous {
     Admin,
 }
 
+/// Which compatibility kit a site is run for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub(crate) enum Kit {
+    /// None: the site is for use.
+    #[default]
+    #[serde(rename = "none")]
+    None,
+    /// That of A2A 1.0, whose schema of cards refuses members of 0.3.
+    #[serde(rename = "1.0")]
+    Newer,
+    /// That of A2A 0.3, which looks for them.
+    #[serde(rename = "0.3")]
+    Older,
+}
+
 /// How the site introduces itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -118,6 +133,8 @@ pub(crate) struct SiteSection {
     /// Agent that answers for the site itself, at `/a2a` and on its card, in place of the concierge, which finds the right agent.
     #[schemars(with = "Option<String>")]
     pub(crate) default_agent: Option<AgentName>,
+    /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
+    pub(crate) hybrid_cards: bool,
     /// How long a stop waits for work that is under way.
     pub(crate) drain: Period,
 }
@@ -128,6 +145,7 @@ impl Default for SiteSection {
             name: "agentsite".into(),
             description: "A site of agents".into(),
             default_agent: None,
+            hybrid_cards: true,
             drain: Period::seconds(10),
         }
     }

@@ -7,7 +7,7 @@ use agentsite_protocol::Caller;
 use agentsite_site::Site;
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::config::{Config, Kit};
 use crate::exit::CliError;
 use crate::folder::AgentsFolder;
 use crate::output::{Output, Style};
@@ -46,7 +46,7 @@ impl Banner {
             agents,
             broken,
             example,
-            warning: config.conformance.then_some(CONFORMANCE),
+            warning: (config.conformance != Kit::None).then_some(CONFORMANCE),
             sign_in: None,
         }
     }

@@ -10,7 +10,7 @@ use agentsite_protocol::AgentName;
 use agentsite_site::{Recovery, Retention, SiteSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::{Anonymous, Config, LimitsSection, Loaded, docs};
+use crate::config::{Anonymous, Config, Kit, LimitsSection, Loaded, docs};
 use crate::conformance;
 use crate::exit::CliError;
 
@@ -34,7 +34,7 @@ pub(super) fn raise_open_files() {
 
 /// The one way out.
 pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
-    let webhooks = conformance::WEBHOOKS.iter().filter(|_| config.conformance).copied();
+    let webhooks = conformance::WEBHOOKS.iter().filter(|_| config.conformance != Kit::None).copied();
     let named = config.egress.allow.iter().map(String::as_str);
     let allow = named.chain(webhooks).map(str::parse).collect::<Result<_, _>>();
     let allow = allow.map_err(|error| CliError::error(format!("egress.allow: {error}")))?;
@@ -48,6 +48,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         name: config.site.name.clone(),
         description: config.site.description.clone(),
         default_agent: default_agent(config),
+        hybrid_cards: config.site.hybrid_cards && config.conformance != Kit::Newer,
         retention: Retention {
             keep_tasks: config.retention.tasks,
             max_age: config.retention.age,
@@ -61,7 +62,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
 
 /// The agent that answers for the site itself, if it is not the concierge.
 fn default_agent(config: &Config) -> Option<AgentName> {
-    if config.conformance {
+    if config.conformance != Kit::None {
         return conformance::NAME.parse().ok();
     }
     config.site.default_agent.clone()

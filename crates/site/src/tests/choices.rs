@@ -111,6 +111,18 @@ async fn any_agent_may_speak_for_the_site() {
 }
 
 #[tokio::test]
+async fn cards_are_for_readers_of_one_version_where_that_is_wanted() {
+    for hybrid_cards in [true, false] {
+        let story = Story::with(SiteSettings { hybrid_cards, ..SiteSettings::default() }).await;
+        let echo = story.agent("echo", echo());
+        let card = story.site.card(&Caller::local(), &echo, "https://example.org").unwrap();
+        assert_eq!(card.extra.contains_key("preferredTransport"), hybrid_cards);
+        let site = story.site.site_card(&Caller::local(), "https://example.org");
+        assert_eq!(site.extra.contains_key("preferredTransport"), hybrid_cards);
+    }
+}
+
+#[tokio::test]
 async fn a_watch_to_the_end_outlasts_the_wait_for_an_answer() {
     let story = Story::begin().await;
     let script = ScriptedRunner::new().ask("?").then().ask("and?").then().chunk("done").complete("bye");
