@@ -1,4 +1,6 @@
 //! Facts about the conformance agent: each scene of the kits, by the id that asks for it, in paused time.
+//!
+//! What a whole site makes of the scenes is told by the end-to-end tests.
 
 use std::sync::Arc;
 use std::time::Duration;
