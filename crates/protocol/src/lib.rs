@@ -12,6 +12,7 @@ mod artifact;
 mod caller;
 mod canonical;
 mod card;
+mod delivery;
 mod did;
 pub mod extension;
 mod id;
@@ -23,6 +24,7 @@ mod message;
 mod nesting;
 mod presence;
 pub mod proto;
+mod push;
 mod rotation;
 mod signature;
 mod task;
@@ -36,6 +38,7 @@ pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
     AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
 };
+pub use delivery::{Delivery, DeliveryProof};
 pub use did::did_web;
 pub use extension::AgentExtension;
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
@@ -44,6 +47,7 @@ pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
+pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{BadSignature, CardSignature, ProtectedHeader, sign_card};
 pub use task::{

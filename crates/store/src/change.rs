@@ -4,7 +4,8 @@
 //! written, so a refused change leaves no trace. It does not know SQL.
 
 use agentsite_protocol::{
-    AgentName, JournalLine, KeyId, MessageId, Owner, Scope, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, JournalLine, KeyId, MessageId, Owner, PushConfig, Scope, TaskEvent, TaskHead, TaskId,
+    Timestamp, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,10 @@ pub struct Change {
     pub task: Option<TaskChange>,
     /// What people will read about it.
     pub journal: Vec<JournalLine>,
+    /// Who is told about tasks. Taken before `notice`, so that a task can be opened with its receivers.
+    pub push: Vec<PushChange>,
+    /// What the receivers of the task are told.
+    pub notice: Option<Notice>,
     /// What must leave the site.
     pub outbox: Vec<OutboxChange>,
     /// API keys made, used or revoked.
@@ -74,11 +79,54 @@ pub struct SentKey {
     pub body_hash: [u8; 16],
 }
 
+/// What happens to the push configs of tasks.
+#[derive(Debug, Clone)]
+pub enum PushChange {
+    /// A receiver is added, or takes the place of the one of the same id.
+    Put(TaskId, PushConfig),
+    /// A receiver goes, with everything that was still to be told to it.
+    Remove(TaskId, String),
+}
+
+/// What the receivers of a task are told: one row of the outbox for each push config that the task has at this point of the order, and
+/// each of these events. Which receivers there are is looked up inside the transaction, so none is missed and none is told too much.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// The task.
+    pub task: TaskId,
+    /// The numbers of the events.
+    pub events: Vec<u64>,
+    /// When to send.
+    pub due: Timestamp,
+    /// When to give up.
+    pub deadline: Timestamp,
+}
+
+impl Notice {
+    /// The kind of the rows that it makes.
+    pub const KIND: &'static str = "push";
+
+    /// The rows for one receiver.
+    pub(crate) fn rows(&self, config: &str) -> impl Iterator<Item = OutboxRow> {
+        self.events.iter().map(move |seq| OutboxRow {
+            task: Some(self.task),
+            lane: Some(config.to_owned()),
+            kind: Self::KIND.to_owned(),
+            body: seq.to_string(),
+            due: self.due,
+            deadline: self.deadline,
+        })
+    }
+}
+
 /// A row of the outbox: something that must leave the site, and how often that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
     /// The task it belongs to.
     pub task: Option<TaskId>,
+    /// Rows of one task and one lane leave one after the other, in the order in which they were added; rows without both leave in any
+    /// order.
+    pub lane: Option<String>,
     /// What kind of delivery, for the worker that sends it.
     pub kind: String,
     /// What to send and where, in the worker's own form.
@@ -105,12 +153,28 @@ pub enum OutboxChange {
         /// What went wrong, for people.
         error: String,
     },
-    /// It could not leave and will not be tried again; it is kept for people.
+    /// It was not tried after all: it is given back, and the claim does not count as an attempt.
+    Defer {
+        /// The row.
+        id: u64,
+        /// When to try next.
+        due: Timestamp,
+    },
+    /// It could not leave and will not be tried again; it is kept for people. The rows behind it go on.
     Dead {
         /// The row.
         id: u64,
         /// What went wrong, for people.
         error: String,
+    },
+    /// Somebody wants it to be tried as if it were new, whether it is dead or waits.
+    Replay {
+        /// The row.
+        id: u64,
+        /// When to try next.
+        due: Timestamp,
+        /// When to give up.
+        deadline: Timestamp,
     },
 }
 

@@ -8,6 +8,7 @@ pub(crate) mod expiry;
 pub(crate) mod keeping;
 pub(crate) mod lists;
 pub(crate) mod outbox;
+pub(crate) mod push;
 pub(crate) mod samples;
 pub(crate) mod tasks;
 
@@ -73,7 +74,11 @@ macro_rules! contract_suite {
             keeping: keys_are_put_used_and_removed, a_key_is_never_written_with_its_hash, settings_are_written_and_removed,
                 usage_adds_up_and_never_overflows, stats_count_what_is_there;
             outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,
-                a_retried_row_comes_again_and_a_dead_one_does_not, a_done_row_is_gone;
+                a_retried_row_comes_again_and_a_dead_one_does_not, a_done_row_is_gone,
+                rows_of_a_lane_leave_one_after_the_other, a_dead_row_lets_the_next_one_go, a_deferred_row_counts_no_attempt,
+                a_replayed_row_goes_first_again_with_a_new_deadline, the_outbox_is_listed;
+            push: receivers_are_kept_by_task, every_receiver_of_the_moment_is_told, a_removed_receiver_is_told_no_more,
+                receivers_go_with_their_task, a_task_stays_while_something_must_leave;
             expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }

@@ -19,15 +19,20 @@ mod sqlite;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use agentsite_protocol::{
+    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+};
 use futures::future::BoxFuture;
 
 pub use change::{
-    Change, KeyChange, KeyRecord, OutboxChange, OutboxRow, SentKey, SettingChange, TaskChange, UsageChange,
+    Change, KeyChange, KeyRecord, Notice, OutboxChange, OutboxRow, PushChange, SentKey, SettingChange,
+    TaskChange, UsageChange,
 };
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
-pub use query::{Claim, Expiry, JournalQuery, Page, StoreStats, StoredLine, TaskCursor, TaskFilter};
+pub use query::{
+    Claim, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor, TaskFilter,
+};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, restore};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
@@ -133,8 +138,14 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// What an agent has used on a day (see `Timestamp::day`).
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage>;
 
+    /// The push configs of a task, by id.
+    fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>>;
+
+    /// Rows of the outbox, in the order in which they were added.
+    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>>;
+
     /// Takes up to `limit` rows of the outbox that are due at `now` and hides them until `until`, so that no two workers send the same row at
-    /// once. A row whose lease ran out is given again.
+    /// once. A row whose lease ran out is given again. Of the rows of a lane only the first that is not dead is given.
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>>;
 
     /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.

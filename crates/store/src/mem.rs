@@ -5,18 +5,21 @@
 //! writes no backup.
 
 mod content;
+mod outbox;
 
 use std::collections::VecDeque;
 use std::future::ready;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use agentsite_protocol::{
+    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+};
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, Page, Reply, Store, StoreError, StoreStats,
-    StoredLine, TaskCursor, TaskFilter,
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, OutboxQuery, Page, Parcel, Reply, Store,
+    StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 use content::Content;
 
@@ -210,6 +213,14 @@ impl Store for MemStore {
 
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
         self.reply(|content| content.usage(agent, day))
+    }
+
+    fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
+        self.reply(|content| content.push_configs(task))
+    }
+
+    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
+        self.reply(|content| content.outbox(&query))
     }
 
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {

@@ -16,7 +16,7 @@ pub struct Page<T, C> {
     pub next: Option<C>,
 }
 
-/// Longest page of tasks a store gives, whatever was asked for; enough for any screen, little enough for memory.
+/// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough for memory.
 pub(crate) const MAX_PAGE: usize = 1_000;
 
 impl Page<TaskHead, TaskCursor> {
@@ -106,7 +106,52 @@ pub struct Claim {
     pub row: OutboxRow,
 }
 
-/// Which finished tasks may go.
+/// Which rows of the outbox are wanted, in the order in which they were added.
+#[derive(Debug, Clone, Default)]
+pub struct OutboxQuery {
+    /// Only this row.
+    pub id: Option<u64>,
+    /// Only rows of this task.
+    pub task: Option<TaskId>,
+    /// Only rows that are dead, or only those that are not.
+    pub dead: Option<bool>,
+    /// Only rows after this one.
+    pub after: Option<u64>,
+    /// At most so many.
+    pub limit: usize,
+}
+
+impl OutboxQuery {
+    /// How many rows are given at most.
+    pub(crate) fn most(&self) -> usize {
+        self.limit.min(MAX_PAGE)
+    }
+
+    /// Whether a row is wanted.
+    pub(crate) fn fits(&self, id: u64, task: Option<TaskId>, dead: bool) -> bool {
+        self.id.is_none_or(|wanted| wanted == id)
+            && (self.task.is_none() || self.task == task)
+            && self.dead.is_none_or(|wanted| wanted == dead)
+            && self.after.is_none_or(|after| id > after)
+    }
+}
+
+/// A row of the outbox as it lies there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Parcel {
+    /// Its id.
+    pub id: u64,
+    /// How often it was claimed.
+    pub attempts: u32,
+    /// What last went wrong.
+    pub error: Option<String>,
+    /// Whether it was given up.
+    pub dead: bool,
+    /// The row.
+    pub row: OutboxRow,
+}
+
+/// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left or were given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
     /// Those whose own time is over by now.

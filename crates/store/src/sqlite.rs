@@ -12,6 +12,7 @@ mod fault;
 mod file;
 mod list;
 mod outbox;
+mod push;
 mod read;
 mod readers;
 mod ready;
@@ -24,12 +25,14 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-use agentsite_protocol::{AgentName, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage};
+use agentsite_protocol::{
+    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+};
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, Page, Reply, Store, StoreError, StoreMetrics,
-    StoreStats, StoredLine, TaskCursor, TaskFilter,
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, OutboxQuery, Page, Parcel, Reply, Store,
+    StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 use readers::Readers;
 use ready::Ready;
@@ -137,6 +140,14 @@ impl Store for SqliteStore {
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
         let agent = agent.clone();
         self.readers.read(move |db| read::usage(db, &agent, day))
+    }
+
+    fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
+        self.readers.read(move |db| push::configs(db, task))
+    }
+
+    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
+        self.readers.read(move |db| outbox::list(db, &query))
     }
 
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {

@@ -132,4 +132,29 @@ impl TaskEvent {
             | TaskEventKind::Used { .. } => None,
         }
     }
+
+    /// Whether receivers of pushes are told of the event: of all that a stream shows, and of the opening.
+    #[must_use]
+    pub const fn is_told(&self) -> bool {
+        match self.kind {
+            TaskEventKind::Opened(_)
+            | TaskEventKind::Started { .. }
+            | TaskEventKind::Status { .. }
+            | TaskEventKind::Artifact { .. } => true,
+            TaskEventKind::Said { .. } | TaskEventKind::Memo { .. } | TaskEventKind::Used { .. } => false,
+        }
+    }
+
+    /// What receivers of pushes are told, as the JSON of a `StreamResponse`: the task for its opening, else what a stream shows.
+    #[must_use]
+    pub fn told(&self, context: &ContextId) -> Option<Vec<u8>> {
+        let written = match (&self.kind, self.wire(context)) {
+            (TaskEventKind::Opened(_), _) => {
+                let task = Task::open(self).ok()?;
+                serde_json::to_vec(&WireStreamItem::Task(task.wire(None)))
+            }
+            (_, item) => serde_json::to_vec(&item?),
+        };
+        written.ok()
+    }
 }

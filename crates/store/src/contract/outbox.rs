@@ -3,8 +3,14 @@
 //! They tell that nothing that must leave is forgotten, and that no two workers send it at once.
 
 use super::Fresh;
-use super::samples::{at, parcel, post};
-use crate::OutboxChange;
+use super::samples::{at, in_lane, parcel, post, task_id};
+use crate::{OutboxChange, OutboxQuery, SharedStore};
+
+/// The bodies of what can be claimed now.
+async fn claimed(store: &SharedStore, now: i64) -> Vec<String> {
+    let claims = store.claim(at(now), at(now + 100), 50).await.unwrap();
+    claims.into_iter().map(|claim| claim.row.body).collect()
+}
 
 pub(crate) async fn a_claimed_row_is_hidden_until_its_lease_ends(mut fresh: Fresh) {
     let store = fresh.store();
@@ -65,4 +71,85 @@ pub(crate) async fn a_done_row_is_gone(mut fresh: Fresh) {
     // Its id is not given to another row.
     store.commit(post(OutboxChange::Add(parcel("b", 0)))).await.unwrap();
     assert_ne!(store.claim(at(10), at(20), 5).await.unwrap()[0].id, id);
+}
+
+pub(crate) async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
+    let store = fresh.store();
+    for (lane, body) in [("a", "a1"), ("b", "b1"), ("a", "a2"), ("a", "a3"), ("b", "b2")] {
+        store.commit(post(OutboxChange::Add(in_lane(lane, body, 0)))).await.unwrap();
+    }
+    let store = fresh.reread().await;
+    let first = store.claim(at(1), at(50), 50).await.unwrap();
+    assert_eq!(first.iter().map(|claim| claim.row.body.as_str()).collect::<Vec<_>>(), ["a1", "b1"]);
+    assert_eq!(first[0].row.lane.as_deref(), Some("a"));
+    store.commit(post(OutboxChange::Done(first[0].id))).await.unwrap();
+    let store = fresh.reread().await;
+    assert_eq!(claimed(&store, 2).await, ["a2"], "b1 is on its way and holds b2 back");
+    // What must be tried again keeps its place.
+    let retry = OutboxChange::Retry { id: first[1].id, due: at(30), error: "no".into() };
+    store.commit(post(retry)).await.unwrap();
+    assert!(claimed(&store, 3).await.is_empty());
+    assert_eq!(claimed(&store, 30).await, ["b1"]);
+}
+
+pub(crate) async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
+    let store = fresh.store();
+    for body in ["1", "2", "3"] {
+        store.commit(post(OutboxChange::Add(in_lane("a", body, 0)))).await.unwrap();
+    }
+    let first = store.claim(at(1), at(50), 50).await.unwrap()[0].id;
+    store.commit(post(OutboxChange::Dead { id: first, error: "gone".into() })).await.unwrap();
+    let store = fresh.reread().await;
+    assert_eq!(claimed(&store, 2).await, ["2"]);
+}
+
+pub(crate) async fn a_deferred_row_counts_no_attempt(mut fresh: Fresh) {
+    let store = fresh.store();
+    store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
+    let id = store.claim(at(1), at(50), 50).await.unwrap()[0].id;
+    store.commit(post(OutboxChange::Defer { id, due: at(5) })).await.unwrap();
+    let store = fresh.reread().await;
+    assert!(store.claim(at(4), at(50), 50).await.unwrap().is_empty());
+    let again = store.claim(at(5), at(50), 50).await.unwrap();
+    assert_eq!((again[0].id, again[0].attempts), (id, 0));
+}
+
+pub(crate) async fn a_replayed_row_goes_first_again_with_a_new_deadline(mut fresh: Fresh) {
+    let store = fresh.store();
+    for body in ["1", "2", "3"] {
+        store.commit(post(OutboxChange::Add(in_lane("a", body, 0)))).await.unwrap();
+    }
+    let first = store.claim(at(1), at(2), 50).await.unwrap()[0].id;
+    store.commit(post(OutboxChange::Dead { id: first, error: "gone".into() })).await.unwrap();
+    let replay = OutboxChange::Replay { id: first, due: at(10), deadline: at(20_000) };
+    store.commit(post(replay)).await.unwrap();
+    let store = fresh.reread().await;
+    assert!(claimed(&store, 9).await.is_empty(), "the others wait behind it");
+    let again = store.claim(at(10), at(99), 50).await.unwrap();
+    assert_eq!((again.len(), again[0].id, again[0].attempts), (1, first, 0));
+    assert_eq!(again[0].row.deadline, at(20_000));
+    store.commit(post(OutboxChange::Done(first))).await.unwrap();
+    assert_eq!(claimed(&store, 11).await, ["2"]);
+}
+
+pub(crate) async fn the_outbox_is_listed(mut fresh: Fresh) {
+    let store = fresh.store();
+    for body in ["1", "2", "3", "4"] {
+        store.commit(post(OutboxChange::Add(parcel(body, 0)))).await.unwrap();
+    }
+    let ids: Vec<u64> = store.claim(at(1), at(50), 2).await.unwrap().iter().map(|claim| claim.id).collect();
+    store.commit(post(OutboxChange::Dead { id: ids[1], error: "gone".into() })).await.unwrap();
+    let store = fresh.reread().await;
+    let listed = async |query: OutboxQuery| {
+        let found = store.outbox(OutboxQuery { limit: 3, ..query }).await.unwrap();
+        found.into_iter().map(|parcel| parcel.row.body).collect::<Vec<_>>()
+    };
+    assert_eq!(listed(OutboxQuery::default()).await, ["1", "2", "3"]);
+    assert_eq!(listed(OutboxQuery { after: Some(ids[1]), ..OutboxQuery::default() }).await, ["3", "4"]);
+    assert_eq!(listed(OutboxQuery { dead: Some(false), ..OutboxQuery::default() }).await, ["1", "3", "4"]);
+    assert!(listed(OutboxQuery { task: Some(task_id(2)), ..OutboxQuery::default() }).await.is_empty());
+    assert_eq!(listed(OutboxQuery { task: Some(task_id(1)), ..OutboxQuery::default() }).await.len(), 3);
+    let one = OutboxQuery { id: Some(ids[1]), dead: Some(true), limit: 1, ..OutboxQuery::default() };
+    let dead = store.outbox(one).await.unwrap().remove(0);
+    assert_eq!((dead.attempts, dead.dead, dead.error.as_deref()), (1, true, Some("gone")));
 }

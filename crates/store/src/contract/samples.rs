@@ -4,11 +4,11 @@
 //! numbers after a fixed moment, ids sort by their number.
 
 use agentsite_protocol::{
-    JournalLine, Message, Opening, Owner, Role, TaskEvent, TaskEventKind, TaskHead, TaskId, TaskState,
-    Timestamp, Usage,
+    JournalLine, Message, Opening, Owner, PushConfig, Role, TaskEvent, TaskEventKind, TaskHead, TaskId,
+    TaskState, Timestamp, Usage,
 };
 
-use crate::{Change, OutboxChange, OutboxRow, SentKey, TaskChange, UsageChange};
+use crate::{Change, Notice, OutboxChange, OutboxRow, PushChange, SentKey, TaskChange, UsageChange};
 
 /// A task's id by number.
 pub(crate) fn task_id(number: u64) -> TaskId {
@@ -141,6 +141,7 @@ pub(crate) fn line(millis: i64, text: &str) -> Change {
 pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
     OutboxRow {
         task: Some(task_id(1)),
+        lane: None,
         kind: "push".into(),
         body: body.into(),
         due: at(due),
@@ -151,6 +152,31 @@ pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
 /// A change of the outbox alone.
 pub(crate) fn post(change: OutboxChange) -> Change {
     Change { outbox: vec![change], ..Change::default() }
+}
+
+/// The same in a lane of its task.
+pub(crate) fn in_lane(lane: &str, body: &str, due: i64) -> OutboxRow {
+    OutboxRow { lane: Some(lane.into()), ..parcel(body, due) }
+}
+
+/// A receiver.
+pub(crate) fn receiver(id: &str) -> PushConfig {
+    PushConfig {
+        id: id.into(),
+        url: format!("https://example.org/{id}"),
+        token: "secret".into(),
+        ..PushConfig::default()
+    }
+}
+
+/// A change of the receivers of a task alone.
+pub(crate) fn push(change: PushChange) -> Change {
+    Change { push: vec![change], ..Change::default() }
+}
+
+/// What the receivers of a task are told of these events.
+pub(crate) fn notice(number: u64, events: &[u64]) -> Notice {
+    Notice { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
 }
 
 /// A change of usage alone.

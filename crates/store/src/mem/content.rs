@@ -6,13 +6,16 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use agentsite_protocol::{
-    AgentName, JournalLine, KeyId, MessageId, Owner, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, JournalLine, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
+    Usage,
 };
 
 use crate::{
-    Change, Claim, Expiry, JournalQuery, KeyChange, KeyRecord, OutboxChange, OutboxRow, Page, StoreError,
-    StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange, other_root,
+    Change, Claim, Expiry, JournalQuery, KeyChange, KeyRecord, Notice, OutboxQuery, Page, Parcel, PushChange,
+    StoreError, StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange, other_root,
 };
+
+use super::outbox::Outbox;
 
 type SentId = (Owner, AgentName, MessageId);
 
@@ -22,8 +25,8 @@ pub(super) struct Content {
     sent: HashMap<SentId, (TaskId, [u8; 16])>,
     journal: VecDeque<StoredLine>,
     lines: u64,
-    outbox: BTreeMap<u64, Waiting>,
-    parcels: u64,
+    push: BTreeMap<(TaskId, String), PushConfig>,
+    outbox: Outbox,
     keys: BTreeMap<KeyId, KeyRecord>,
     settings: BTreeMap<String, String>,
     usage: BTreeMap<(AgentName, i64), Usage>,
@@ -35,14 +38,6 @@ struct Kept {
     head: TaskHead,
     commits: Vec<Vec<TaskEvent>>,
     expires_at: Option<Timestamp>,
-}
-
-#[derive(Debug)]
-struct Waiting {
-    row: OutboxRow,
-    attempts: u32,
-    error: Option<String>,
-    dead: bool,
 }
 
 impl Content {
@@ -57,7 +52,9 @@ impl Content {
             self.lines += 1;
             self.journal.push_back(StoredLine { seq: self.lines, line });
         }
-        change.outbox.into_iter().for_each(|change| self.change_outbox(change));
+        change.push.into_iter().for_each(|change| self.change_push(change));
+        change.notice.iter().for_each(|notice| self.notify(notice));
+        change.outbox.into_iter().for_each(|change| self.outbox.change(change));
         change.keys.into_iter().for_each(|change| self.change_key(change));
         for setting in change.settings {
             match setting.value {
@@ -104,23 +101,24 @@ impl Content {
         kept.commits.push(change.events);
     }
 
-    fn change_outbox(&mut self, change: OutboxChange) {
+    fn change_push(&mut self, change: PushChange) {
         match change {
-            OutboxChange::Add(row) => {
-                self.parcels += 1;
-                self.outbox.insert(self.parcels, Waiting { row, attempts: 0, error: None, dead: false });
+            // A task that is gone gets no receivers that nobody would ever remove.
+            PushChange::Put(task, config) if self.tasks.contains_key(&task) => {
+                self.push.insert((task, config.id.clone()), config);
             }
-            OutboxChange::Done(id) => drop(self.outbox.remove(&id)),
-            OutboxChange::Retry { id, due, error } => {
-                if let Some(waiting) = self.outbox.get_mut(&id) {
-                    (waiting.row.due, waiting.error, waiting.dead) = (due, Some(error), false);
-                }
+            PushChange::Put(..) => {}
+            PushChange::Remove(task, id) => {
+                self.outbox.clear(task, Some(&id));
+                self.push.remove(&(task, id));
             }
-            OutboxChange::Dead { id, error } => {
-                if let Some(waiting) = self.outbox.get_mut(&id) {
-                    (waiting.error, waiting.dead) = (Some(error), true);
-                }
-            }
+        }
+    }
+
+    fn notify(&mut self, notice: &Notice) {
+        let configs: Vec<String> = self.configs_of(notice.task).map(|((_, id), _)| id.clone()).collect();
+        for row in configs.iter().flat_map(|config| notice.rows(config)) {
+            self.outbox.add(row);
         }
     }
 
@@ -216,21 +214,20 @@ impl Content {
         self.usage.get(&(agent.clone(), day)).copied().unwrap_or_default()
     }
 
+    pub(super) fn push_configs(&self, task: TaskId) -> Vec<PushConfig> {
+        self.configs_of(task).map(|(_, config)| config.clone()).collect()
+    }
+
+    fn configs_of(&self, task: TaskId) -> impl Iterator<Item = (&(TaskId, String), &PushConfig)> {
+        self.push.iter().filter(move |((of, _), _)| *of == task)
+    }
+
+    pub(super) fn outbox(&self, query: &OutboxQuery) -> Vec<Parcel> {
+        self.outbox.list(query)
+    }
+
     pub(super) fn claim(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Vec<Claim> {
-        let due = |(id, waiting): (&u64, &Waiting)| {
-            (!waiting.dead && waiting.row.due <= now).then_some((waiting.row.due, *id))
-        };
-        let mut ids: Vec<(Timestamp, u64)> = self.outbox.iter().filter_map(due).collect();
-        ids.sort_unstable();
-        ids.truncate(limit);
-        let mut claims = Vec::new();
-        for (_, id) in ids {
-            let waiting = self.outbox.get_mut(&id).expect("the id was just seen");
-            claims.push(Claim { id, attempts: waiting.attempts, row: waiting.row.clone() });
-            waiting.attempts = waiting.attempts.saturating_add(1);
-            waiting.row.due = until;
-        }
-        claims
+        self.outbox.claim(now, until, limit)
     }
 
     pub(super) fn expire(&mut self, expiry: Expiry) -> usize {
@@ -238,12 +235,14 @@ impl Content {
         let mut ended: Vec<(Timestamp, TaskId)> =
             ended.map(|kept| (kept.head.updated_at, kept.head.id)).collect();
         ended.sort_unstable();
+        let too_many = ended.len().saturating_sub(expiry.keep);
+        ended.retain(|(_, id)| !self.outbox.holds(*id));
         let old = ended.iter().take_while(|(updated_at, _)| *updated_at < expiry.before).count();
-        let go = old.max(ended.len().saturating_sub(expiry.keep)).min(expiry.portion);
+        let go = old.max(too_many).min(ended.len()).min(expiry.portion);
         let mut gone: Vec<TaskId> = ended[..go].iter().map(|(_, id)| *id).collect();
         let mut over: Vec<(Timestamp, TaskId)> =
             self.tasks.values().filter_map(|kept| Some((kept.expires_at?, kept.head.id))).collect();
-        over.retain(|(at, _)| *at <= expiry.now);
+        over.retain(|(at, id)| *at <= expiry.now && !self.outbox.holds(*id));
         over.sort_unstable();
         let room = expiry.portion - go;
         for (_, id) in over.into_iter().take(room) {
@@ -254,6 +253,8 @@ impl Content {
         for id in &gone {
             self.tasks.remove(id);
             self.sent.retain(|_, (task, _)| task != id);
+            self.push.retain(|(task, _), _| task != id);
+            self.outbox.clear(*id, None);
         }
         for _ in 0..expiry.lines() {
             let gone = self.journal.len() > 1 && self.journal[0].line.at < expiry.journal_before;
@@ -262,24 +263,18 @@ impl Content {
             }
             self.journal.pop_front();
         }
-        let buried = |(id, waiting): (&u64, &Waiting)| {
-            (waiting.dead && waiting.row.deadline < expiry.before).then_some(*id)
-        };
-        let dead: Vec<u64> = self.outbox.iter().filter_map(buried).take(expiry.portion).collect();
-        for id in dead {
-            self.outbox.remove(&id);
-        }
+        self.outbox.bury(&expiry);
         gone.len()
     }
 
     pub(super) fn stats(&self) -> StoreStats {
-        let dead = self.outbox.values().filter(|waiting| waiting.dead).count();
+        let (outbox, dead) = self.outbox.counts();
         StoreStats {
             tasks: self.tasks.len() as u64,
             open_tasks: self.open_tasks().len() as u64,
             journal_lines: self.journal.len() as u64,
-            outbox: (self.outbox.len() - dead) as u64,
-            dead: dead as u64,
+            outbox,
+            dead,
             bytes: 0,
         }
     }

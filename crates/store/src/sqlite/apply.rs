@@ -8,7 +8,7 @@ use agentsite_protocol::{JournalLine, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::{outbox, seal};
+use super::{outbox, push, seal};
 use crate::{KeyChange, KeyRecord, SettingChange, StoreError, UsageChange, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
@@ -29,6 +29,12 @@ pub(super) fn apply(
     }
     for line in &change.journal {
         put_line(db, line)?;
+    }
+    for one in &change.push {
+        push::change(db, one)?;
+    }
+    if let Some(notice) = &change.notice {
+        push::notify(db, notice)?;
     }
     for one in &change.outbox {
         outbox::change(db, one)?;

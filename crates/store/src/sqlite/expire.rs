@@ -1,11 +1,12 @@
-//! Removes what is old: ended tasks with their events and message keys, journal lines, dead rows of the outbox.
+//! Removes what is old: ended tasks with their events, message keys and push configs, journal lines, dead rows of the outbox.
 //!
-//! Promises: an open task never goes; one call removes at most a portion, so other changes wait for milliseconds only. The
+//! Promises: an open task never goes, nor one of which something still has to leave; one call removes at most a portion, so other changes wait for milliseconds only. The
 //! newest journal line always stays, so that places in the journal are never given twice. It does not shrink the file; freed pages
 //! are used again.
 
 use rusqlite::{Connection, params};
 
+use super::push;
 use super::ready::ReadySent;
 use crate::Expiry;
 
@@ -15,6 +16,7 @@ pub(super) fn expire(db: &Connection, expiry: &Expiry, recent: &mut usize) -> ru
     for row in &rows {
         remove_keys(db, *row, recent)?;
         db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
+        push::forget(db, *row)?;
         db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
         db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
     }
@@ -32,6 +34,7 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
         .query_row([], |row| row.get(0))?;
     let too_many = ended.saturating_sub(bound(expiry.keep)).max(0);
     let sql = "SELECT row, updated_at FROM tasks INDEXED BY tasks_ended WHERE state >= 4
+               AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.dead = 0)
                ORDER BY updated_at, id LIMIT ?1";
     let mut oldest = db.prepare_cached(sql)?;
     let mut rows = oldest.query([bound(expiry.portion)])?;
@@ -54,7 +57,10 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
 
 /// Ended tasks whose own time is over, the earliest first.
 fn over(db: &Connection, expiry: &Expiry, most: usize) -> rusqlite::Result<Vec<i64>> {
-    let sql = "SELECT task FROM task_expiry WHERE expires_at <= ?1 ORDER BY expires_at, task LIMIT ?2";
+    let sql = "SELECT task FROM task_expiry WHERE expires_at <= ?1
+               AND NOT EXISTS (SELECT 1 FROM outbox JOIN tasks ON outbox.task = tasks.id
+                               WHERE tasks.row = task_expiry.task AND outbox.dead = 0)
+               ORDER BY expires_at, task LIMIT ?2";
     let mut over = db.prepare_cached(sql)?;
     let rows = over.query_map(params![expiry.now.as_millis(), bound(most)], |row| row.get(0))?;
     rows.collect()

@@ -6,7 +6,9 @@
 use agentsite_protocol::{JournalLine, TaskHead, Timestamp};
 
 use super::seal;
-use crate::{Change, KeyChange, OutboxChange, SettingChange, StoreError, TaskChange, UsageChange};
+use crate::{
+    Change, KeyChange, Notice, OutboxChange, PushChange, SettingChange, StoreError, TaskChange, UsageChange,
+};
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
 /// what SQLite takes in one row.
@@ -20,6 +22,8 @@ const BASE_COST: usize = 512;
 pub(super) struct Ready {
     pub(super) task: Option<ReadyTask>,
     pub(super) journal: Vec<JournalLine>,
+    pub(super) push: Vec<PushChange>,
+    pub(super) notice: Option<Notice>,
     pub(super) outbox: Vec<OutboxChange>,
     pub(super) keys: Vec<KeyChange>,
     pub(super) settings: Vec<SettingChange>,
@@ -70,14 +74,17 @@ impl Ready {
         let outbox: usize = change.outbox.iter().map(outbox_cost).sum();
         let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
         let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
-        let cost = BASE_COST + task.as_ref().map_or(0, |task| task.body.len()) + outbox + lines + settings;
+        let push: usize = change.push.iter().map(push_cost).sum();
+        let cost =
+            BASE_COST + task.as_ref().map_or(0, |task| task.body.len()) + outbox + lines + settings + push;
         if cost > MAX_CHANGE {
             return Err(StoreError::Engine(format!(
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
             )));
         }
-        let Change { journal, outbox, keys, settings, usage, .. } = Change { task: None, ..change };
-        Ok(Self { task, journal, outbox, keys, settings, usage, cost })
+        let Change { journal, push, notice, outbox, keys, settings, usage, .. } =
+            Change { task: None, ..change };
+        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, cost })
     }
 }
 
@@ -109,6 +116,17 @@ fn outbox_cost(change: &OutboxChange) -> usize {
     match change {
         OutboxChange::Add(row) => row.body.len() + row.kind.len(),
         OutboxChange::Retry { error, .. } | OutboxChange::Dead { error, .. } => error.len(),
-        OutboxChange::Done(_) => 0,
+        OutboxChange::Done(_) | OutboxChange::Defer { .. } | OutboxChange::Replay { .. } => 0,
+    }
+}
+
+fn push_cost(change: &PushChange) -> usize {
+    match change {
+        PushChange::Put(_, config) => {
+            let shown =
+                config.authentication.as_ref().map_or(0, |one| one.scheme.len() + one.credentials.len());
+            config.id.len() + config.url.len() + config.token.len() + shown
+        }
+        PushChange::Remove(..) => 0,
     }
 }

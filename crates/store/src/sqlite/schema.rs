@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH];
 
 /// Version 1.
 ///
@@ -24,7 +24,7 @@ const STEPS: &[&str] = &[FIRST, TASK_EXPIRY];
 /// them from the other end. All new events of a commit are one row, so that reading them is one seek. Keys of messages are
 /// hashes and would scatter over the whole file: they gather in `sent_recent`, and the writer moves them in order when there
 /// are enough to share pages.
-const FIRST: &str = "
+pub(super) const FIRST: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
 
 CREATE TABLE tasks (
@@ -112,6 +112,25 @@ CREATE TABLE usage (
 const TASK_EXPIRY: &str = "
 CREATE TABLE task_expiry (task INTEGER PRIMARY KEY, expires_at INTEGER NOT NULL);
 CREATE INDEX task_expiry_at ON task_expiry (expires_at);
+";
+
+/// Version 3: receivers of pushes, and an outbox whose rows leave in order.
+///
+/// `held` marks a row of a lane that has another one before it, so that the rows that may leave are one short stretch of one index,
+/// however many wait behind a receiver that is down.
+const PUSH: &str = "
+CREATE TABLE push_configs (
+    task BLOB NOT NULL,
+    id TEXT NOT NULL,
+    body TEXT NOT NULL,
+    PRIMARY KEY (task, id)
+) WITHOUT ROWID;
+
+ALTER TABLE outbox ADD COLUMN lane TEXT;
+ALTER TABLE outbox ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX outbox_ready ON outbox (due) WHERE dead = 0 AND held = 0;
+CREATE INDEX outbox_task ON outbox (task, lane, id) WHERE task IS NOT NULL;
+CREATE INDEX outbox_dead ON outbox (id) WHERE dead = 1;
 ";
 
 /// The version of a file, after a look at whose file it is.

@@ -82,6 +82,23 @@ async fn a_file_of_a_later_version_is_refused_untouched() {
 }
 
 #[tokio::test]
+async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
+    let (_folder, path) = folder();
+    let db = rusqlite::Connection::open(&path).unwrap();
+    db.execute_batch(schema::FIRST).unwrap();
+    db.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
+    db.pragma_update(None, "user_version", 1).unwrap();
+    let row = "INSERT INTO outbox (due, deadline, kind, body) VALUES (?1, ?1, 'push', 'old')";
+    db.execute(row, [at(1).as_millis()]).unwrap();
+    drop(db);
+    let store = open(&path);
+    let claims = store.claim(at(2), at(3), 5).await.unwrap();
+    assert_eq!((claims.len(), claims[0].row.body.as_str(), claims[0].row.lane.as_deref()), (1, "old", None));
+    store.commit(opening(1)).await.unwrap();
+    assert!(store.push_configs(task_id(1)).await.unwrap().is_empty());
+}
+
+#[tokio::test]
 async fn what_is_no_database_of_ours_is_refused_with_a_sentence() {
     let (folder, path) = folder();
     std::fs::write(&path, b"this is a diary, not a database".repeat(1_000)).unwrap();

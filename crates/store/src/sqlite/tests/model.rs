@@ -7,8 +7,8 @@ use agentsite_protocol::{TaskState, Usage};
 use proptest::prelude::*;
 
 use super::*;
-use crate::contract::samples::{line, parcel, post, used};
-use crate::{MemStore, OutboxChange, TaskFilter};
+use crate::contract::samples::{in_lane, line, notice, parcel, post, push, receiver, used};
+use crate::{MemStore, OutboxChange, OutboxQuery, PushChange, TaskFilter};
 
 /// One thing that somebody does to a store.
 #[derive(Debug, Clone)]
@@ -16,7 +16,8 @@ enum Deed {
     Open { task: u64, owner: bool, message: Option<u8> },
     Go { task: u64, state: usize, events: usize, skip: u64, message: Option<u8> },
     Line { text: u8 },
-    Post { due: i64 },
+    Post { due: i64, lane: Option<bool> },
+    Receiver { task: u64, other: bool, stays: bool },
     Claim { now: i64, limit: usize },
     Settle { id: u64, how: u8 },
     Use { tokens: u64 },
@@ -30,9 +31,11 @@ fn deed() -> impl Strategy<Value = Deed> {
         6 => (1..8u64, 0..8usize, 1..4usize, 0..10u64, message())
             .prop_map(|(task, state, events, skip, message)| Deed::Go { task, state, events, skip, message }),
         1 => (0..4u8).prop_map(|text| Deed::Line { text }),
-        1 => (0..50i64).prop_map(|due| Deed::Post { due }),
-        1 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Deed::Claim { now, limit }),
-        1 => (1..6u64, 0..3u8).prop_map(|(id, how)| Deed::Settle { id, how }),
+        3 => (0..50i64, proptest::option::of(any::<bool>())).prop_map(|(due, lane)| Deed::Post { due, lane }),
+        2 => (1..8u64, any::<bool>(), 0..4u8)
+            .prop_map(|(task, other, stays)| Deed::Receiver { task, other, stays: stays > 0 }),
+        3 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Deed::Claim { now, limit }),
+        3 => (1..9u64, 0..5u8).prop_map(|(id, how)| Deed::Settle { id, how }),
         1 => (0..1_000u64).prop_map(|tokens| Deed::Use { tokens }),
         1 => (0..40i64, 0..6usize, 1..4usize, 0..40i64)
             .prop_map(|(before, keep, portion, journal)| Deed::Expire { before, keep, portion, journal }),
@@ -55,13 +58,29 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
             let mut life = head.map_or_else(|| Life::new(*task), |head| Life { head });
             // Now and then from a number that is not the last.
             life.head.seq += u64::from(*skip == 0);
-            maybe_sent(life.go(TaskState::ALL[*state], moment, *events), message)
+            let first = life.head.seq + 1;
+            let change = maybe_sent(life.go(TaskState::ALL[*state], moment, *events), message);
+            let told: Vec<u64> = (first..=life.head.seq).collect();
+            Change { notice: Some(notice(*task, &told)), ..change }
         }
         Deed::Line { text } => line(moment, &format!("line {text}")),
-        Deed::Post { due } => post(OutboxChange::Add(parcel("news", *due))),
+        Deed::Post { due, lane: None } => post(OutboxChange::Add(parcel("news", *due))),
+        Deed::Post { due, lane: Some(lane) } => {
+            post(OutboxChange::Add(in_lane(lane_name(*lane), "news", *due)))
+        }
+        Deed::Receiver { task, other, stays: true } => {
+            push(PushChange::Put(task_id(*task), receiver(lane_name(*other))))
+        }
+        Deed::Receiver { task, other, stays: false } => {
+            push(PushChange::Remove(task_id(*task), lane_name(*other).into()))
+        }
         Deed::Settle { id, how: 0 } => post(OutboxChange::Done(*id)),
         Deed::Settle { id, how: 1 } => {
             post(OutboxChange::Retry { id: *id, due: at(moment), error: "no".into() })
+        }
+        Deed::Settle { id, how: 2 } => post(OutboxChange::Defer { id: *id, due: at(moment) }),
+        Deed::Settle { id, how: 3 } => {
+            post(OutboxChange::Replay { id: *id, due: at(moment), deadline: at(moment + 50) })
         }
         Deed::Settle { id, .. } => post(OutboxChange::Dead { id: *id, error: "never".into() }),
         Deed::Use { tokens } => used("echo", 1, *tokens),
@@ -75,6 +94,10 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
         }
     };
     format!("{:?}", store.commit(change).await)
+}
+
+fn lane_name(other: bool) -> &'static str {
+    if other { "b" } else { "a" }
 }
 
 /// Everything that can be read, as one text.
@@ -102,6 +125,7 @@ async fn everything(store: &dyn Store) -> String {
         }
     }
     for task in 1..8 {
+        told.push_str(&format!("{:?}\n", store.push_configs(task_id(task)).await));
         for (after, limit) in [(0, 100), (2, 2)] {
             told.push_str(&format!("{:?}\n", store.events(task_id(task), after, limit).await));
         }
@@ -110,6 +134,12 @@ async fn everything(store: &dyn Store) -> String {
         let (owner, message) = (Owner::stored("local"), format!("m{message}").parse().unwrap());
         told.push_str(&format!("{:?}\n", store.sent(&owner, &"echo".parse().unwrap(), &message).await));
     }
+    let waiting = OutboxQuery { limit: 500, ..OutboxQuery::default() };
+    told.push_str(&format!(
+        "{:?}\n{:?}\n",
+        store.outbox(waiting).await,
+        store.claim(at(99), at(99), 500).await
+    ));
     let lines = store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await;
     let usage: Usage = store.usage(&"echo".parse().unwrap(), 1).await.unwrap();
     let stats = StoreStats { bytes: 0, ..store.stats().await.unwrap() };
