@@ -14,6 +14,7 @@ mod identity;
 mod init;
 mod key;
 mod manual;
+mod outbox;
 mod serve;
 mod shell;
 mod signin;
@@ -89,6 +90,8 @@ enum Verb {
     Call(call::Arguments),
     /// List, show, follow and cancel tasks.
     Task(task::Arguments),
+    /// List, show, send again and drop what has to leave the site.
+    Outbox(outbox::Arguments),
     /// Make, list and revoke API keys.
     Key(key::Arguments),
     /// Show who the site is, and change its keys.
@@ -159,6 +162,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Agent(arguments)) => on_one_core(agent::run(&shell, arguments)),
         Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
         Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
+        Some(Verb::Outbox(arguments)) => on_one_core(outbox::run(&shell, arguments)),
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),
         Some(Verb::Identity(arguments)) => on_one_core(identity::run(&shell, arguments)),
         Some(Verb::Card(arguments)) => on_one_core(card::run(&shell, arguments)),

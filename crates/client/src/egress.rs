@@ -147,6 +147,11 @@ impl Egress {
         self.client_for(url).map(|_| ())
     }
 
+    /// Whether the operator named this very place, so that it may be asked without encryption, too.
+    pub(crate) fn is_named(&self, url: &Url) -> bool {
+        self.settings.allow.iter().any(|target| target.names(url))
+    }
+
     fn max_redirects(&self) -> usize {
         self.settings.max_redirects
     }
@@ -162,7 +167,7 @@ impl Egress {
             };
             return Err(EgressError::Address { url: shown.chars().take(200).collect(), what });
         }
-        if self.settings.allow.iter().any(|target| target.names(url)) {
+        if self.is_named(url) {
             return Ok(&self.open);
         }
         let address = match url.host() {

@@ -1,13 +1,14 @@
 //! The Rust SDK: use agents from programs, and the one way out of a site.
 //!
 //! Promises: everything that leaves a site goes through [`Egress`]. It speaks A2A 1.0 over JSON-RPC ([`A2aClient`]) and the
-//! own interface of a site ([`SiteClient`]), and says who signed a card ([`verify_card`]). It does not serve anything and does not store anything.
+//! own interface of a site ([`SiteClient`]), tells receivers about tasks ([`Receipt`]), and says who signed a card ([`verify_card`]). It does not serve anything and does not store anything.
 
 #![forbid(unsafe_code)]
 
 mod a2a;
 mod egress;
 mod failure;
+mod push;
 mod signer;
 mod site;
 mod token;
@@ -17,6 +18,7 @@ pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };
 pub use failure::ClientError;
+pub use push::{PUSH_TYPE, Receipt};
 pub use signer::{CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, verify_card, verify_card_at};
 pub use site::SiteClient;
 pub use token::Token;

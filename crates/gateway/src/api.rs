@@ -6,6 +6,7 @@
 mod agents;
 mod keys;
 mod operation;
+mod outbox;
 mod tasks;
 
 use std::sync::Arc;
@@ -27,7 +28,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 16] = [
+const ROUTES: [(&str, Handlers); 19] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -38,6 +39,9 @@ const ROUTES: [(&str, Handlers); 16] = [
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
     ("/api/signin-links", || post(keys::sign_in_link)),
+    ("/api/outbox", || get(outbox::list)),
+    ("/api/outbox/{id}", || get(outbox::show).delete(outbox::forget)),
+    ("/api/outbox/{id}/retry", || post(outbox::send_again)),
     ("/api/identity", || get(operation::identity)),
     ("/api/identity/rotate", || post(operation::rotate_identity)),
     ("/api/status", || get(operation::status)),

@@ -44,6 +44,7 @@ pub(crate) enum Fault {
     NoSuchAgent,
     NoSuchPath,
     NoSuchKey,
+    NoSuchLetter,
     Unauthenticated,
     Forbidden,
     TooLarge,
@@ -99,7 +100,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 28] = [
+pub(crate) const TABLE: [Row; 29] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -133,6 +134,7 @@ pub(crate) const TABLE: [Row; 28] = [
     row(Fault::NoSuchAgent, "no_such_agent", 404, OURS, "NOT_FOUND", "AGENT_NOT_FOUND"),
     row(Fault::NoSuchPath, "no_such_path", 404, OURS, "NOT_FOUND", "PATH_NOT_FOUND"),
     row(Fault::NoSuchKey, "no_such_key", 404, OURS, "NOT_FOUND", "KEY_NOT_FOUND"),
+    row(Fault::NoSuchLetter, "no_such_letter", 404, OURS, "NOT_FOUND", "LETTER_NOT_FOUND"),
     row(Fault::Unauthenticated, "unauthenticated", 401, OURS, "UNAUTHENTICATED", "UNAUTHENTICATED"),
     row(Fault::Forbidden, "forbidden", 403, OURS, "PERMISSION_DENIED", "PERMISSION_DENIED"),
     row(Fault::TooLarge, "too_large", 413, OURS, EXHAUSTED, "REQUEST_TOO_LARGE"),
@@ -293,7 +295,10 @@ impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
         let fault = match &error {
             SiteError::NoSuchAgent(_) => Fault::NoSuchAgent,
-            SiteError::NoSuchTask(_) => Fault::NoSuchTask,
+            SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
+            SiteError::PushOff => Fault::PushNotSupported,
+            SiteError::BadPush(_) | SiteError::TooManyReceivers(_) => Fault::BadParams,
+            SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
             SiteError::NotCancelable(_) => Fault::NotCancelable,
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,
@@ -319,6 +324,10 @@ impl From<SiteError> for Failure {
             SiteError::Stopping | SiteError::Store(_) => failure.retry_after(RETRY_LATER),
             SiteError::NotCancelable(state) | SiteError::TaskEnded(state) | SiteError::TaskBusy(state) => {
                 failure.fact("state", state.word())
+            }
+            SiteError::BadPush(wrong) => {
+                let violation = Violation { field: wrong.field.to_owned(), description: wrong.what };
+                failure.violations(vec![violation])
             }
             _ => failure,
         }

@@ -70,6 +70,12 @@ impl Ids {
         MessageId::from_uuid(self.uuid())
     }
 
+    /// A new id of a push config.
+    #[must_use]
+    pub fn push_config(&self) -> String {
+        self.uuid().to_string()
+    }
+
     fn uuid(&self) -> uuid::Uuid {
         let millis = u64::try_from(self.clock.now().as_millis()).unwrap_or(0);
         let random = self.rng.bytes16();

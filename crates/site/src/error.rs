@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Refusal, TaskState};
+use agentsite_protocol::{AgentName, BadPushConfig, Refusal, TaskState};
 use agentsite_store::StoreError;
 
 /// Why a site did not do what was asked.
@@ -53,6 +53,23 @@ pub enum SiteError {
         /// When a place may be free.
         retry_after: Duration,
     },
+    /// The operator has switched pushes off.
+    #[error(
+        "push notifications are not supported by this agent; follow the task as a stream, or read it again"
+    )]
+    PushOff,
+    /// A push config cannot be taken.
+    #[error(transparent)]
+    BadPush(BadPushConfig),
+    /// The task has as many receivers as it may.
+    #[error("the task has {0} push configs, as many as it may; delete one first")]
+    TooManyReceivers(usize),
+    /// The task has no such receiver.
+    #[error("the task has no push config `{0}`")]
+    NoSuchReceiver(String),
+    /// The outbox has no such letter.
+    #[error("there is no letter {0} in the outbox; it may have been delivered")]
+    NoSuchLetter(u64),
     /// Only the people who run the site may do this.
     #[error("{0}")]
     Forbidden(String),

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agentsite_protocol::{
-    AgentCard, Algorithm, CardSignature, Ids, JournalLine, PublicKey, RotationRecord, SigningKey, Timestamp,
-    sign_card,
+    AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
+    RotationRecord, SigningKey, Timestamp, sign_card,
 };
 use agentsite_store::{Change, SettingChange, SharedStore};
 use arc_swap::ArcSwap;
@@ -143,6 +144,16 @@ impl Identity {
             }
             Err(error) => tracing::warn!(card = card.name, %error, "A card could not be signed."),
         }
+    }
+
+    /// Signs a delivery with the Ed25519 key.
+    pub(crate) fn sign_delivery(
+        &self,
+        delivery: &Delivery<'_>,
+        now: Timestamp,
+        good_for: Duration,
+    ) -> DeliveryProof {
+        delivery.sign(&self.ring.load().keys[0], now, good_for)
     }
 
     fn signatures(&self, card: &AgentCard, base: &str) -> Result<Arc<Value>, String> {

@@ -15,6 +15,7 @@ mod identity;
 mod keys;
 mod lane;
 mod metrics;
+mod push;
 mod retention;
 mod settings;
 mod site;
@@ -28,14 +29,15 @@ mod tests;
 
 pub use agentsite_host::{Answers, Health, LogLine, LogSource, Manifest, RuntimeKind};
 pub use agentsite_store::{
-    JournalQuery, KeyRecord, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    JournalQuery, KeyRecord, OutboxQuery, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use error::SiteError;
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{FirstRun, NewKey, Session};
 pub use metrics::SiteMetrics;
-pub use settings::{Retention, SiteSettings};
+pub use push::Letter;
+pub use settings::{PushSettings, Retention, SiteSettings};
 pub use site::{Site, StatusReport};
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

@@ -1,4 +1,4 @@
-//! Figures about tasks for `/metrics`.
+//! Figures about tasks and pushes for `/metrics`.
 //!
 //! Promises: counting costs a few atomic operations; names and units follow Prometheus' conventions.
 
@@ -21,7 +21,12 @@ struct State {
     state: &'static str,
 }
 
-/// Figures about tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PushOutcome {
+    outcome: &'static str,
+}
+
+/// Figures about tasks and pushes.
 #[derive(Debug, Clone)]
 pub struct SiteMetrics {
     entered: Family<State, Counter>,
@@ -30,6 +35,9 @@ pub struct SiteMetrics {
     pub(crate) refused: Counter,
     start_delay: Histogram,
     duration: Histogram,
+    pushes: Family<PushOutcome, Counter>,
+    outbox_waiting: Gauge,
+    outbox_dead: Gauge,
 }
 
 impl Default for SiteMetrics {
@@ -41,6 +49,9 @@ impl Default for SiteMetrics {
             refused: Counter::default(),
             start_delay: Histogram::new(SECONDS),
             duration: Histogram::new(SECONDS),
+            pushes: Family::default(),
+            outbox_waiting: Gauge::default(),
+            outbox_dead: Gauge::default(),
         }
     }
 }
@@ -60,10 +71,27 @@ impl SiteMetrics {
         registry.register("agentsite_task_start_delay_seconds", help, self.start_delay.clone());
         let help = "Seconds from the acceptance of a task until it ended or asked back";
         registry.register("agentsite_task_duration_seconds", help, self.duration.clone());
+        let help = "Tries to tell a receiver about a task, by what came of them: delivered, retried, dead";
+        registry.register("agentsite_push_tries", help, self.pushes.clone());
+        let help = "Deliveries that wait in the outbox";
+        registry.register("agentsite_outbox_waiting", help, self.outbox_waiting.clone());
+        let help = "Deliveries that were given up and lie in the outbox";
+        registry.register("agentsite_outbox_dead", help, self.outbox_dead.clone());
     }
 
     pub(crate) fn entered(&self, state: TaskState) {
         self.entered.get_or_create(&State { state: state.word() }).inc();
+    }
+
+    /// A receiver was told, or not.
+    pub(crate) fn pushed(&self, outcome: &'static str) {
+        self.pushes.get_or_create(&PushOutcome { outcome }).inc();
+    }
+
+    /// What lies in the outbox.
+    pub(crate) fn outbox(&self, waiting: u64, dead: u64) {
+        self.outbox_waiting.set(i64::try_from(waiting).unwrap_or(i64::MAX));
+        self.outbox_dead.set(i64::try_from(dead).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn started_after(&self, delay: Duration) {

@@ -22,6 +22,8 @@ pub struct SiteSettings {
     pub max_message: ByteSize,
     /// How long a stop waits for running work.
     pub drain: Period,
+    /// Whether and how receivers are told about tasks.
+    pub push: PushSettings,
 }
 
 impl Default for SiteSettings {
@@ -34,7 +36,26 @@ impl Default for SiteSettings {
             retention: Retention::default(),
             max_message: ByteSize(1 << 20),
             drain: Period::seconds(10),
+            push: PushSettings::default(),
         }
+    }
+}
+
+/// Whether and how receivers are told about tasks.
+#[derive(Debug, Clone)]
+pub struct PushSettings {
+    /// Whether anybody is told.
+    pub enabled: bool,
+    /// How long a delivery is tried before it is given up.
+    pub deadline: Period,
+    /// How long a receiver may take to answer.
+    pub timeout: Period,
+}
+
+impl Default for PushSettings {
+    fn default() -> Self {
+        // A day outlasts a night's outage; the specification recommends 10 to 30 seconds for an answer.
+        Self { enabled: true, deadline: Period::seconds(86_400), timeout: Period::seconds(10) }
     }
 }
 

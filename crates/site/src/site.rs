@@ -20,11 +20,14 @@ use crate::calls::SiteCalls;
 use crate::hub::{Entry, Hub, for_both_versions};
 use crate::identity::Identity;
 use crate::keys::Keys;
+use crate::push::{Bell, Courier, Push, PushParts};
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
     AgentView, BrokenAgent, FirstRun, IdentityView, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics,
     SiteSettings, Submission, TaskWatch, WorkerView, Workers, World, concierge, retention,
 };
+
+mod push;
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;
@@ -45,7 +48,8 @@ struct Inner {
     hub: Arc<Hub>,
     desk: Arc<Desk>,
     keys: Arc<Keys>,
-    identity: Identity,
+    identity: Arc<Identity>,
+    push: Arc<Push>,
     workers: Workers,
     concierge: AgentName,
 }
@@ -84,11 +88,35 @@ impl Site {
         workshop: Workshop,
         metrics: SiteMetrics,
     ) -> Result<Self, SiteError> {
+        let courier = Arc::new(workshop.egress.clone());
+        Self::open_with(settings, world, store, workshop, metrics, courier).await
+    }
+
+    /// Opens a site whose pushes leave by another way.
+    pub(crate) async fn open_with(
+        settings: SiteSettings,
+        world: World,
+        store: SharedStore,
+        workshop: Workshop,
+        metrics: SiteMetrics,
+        courier: Arc<dyn Courier>,
+    ) -> Result<Self, SiteError> {
         let ids = world.ids();
         let hub = Arc::new(Hub::new(world.clock.clone()));
-        let desk = Desk::new(store.clone(), ids.clone(), metrics);
+        let bell = Bell::new(&settings.push);
+        let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
-        let identity = Identity::open(store.clone(), ids.clone()).await?;
+        let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
+        let push = Push::new(PushParts {
+            settings: settings.push.clone(),
+            store: store.clone(),
+            ids,
+            identity: identity.clone(),
+            metrics,
+            egress: workshop.egress.clone(),
+            courier,
+            bell,
+        });
         let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
         hub.put(concierge::entry(&hub, AgentLog::new(world.clock.clone())));
         let workers = Workers::new(world.clock.clone());
@@ -103,6 +131,7 @@ impl Site {
             desk,
             keys,
             identity,
+            push,
             workers,
             concierge,
         })))
@@ -118,7 +147,11 @@ impl Site {
         let worker = self.0.workers.register("retention");
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
-        self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop));
+        self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
+        if self.pushes() {
+            let worker = self.0.workers.register("push");
+            self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop));
+        }
         Ok(recovery)
     }
 
@@ -337,7 +370,7 @@ impl Site {
     /// Sends a message to an agent: opens a task, continues the one it names, or gets an answer at once.
     ///
     /// # Errors
-    /// What is wrong with the message, the agent or the task; nothing was accepted then.
+    /// What is wrong with the message, its receiver, the agent or the task; nothing was accepted then.
     pub async fn send(
         &self,
         caller: &Caller,
@@ -345,17 +378,20 @@ impl Site {
         submission: impl Into<Submission>,
     ) -> Result<Sent, SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
-        let (message, ttl, aside) = submission.into().part()?;
+        let mut submission: Submission = submission.into();
+        let receiver = submission.receiver.take();
+        let (message, ttl, aside) = submission.part()?;
         entry.check_extensions(&aside.extensions)?;
         check_message(&message, self.0.settings.max_message.0)?;
         entry.check_media_types(&message)?;
+        let receiver = self.receiver(receiver, &message).await?;
         if entry.is_message_only() {
             return self.0.desk.ask(caller, &entry, message, aside).await.map(Sent::Message);
         }
         if let Some(answer) = self.0.desk.reply(caller, &entry, &message, &aside).await? {
             return Ok(Sent::Message(answer));
         }
-        let origin = Origin { ttl, aside, ..Origin::default() };
+        let origin = Origin { ttl, aside, receiver, ..Origin::default() };
         self.0.desk.send(caller, entry, message, origin).await.map(Sent::Task)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use agentsite_host::{Aside, Credential};
 use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
-use agentsite_protocol::{Message, Period};
+use agentsite_protocol::{Message, Period, PushConfig};
 use serde_json::Value;
 
 use crate::SiteError;
@@ -24,11 +24,14 @@ pub struct Submission {
     pub ttl: Option<Period>,
     /// Extensions of the protocol that the caller wants to be used.
     pub extensions: Vec<String>,
+    /// Who is to be told about the task, from its first event on or from now on; kept in the same transaction as the message. An agent
+    /// that answers with a message has nothing to tell.
+    pub receiver: Option<PushConfig>,
 }
 
 impl From<Message> for Submission {
     fn from(message: Message) -> Self {
-        Self { message, ttl: None, extensions: Vec::new() }
+        Self { message, ttl: None, extensions: Vec::new(), receiver: None }
     }
 }
 

@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use agentsite_host::{Aside, Repeats};
 use agentsite_protocol::{
-    AgentName, Caller, Command, Message, Opening, Role, Task, TaskEvent, TaskEventKind, TaskId, TaskState,
-    Timestamp,
+    AgentName, Caller, Command, Message, Opening, PushConfig, Role, Task, TaskEvent, TaskEventKind, TaskId,
+    TaskState, Timestamp,
 };
 use agentsite_store::{SentKey, StoreError};
 use sha2::{Digest, Sha256};
@@ -35,7 +35,7 @@ pub use recover::Recovery;
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
-use drive::{Drive, Order};
+use drive::{Cause, Drive, Order};
 use log::TaskLog;
 
 /// Events read from the store at once when a task is rebuilt.
@@ -61,6 +61,8 @@ pub(crate) struct Origin {
     pub(crate) ttl: Option<Duration>,
     /// What only the agent sees.
     pub(crate) aside: Aside,
+    /// Who is to be told about the task from now on.
+    pub(crate) receiver: Option<PushConfig>,
 }
 
 impl Desk {
@@ -70,7 +72,7 @@ impl Desk {
         caller: &Caller,
         entry: Arc<Entry>,
         message: Message,
-        origin: Origin,
+        mut origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let sent = (entry.manifest.repeats == Repeats::Same).then(|| SentKey {
             owner: caller.owner().clone(),
@@ -78,11 +80,12 @@ impl Desk {
             message: message.message_id.clone(),
             body_hash: body_hash(&message),
         });
+        let cause = Cause { sent, receiver: origin.receiver.take() };
         match &message.task_id {
-            None => self.open_task(caller, entry, message, sent, origin).await,
+            None => self.open_task(caller, entry, message, cause, origin).await,
             Some(id) => {
                 let id: TaskId = id.parse().map_err(|_| SiteError::NoSuchTask(excerpt(id)))?;
-                self.continue_task(caller, entry, id, message, sent, origin).await
+                self.continue_task(caller, entry, id, message, cause, origin).await
             }
         }
     }
@@ -92,7 +95,7 @@ impl Desk {
         caller: &Caller,
         entry: Arc<Entry>,
         mut message: Message,
-        sent: Option<SentKey>,
+        cause: Cause,
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let admission = self.admit(&entry)?;
@@ -112,7 +115,11 @@ impl Desk {
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };
         let task = Task::open(&event).expect("the first event opens the task");
-        self.drive(entry, task, vec![event], 0, sent, admission, TaskLog::new(), origin).await
+        let log = TaskLog::new();
+        if cause.receiver.is_some() {
+            log.tell();
+        }
+        self.drive(entry, task, vec![event], 0, cause, admission, log, origin).await
     }
 
     async fn continue_task(
@@ -121,7 +128,7 @@ impl Desk {
         entry: Arc<Entry>,
         id: TaskId,
         mut message: Message,
-        sent: Option<SentKey>,
+        cause: Cause,
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let task = self.load(caller, id).await?;
@@ -132,7 +139,7 @@ impl Desk {
             return Err(SiteError::ContextMismatch);
         }
         if !task.head.state.is_interrupted() {
-            let first = match &sent {
+            let first = match &cause.sent {
                 Some(sent) => self.store.sent(&sent.owner, &sent.agent, &sent.message).await?,
                 None => None,
             };
@@ -150,7 +157,7 @@ impl Desk {
         for event in &said {
             task.apply(event).expect("decided events apply");
         }
-        self.drive(entry, task, said, before, sent, admission, log, origin).await
+        self.drive(entry, task, said, before, cause, admission, log, origin).await
     }
 
     /// Ends a task for its caller.
@@ -260,7 +267,7 @@ impl Desk {
         task: Task,
         pending: Vec<TaskEvent>,
         committed: u64,
-        sent: Option<SentKey>,
+        cause: Cause,
         admission: Admission,
         log: Arc<TaskLog>,
         origin: Origin,
@@ -270,7 +277,7 @@ impl Desk {
         let Some(orders) = self.enlist(id, &log) else { return Err(SiteError::TaskBusy(task.head.state)) };
         let (accepted, acceptance) = oneshot::channel();
         let drive = Drive::new(self.clone(), entry, task, log.clone(), orders)
-            .with_pending(pending, committed, sent, accepted)
+            .with_pending(pending, committed, cause, accepted)
             .with_admission(admission, origin.depth)
             .with_aside(origin.aside);
         self.running.spawn(drive.run().instrument(run_span(&head)));

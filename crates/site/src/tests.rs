@@ -8,6 +8,7 @@ mod crashes;
 mod hub;
 mod identity;
 mod limits;
+mod push;
 mod talk;
 
 use std::sync::Arc;
@@ -55,6 +56,7 @@ struct Story {
     store: MemStore,
     clock: Arc<StoryClock>,
     rng: Arc<StoryRng>,
+    courier: Arc<push::StoryCourier>,
 }
 
 impl Story {
@@ -82,8 +84,11 @@ impl Story {
             environment: Environment::default(),
         };
         let shared: SharedStore = Arc::new(store.clone());
-        let site = Site::open(settings, world, shared, workshop, SiteMetrics::default()).await.unwrap();
-        Self { site, store, clock, rng }
+        let courier = Arc::new(push::StoryCourier::default());
+        let metrics = SiteMetrics::default();
+        let site =
+            Site::open_with(settings, world, shared, workshop, metrics, courier.clone()).await.unwrap();
+        Self { site, store, clock, rng, courier }
     }
 
     /// The process dies; another one opens what was synced. Agents must be installed again.

@@ -70,6 +70,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
             let running = checks::running(shell, &loaded.config).await;
             found.extend(checks::port(&loaded.config, running));
             found.extend(checks::database(&loaded.config, running).await);
+            found.extend(checks::outbox(shell, running).await);
             found.extend(agents::agents(&loaded.config, &shell.variables));
             found.extend(checks::models(&loaded.config, &shell.variables).await);
         }

@@ -28,6 +28,14 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     let bytes = ByteSize(store["bytes"].as_u64().unwrap_or_default() & !0xfff);
     let live = field(&status, "liveTasks");
     output.line(&format!("tasks {} ({live} live), {bytes} on disk", field(store, "tasks")))?;
+    let count = |name: &str| store[name].as_u64().unwrap_or_default();
+    if count("outbox") + count("dead") > 0 {
+        output.line(&format!(
+            "outbox {} waiting, {} dead (agentsite outbox ls)",
+            count("outbox"),
+            count("dead")
+        ))?;
+    }
 
     output.line("")?;
     let agent = |agent: &Value| {

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use agentsite_gateway::{HttpLimits, Rates};
 use agentsite_host::ModelApi;
 use agentsite_protocol::{AgentName, ByteSize, Period};
+use agentsite_site::PushSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -55,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) models: BTreeMap<String, ModelSection>,
     /// What the site may reach.
     pub(crate) egress: EgressSection,
+    /// How receivers are told about tasks (push notifications).
+    pub(crate) push: PushSection,
     /// Logs and traces.
     pub(crate) telemetry: TelemetrySection,
 }
@@ -78,6 +81,7 @@ impl Default for Config {
             retention: RetentionSection::default(),
             models: BTreeMap::new(),
             egress: EgressSection::default(),
+            push: PushSection::default(),
             telemetry: TelemetrySection::default(),
         }
     }
@@ -229,6 +233,25 @@ pub(crate) struct ModelSection {
 pub(crate) struct EgressSection {
     /// What the site may reach beside the open internet: hosts (`gpu.lan:8000`), addresses or ranges (`10.0.0.0/8`).
     pub(crate) allow: Vec<String>,
+}
+
+/// How receivers are told about tasks (push notifications).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PushSection {
+    /// Whether callers may name receivers. They must be on the open internet and speak HTTPS, or be named in egress.allow.
+    pub(crate) enabled: bool,
+    /// How long a delivery is tried before it is given up and kept as a dead letter (`agentsite outbox ls`).
+    pub(crate) deadline: Period,
+    /// Longest that a receiver may take to answer.
+    pub(crate) timeout: Period,
+}
+
+impl Default for PushSection {
+    fn default() -> Self {
+        let push = PushSettings::default();
+        Self { enabled: push.enabled, deadline: push.deadline, timeout: push.timeout }
+    }
 }
 
 /// Logs and traces.

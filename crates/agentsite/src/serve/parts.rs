@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
-use agentsite_site::{Recovery, Retention, SiteSettings};
+use agentsite_site::{PushSettings, Recovery, Retention, SiteSettings};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Anonymous, Config, Kit, LimitsSection, Loaded, docs};
@@ -57,6 +57,11 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         },
         max_message: config.limits.body,
         drain: config.site.drain,
+        push: PushSettings {
+            enabled: config.push.enabled,
+            deadline: config.push.deadline,
+            timeout: config.push.timeout,
+        },
     }
 }
 

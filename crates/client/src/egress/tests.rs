@@ -48,7 +48,7 @@ fn url(text: &str) -> Url {
 }
 
 /// Every way into the private network that has been seen in the wild, or nearly.
-const HOSTILE: [&str; 72] = [
+const HOSTILE: [&str; 88] = [
     "http://127.0.0.1/",
     "http://127.0.0.1:8080/x",
     "https://127.0.0.1/",
@@ -121,6 +121,22 @@ const HOSTILE: [&str; 72] = [
     "http://example.org:0/",
     "http:\\\\127.0.0.1\\x",
     "HTTP://127.0.0.1/",
+    "http://127.0.0.1%00.example.org/",
+    "http://127.0.0.1\u{200b}/",
+    "http://[fe80::1%25eth0]/",
+    "http://[::1%25lo]/",
+    "http://[::ffff:0:127.0.0.1]/",
+    "http://[0:0:0:0:0:ffff:7f00:0001]/",
+    "http://[2002:a00:1::]/",
+    "http://[2001:0:c0a8:101::1]/",
+    "http://[2001:0:808:808:0:0:80ff:fffe]/",
+    "http://[fec0::1]/",
+    "http://[100::1]/",
+    "http://\u{0661}\u{0662}\u{0667}.0.0.1/",
+    "http://127.0.0.1:80@127.0.0.1/",
+    "http://example.org@127.0.0.1:80/",
+    "http://0300.0250.0.1/",
+    "http://0x7f.0x0.0x0.0x1./",
 ];
 
 #[tokio::test]
@@ -209,6 +225,78 @@ async fn a_redirect_inside_is_refused_and_nothing_arrives() {
     }
     let arrived = futures::FutureExt::now_or_never(canary.accept());
     assert!(arrived.is_none(), "nobody came to the canary");
+}
+
+/// Somebody inside who must stay alone, at one port of both loopback addresses.
+async fn canaries() -> (u16, Vec<TcpListener>) {
+    let first = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = first.local_addr().unwrap().port();
+    let second = TcpListener::bind(("::1", port)).await.ok();
+    (port, std::iter::once(first).chain(second).collect())
+}
+
+fn stayed_alone(canaries: &[TcpListener]) -> bool {
+    canaries.iter().all(|canary| futures::FutureExt::now_or_never(canary.accept()).is_none())
+}
+
+/// Tells a receiver at this address something.
+async fn told(egress: &Egress, address: &str) -> crate::Receipt {
+    use agentsite_protocol::{Algorithm, Delivery, PushConfig, SigningKey, Timestamp};
+    let config = PushConfig { id: "c".into(), url: address.into(), ..PushConfig::default() };
+    let key = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap();
+    let delivery = Delivery { url: address, content_type: crate::PUSH_TYPE, body: b"{}", id: "1" };
+    let now = Timestamp::from_millis(0);
+    let proof = delivery.sign(&key, now, Duration::from_secs(1));
+    egress.tell(&config, b"{}".to_vec(), &proof, Duration::from_secs(2), now).await
+}
+
+#[tokio::test]
+async fn no_hostile_address_is_a_receiver_and_nothing_arrives() {
+    let (port, canaries) = canaries().await;
+    let egress = egress(&[], &names_lead_to(&[&["127.0.0.1"], &["::1"]]));
+    let mut addresses: Vec<String> = HOSTILE.iter().map(|text| (*text).to_owned()).collect();
+    for text in HOSTILE {
+        // The same at the canary's own port, with and without encryption.
+        let Ok(mut url) = Url::parse(text) else { continue };
+        if url.set_port(Some(port)).is_ok() {
+            addresses.push(url.to_string());
+            addresses.push(url.to_string().replacen("http:", "https:", 1));
+        }
+    }
+    for name in ["localhost", "localhost.", "127.0.0.1.nip.io", "metadata.google.internal"] {
+        addresses.push(format!("https://{name}:{port}/"));
+    }
+    for address in &addresses {
+        let receipt = told(&egress, address).await;
+        assert!(matches!(receipt, crate::Receipt::Refused(_)), "{address}: {receipt:?}");
+    }
+    assert!(addresses.len() > 180 && stayed_alone(&canaries), "nobody came to the canaries");
+}
+
+#[tokio::test]
+async fn a_receiver_that_moves_inside_or_sends_us_there_finds_nobody() {
+    let (port, canaries) = canaries().await;
+    // The allowed address stands for the open internet, which a test cannot serve on.
+    let outside = TcpListener::bind(("127.0.0.2", port)).await.unwrap();
+    let rebinding = names_lead_to(&[&["127.0.0.2", "127.0.0.1"], &["127.0.0.1"]]);
+    let egress = egress(&["127.0.0.2/32"], &rebinding);
+    let address = format!("https://rebind.example:{port}/");
+    let (first, _) = tokio::join!(told(&egress, &address), async {
+        // Closed at once: the receiver speaks no TLS, but it was the one that was asked.
+        drop(outside.accept().await.unwrap());
+    });
+    assert!(matches!(first, crate::Receipt::Later { .. }), "{first:?}");
+    for _ in 0..5 {
+        let receipt = told(&egress, &address).await;
+        assert!(matches!(receipt, crate::Receipt::Refused(_)), "{receipt:?}");
+    }
+    let target = format!("http://127.0.0.1:{port}/");
+    let hop = any(move || async move { (StatusCode::TEMPORARY_REDIRECT, [("location", target)]) });
+    let place = serve("127.0.0.1", Router::new().route("/", hop)).await;
+    let egress = self::egress(&[&place], &names_lead_to(&[&["127.0.0.1"]]));
+    let receipt = told(&egress, &format!("http://{place}/")).await;
+    assert!(matches!(receipt, crate::Receipt::Later { .. }), "{receipt:?}");
+    assert!(stayed_alone(&canaries), "nobody came to the canaries");
 }
 
 #[tokio::test]

@@ -26,8 +26,8 @@ pub(super) enum Place<'p> {
     Task(&'p str),
     Cancel(&'p str),
     Subscribe(&'p str),
-    PushConfigs,
-    PushConfig,
+    PushConfigs(&'p str),
+    PushConfig(&'p str, &'p str),
     ExtendedCard,
 }
 
@@ -69,8 +69,8 @@ impl<'p> Place<'p> {
                 Some((id, "subscribe")) => Self::Subscribe(id),
                 Some(_) => return None,
             },
-            ["tasks", _, "pushNotificationConfigs"] => Self::PushConfigs,
-            ["tasks", _, "pushNotificationConfigs", _] => Self::PushConfig,
+            ["tasks", task, "pushNotificationConfigs"] => Self::PushConfigs(task),
+            ["tasks", task, "pushNotificationConfigs", id] => Self::PushConfig(task, id),
             _ => return None,
         })
     }
@@ -78,11 +78,11 @@ impl<'p> Place<'p> {
     /// The methods that are possible here, as the Allow header names them.
     pub(super) fn methods(&self) -> &'static str {
         match self {
-            Self::Agent | Self::PushConfigs => "GET,HEAD,POST",
+            Self::Agent | Self::PushConfigs(_) => "GET,HEAD,POST",
             Self::Card | Self::Tasks | Self::Task(_) | Self::ExtendedCard => "GET,HEAD",
             Self::Send | Self::Stream | Self::Cancel(_) => "POST",
             Self::Subscribe(_) => "GET,POST",
-            Self::PushConfig => "GET,HEAD,DELETE",
+            Self::PushConfig(..) => "GET,HEAD,DELETE",
         }
     }
 
@@ -114,8 +114,8 @@ mod tests {
             ("/tasks/7", "Task(\"7\")"),
             ("/tasks/7:cancel", "Cancel(\"7\")"),
             ("/tasks/7:subscribe", "Subscribe(\"7\")"),
-            ("/tasks/7/pushNotificationConfigs", "PushConfigs"),
-            ("/tasks/7/pushNotificationConfigs/1", "PushConfig"),
+            ("/tasks/7/pushNotificationConfigs", "PushConfigs(\"7\")"),
+            ("/tasks/7/pushNotificationConfigs/1", "PushConfig(\"7\", \"1\")"),
             ("/extendedAgentCard", "ExtendedCard"),
         ] {
             for slash in ["", "/"] {
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(told(&Method::POST, "tasks/message:send"), "tasks Send");
         assert_eq!(told(&Method::GET, "tasks/tasks"), "tasks Tasks");
         assert_eq!(told(&Method::GET, "tasks/tasks/7"), "tasks Task(\"7\")");
-        assert_eq!(told(&Method::GET, "tasks/tasks/7/pushNotificationConfigs"), "tasks PushConfigs");
+        assert_eq!(told(&Method::GET, "tasks/tasks/7/pushNotificationConfigs"), "tasks PushConfigs(\"7\")");
         assert_eq!(told(&Method::GET, "tasks/extendedAgentCard"), "tasks ExtendedCard");
     }
 
@@ -153,7 +153,8 @@ mod tests {
     fn methods_are_those_of_the_specification() {
         assert!(Place::Send.takes(&Method::POST) && !Place::Send.takes(&Method::GET));
         assert!(Place::Subscribe("7").takes(&Method::GET) && Place::Subscribe("7").takes(&Method::POST));
-        assert!(Place::PushConfig.takes(&Method::DELETE) && !Place::PushConfig.takes(&Method::PUT));
+        let config = Place::PushConfig("7", "1");
+        assert!(config.takes(&Method::DELETE) && !config.takes(&Method::PUT));
     }
 
     proptest::proptest! {

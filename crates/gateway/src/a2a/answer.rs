@@ -6,7 +6,7 @@
 use std::future::Future;
 use std::pin::Pin;
 
-use agentsite_protocol::WireStreamItem;
+use agentsite_protocol::{JsonMap, WireStreamItem};
 use axum::response::Response;
 
 use super::Call;
@@ -27,6 +27,9 @@ pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) ->
         Answer::Task(task, history) => binding.answer(&task.wire(history)),
         Answer::Tasks(list) => binding.answer(&list.wire()),
         Answer::Card(card) => binding.answer(&card),
+        Answer::PushConfig(config) => binding.answer(&config),
+        Answer::PushConfigs(list) => binding.answer(&list),
+        Answer::Nothing => binding.answer(&JsonMap::new()),
         Answer::Events(events) => return stream(events, call, binding.to_owned()),
     })
 }

@@ -3,8 +3,9 @@
 //! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits for an agent takes as long as
 //! the agent may; all else has a time limit.
 
-use agentsite_protocol::{AgentCard, Message, Task};
+use agentsite_protocol::{AgentCard, Message, PushConfig, Task};
 
+use super::push::{self, ConfigList, ConfigWanted, ConfigsWanted};
 use super::send::{self, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
@@ -36,8 +37,10 @@ pub(super) enum Operation {
     Cancel(TaskWanted),
     Subscribe(TaskWanted),
     ExtendedCard,
-    /// Any of the four on push notifications.
-    PushConfig,
+    CreatePush(PushConfig),
+    GetPush(ConfigWanted),
+    ListPush(ConfigsWanted),
+    DeletePush(ConfigWanted),
 }
 
 /// What an operation gave.
@@ -51,6 +54,10 @@ pub(super) enum Answer {
     Tasks(TaskList),
     Card(Box<AgentCard>),
     Events(Events),
+    PushConfig(PushConfig),
+    PushConfigs(ConfigList),
+    /// It is done, and there is nothing to say.
+    Nothing,
 }
 
 impl Operation {
@@ -64,7 +71,10 @@ impl Operation {
             "CancelTask" => Self::Cancel(TaskWanted::read(params)?),
             "SubscribeToTask" => Self::Subscribe(TaskWanted::read(params)?),
             "GetExtendedAgentCard" => Self::ExtendedCard,
-            push if push.contains("PushNotificationConfig") && METHODS.contains(&push) => Self::PushConfig,
+            "CreateTaskPushNotificationConfig" => Self::CreatePush(push::read_config(params)?),
+            "GetTaskPushNotificationConfig" => Self::GetPush(ConfigWanted::read(params)?),
+            "ListTaskPushNotificationConfigs" => Self::ListPush(ConfigsWanted::read(params)?),
+            "DeleteTaskPushNotificationConfig" => Self::DeletePush(ConfigWanted::read(params)?),
             other => return Err(jsonrpc::no_such_method(other, &METHODS)),
         })
     }
@@ -89,10 +99,10 @@ impl Operation {
             Self::Cancel(wanted) => task::cancel(call, &wanted).await,
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
             Self::Subscribe(wanted) => stream::subscribe(call, &wanted).await.map(Answer::Events),
-            Self::PushConfig => Err(Failure::new(
-                Fault::PushNotSupported,
-                "push notifications are not supported by this agent; follow the task as a stream, or read it again",
-            )),
+            Self::CreatePush(config) => push::create(call, config).await,
+            Self::GetPush(wanted) => push::get(call, &wanted).await,
+            Self::ListPush(wanted) => push::list(call, &wanted).await,
+            Self::DeletePush(wanted) => push::delete(call, &wanted).await,
             Self::ExtendedCard => card::extended(call).map(|card| Answer::Card(Box::new(card))),
             Self::Send(_) | Self::Stream(_) => {
                 Err(Failure::new(Fault::Internal, "what waits for an agent was asked among what does not"))

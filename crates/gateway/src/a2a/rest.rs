@@ -18,6 +18,7 @@ use tracing::Instrument;
 use super::address::{Address, Place};
 use super::binding::Binding;
 use super::operation::Operation;
+use super::push::{self, ConfigWanted, ConfigsWanted};
 use super::send::Sending;
 use super::task::{ListWanted, TaskWanted};
 use super::version::Version;
@@ -61,7 +62,7 @@ pub(super) fn wrong_method(place: &Place<'_>, request: &Request) -> Response {
 
 /// Reads the body, if there is one or must be one.
 async fn take_body(front: &Front, place: &Place<'_>, parts: &Parts, body: Body) -> Result<Bytes, Failure> {
-    let needed = matches!(place, Place::Send | Place::Stream);
+    let needed = matches!(place, Place::Send | Place::Stream | Place::PushConfigs(_));
     if parts.method != Method::POST {
         return Ok(Bytes::new());
     }
@@ -90,10 +91,10 @@ fn name(place: &Place<'_>, method: &Method) -> &'static str {
         Place::Tasks => "ListTasks",
         Place::Cancel(_) => "CancelTask",
         Place::Subscribe(_) => "SubscribeToTask",
-        Place::PushConfigs if method == Method::POST => "CreateTaskPushNotificationConfig",
-        Place::PushConfigs => "ListTaskPushNotificationConfigs",
-        Place::PushConfig if method == Method::DELETE => "DeleteTaskPushNotificationConfig",
-        Place::PushConfig => "GetTaskPushNotificationConfig",
+        Place::PushConfigs(_) if method == Method::POST => "CreateTaskPushNotificationConfig",
+        Place::PushConfigs(_) => "ListTaskPushNotificationConfigs",
+        Place::PushConfig(..) if method == Method::DELETE => "DeleteTaskPushNotificationConfig",
+        Place::PushConfig(..) => "GetTaskPushNotificationConfig",
         Place::ExtendedCard | Place::Agent | Place::Card => "GetExtendedAgentCard",
     }
 }
@@ -138,7 +139,30 @@ fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation,
             let metadata = metadata.map(|after| JsonMap::from_iter([(RESUME_AFTER.into(), after.into())]));
             Operation::Subscribe(TaskWanted { metadata, ..TaskWanted::new(id) })
         }
-        Place::PushConfigs | Place::PushConfig => Operation::PushConfig,
+        Place::PushConfigs(task) if parts.method == Method::POST => {
+            let mut config = push::read_config(text)?;
+            if !config.task_id.is_empty() && config.task_id != *task {
+                return Err(wrong("taskId", "is not the task of this address"));
+            }
+            config.task_id = (*task).to_owned();
+            Operation::CreatePush(config)
+        }
+        Place::PushConfigs(task) => {
+            let asked = Asked::read(parts)?;
+            Operation::ListPush(ConfigsWanted {
+                task_id: (*task).to_owned(),
+                page_size: asked.number("pageSize")?,
+                page_token: asked.text("pageToken").map(Into::into),
+            })
+        }
+        Place::PushConfig(task, id) => {
+            let wanted = ConfigWanted { task_id: (*task).to_owned(), id: (*id).to_owned() };
+            if parts.method == Method::DELETE {
+                Operation::DeletePush(wanted)
+            } else {
+                Operation::GetPush(wanted)
+            }
+        }
         Place::ExtendedCard | Place::Agent | Place::Card => Operation::ExtendedCard,
     })
 }

@@ -3,7 +3,7 @@
 //! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
 //! answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{JsonMap, Message, Period, Role};
+use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role};
 use agentsite_site::{Sent, Submission, TaskWatch};
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::extensions::{resume_after, ttl};
 use super::operation::Answer;
 use super::{Call, read, task::history_length, violation, wrong};
-use crate::failure::{Failure, Fault, Violation};
+use crate::failure::{Failure, Violation};
 
 #[derive(Deserialize)]
 struct SendParams {
@@ -28,12 +28,14 @@ struct SendParams {
 pub(super) struct Configuration {
     pub(super) return_immediately: Option<bool>,
     pub(super) history_length: Option<i64>,
-    pub(super) task_push_notification_config: Option<serde::de::IgnoredAny>,
+    pub(super) task_push_notification_config: Option<PushConfig>,
 }
 
 /// A message that may be sent, and how its answer is wanted.
 pub(super) struct Sending {
-    pub(super) message: Message,
+    message: Message,
+    /// Who is to be told about the task.
+    receiver: Option<PushConfig>,
     return_immediately: bool,
     pub(super) history: Option<usize>,
     /// The last event that the caller has seen of the task that this message opened before.
@@ -45,13 +47,13 @@ impl Sending {
     /// Reads the parameters of both ways to send.
     pub(super) fn read(params: &str) -> Result<Self, Failure> {
         let SendParams { message, configuration, metadata } = read(params, explain)?;
-        Self::new(message, &configuration.unwrap_or_default(), &metadata.unwrap_or_default())
+        Self::new(message, configuration.unwrap_or_default(), &metadata.unwrap_or_default())
     }
 
     /// A message that was read, if it may be sent.
     pub(super) fn new(
         mut message: Message,
-        configuration: &Configuration,
+        configuration: Configuration,
         metadata: &JsonMap,
     ) -> Result<Self, Failure> {
         if message.parts.is_empty() {
@@ -63,22 +65,19 @@ impl Sending {
         forget_unknown(&mut message);
         // An empty string is how some writers leave a field out.
         message.task_id = message.task_id.filter(|id| !id.is_empty());
-        if configuration.task_push_notification_config.is_some() {
-            let sentence =
-                "push notifications are not supported by this agent; leave their configuration out";
-            return Err(Failure::new(Fault::PushNotSupported, sentence));
-        }
         let history = history_length("configuration.historyLength", configuration.history_length)?;
         let (after, ttl) = (resume_after(metadata)?, ttl(metadata)?);
         let return_immediately = configuration.return_immediately == Some(true);
-        Ok(Self { message, return_immediately, history, after, ttl })
+        let receiver = configuration.task_push_notification_config;
+        Ok(Self { message, receiver, return_immediately, history, after, ttl })
     }
 }
 
 impl Sending {
     /// The message with everything that comes along, for the site.
     pub(super) fn submission(self, call: &Call<'_>) -> Submission {
-        Submission { message: self.message, ttl: self.ttl, extensions: call.wanted.all().to_vec() }
+        let (ttl, receiver, extensions) = (self.ttl, self.receiver, call.wanted.all().to_vec());
+        Submission { message: self.message, ttl, extensions, receiver }
     }
 }
 
@@ -147,6 +146,7 @@ fn explain(params: &Value) -> Vec<Violation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::failure::Fault;
 
     fn refusal(params: &str) -> String {
         Sending::read(params).err().unwrap().sentence.into_owned()
@@ -184,11 +184,11 @@ mod tests {
     }
 
     #[test]
-    fn a_call_back_is_refused() {
+    fn configuration_is_read() {
         let message = r#""message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"a"}]}"#;
         let params =
             format!(r#"{{{message},"configuration":{{"taskPushNotificationConfig":{{"url":"http://x"}}}}}}"#);
-        assert_eq!(Sending::read(&params).err().unwrap().fault, Fault::PushNotSupported);
+        assert_eq!(Sending::read(&params).ok().unwrap().receiver.unwrap().url, "http://x");
         let params = format!(r#"{{{message},"configuration":{{"historyLength":-1}}}}"#);
         assert_eq!(Sending::read(&params).err().unwrap().fault, Fault::BadParams);
         assert!(Sending::read(&format!(r#"{{{message},"configuration":null,"tenant":"x"}}"#)).is_ok());

@@ -39,7 +39,7 @@ async fn every_wrong_body_gets_its_code_by_status_200() {
         (br#"{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"x"}}"#.to_vec(), -32001),
         (
             br#"{"jsonrpc":"2.0","id":1,"method":"GetTaskPushNotificationConfig","params":{}}"#.to_vec(),
-            -32003,
+            -32602,
         ),
     ];
     for (bytes, code) in cases {

@@ -68,6 +68,18 @@ async fn the_shapes_of_a2a_are_those_in_the_files() {
         }
         hold(&story, name, card);
     }
+    let config = json!({
+        "taskId": id, "id": "c1", "url": "https://example.org/hook", "token": "t",
+        "authentication": { "scheme": "Bearer", "credentials": "c" }
+    });
+    hold(&story, "push_config", story.call("echo", "CreateTaskPushNotificationConfig", config).await);
+    let listed = story.call("echo", "ListTaskPushNotificationConfigs", json!({ "taskId": id })).await;
+    hold(&story, "push_configs", listed);
+    let one = json!({ "taskId": id, "id": "c1" });
+    hold(&story, "push_deleted", story.call("echo", "DeleteTaskPushNotificationConfig", one.clone()).await);
+    hold(&story, "no_such_push_config", story.call("echo", "GetTaskPushNotificationConfig", one).await);
+    let bad = json!({ "taskId": id, "url": "http://10.0.0.1/" });
+    hold(&story, "bad_push_config", story.call("echo", "CreateTaskPushNotificationConfig", bad).await);
     hold(&story, "bad_params", story.call("echo", "SendMessage", json!({ "message": {} })).await);
     hold(&story, "no_such_task", story.call("echo", "GetTask", json!({ "id": "x" })).await);
 }
@@ -128,7 +140,11 @@ async fn the_shapes_of_a2a_0_3_are_those_in_the_files() {
     hold(&story, "old_bad_params", call("echo", "message/send", json!({ "message": {} })).await);
     hold(&story, "old_no_such_task", call("echo", "tasks/get", json!({ "id": "x" })).await);
     hold(&story, "old_no_such_method", call("echo", "tasks/list", json!({})).await);
-    hold(&story, "old_no_push", call("echo", "tasks/pushNotificationConfig/get", json!({ "id": "x" })).await);
+    hold(
+        &story,
+        "old_push_no_task",
+        call("echo", "tasks/pushNotificationConfig/get", json!({ "id": "x" })).await,
+    );
     hold(&story, "old_not_cancelable", call("echo", "tasks/cancel", json!({ "id": id })).await);
 }
 

@@ -14,6 +14,7 @@ mod grpc;
 mod identity;
 mod old_version;
 mod pages;
+mod push;
 mod rest;
 mod resume;
 mod server;

@@ -155,13 +155,13 @@ async fn what_is_wrong_has_the_codes_of_0_3() {
         ("tasks/get", json!({ "id": "x", "historyLength": -1 }), -32602),
         ("tasks/get", json!({ "id": "x" }), -32001),
         ("tasks/cancel", json!({ "id": "x" }), -32001),
-        ("tasks/pushNotificationConfig/set", push, -32003),
-        ("tasks/pushNotificationConfig/get", json!({ "id": "x" }), -32003),
-        ("tasks/pushNotificationConfig/list", json!({ "id": "x" }), -32003),
+        ("tasks/pushNotificationConfig/set", push, -32001),
+        ("tasks/pushNotificationConfig/get", json!({ "id": "x" }), -32001),
+        ("tasks/pushNotificationConfig/list", json!({ "id": "x" }), -32001),
         (
             "tasks/pushNotificationConfig/delete",
             json!({ "id": "x", "pushNotificationConfigId": "p" }),
-            -32003,
+            -32001,
         ),
         ("tasks/list", json!({}), -32601),
         ("nonexistent/method", json!({}), -32601),
@@ -175,10 +175,35 @@ async fn what_is_wrong_has_the_codes_of_0_3() {
 
 #[tokio::test]
 async fn what_push_notifications_lack_is_said_in_so_many_words() {
-    let story = Story::begin().await;
+    let push = agentsite_site::PushSettings { enabled: false, ..Default::default() };
+    let settings = agentsite_site::SiteSettings { push, ..Default::default() };
+    let site = crate::story::site_with(settings, agentsite_client::Egress::default()).await;
+    let story = Story::of(agentsite_gateway::GatewaySettings::default(), site).await;
     let answer = call(&story, "echo", "tasks/pushNotificationConfig/get", json!({ "id": "x" })).await;
+    assert_eq!(answer["error"]["code"], -32003, "{answer}");
     let told = answer["error"]["message"].as_str().unwrap().to_lowercase();
     assert!(["push", "notification", "not", "supported"].iter().all(|word| told.contains(word)), "{told}");
+}
+
+#[tokio::test]
+async fn push_configs_have_the_shape_of_0_3() {
+    let story = Story::begin().await;
+    let task = call(&story, "echo", "message/send", says("hi")).await["result"]["id"].clone();
+    let config = json!({ "id": "p", "url": "https://h.example", "authentication": { "schemes": ["Bearer"], "credentials": "s" } });
+    let whole = json!({ "taskId": task, "pushNotificationConfig": config });
+    let set = call(&story, "echo", "tasks/pushNotificationConfig/set", whole.clone()).await;
+    assert_eq!(set["result"], whole, "{set}");
+    for wanted in [json!({ "id": task, "pushNotificationConfigId": "p" }), json!({ "id": task })] {
+        let got = call(&story, "echo", "tasks/pushNotificationConfig/get", wanted).await;
+        assert_eq!(got["result"], whole, "{got}");
+    }
+    let listed = call(&story, "echo", "tasks/pushNotificationConfig/list", json!({ "id": task })).await;
+    assert_eq!(listed["result"], json!([whole]), "{listed}");
+    let one = json!({ "id": task, "pushNotificationConfigId": "p" });
+    let deleted = call(&story, "echo", "tasks/pushNotificationConfig/delete", one.clone()).await;
+    assert!(deleted["error"].is_null() && deleted["result"].is_null(), "{deleted}");
+    let gone = call(&story, "echo", "tasks/pushNotificationConfig/get", one).await;
+    assert_eq!(gone["error"]["code"], -32001, "{gone}");
 }
 
 #[tokio::test]

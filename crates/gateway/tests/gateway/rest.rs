@@ -187,23 +187,6 @@ async fn only_version_one_is_spoken() {
 }
 
 #[tokio::test]
-async fn what_is_not_offered_says_so() {
-    let story = Story::begin().await;
-    let configs = "/a2a/echo/tasks/x/pushNotificationConfigs";
-    for (method, path) in [
-        (Method::POST, configs.to_owned()),
-        (Method::GET, configs.to_owned()),
-        (Method::GET, format!("{configs}/1")),
-        (Method::DELETE, format!("{configs}/1")),
-        (Method::GET, "/a2a/tasks/x/pushNotificationConfigs".to_owned()),
-    ] {
-        let (status, refused) = ask(&story, method, &path, None).await;
-        assert_eq!(status, StatusCode::BAD_REQUEST, "{path}");
-        assert_eq!(refused["error"]["details"][0]["reason"], "PUSH_NOTIFICATION_NOT_SUPPORTED");
-    }
-}
-
-#[tokio::test]
 async fn what_is_wrong_gets_its_status_and_the_gateway_goes_on() {
     let story = Story::begin().await;
     let raw = async |path: &str, bytes: &'static [u8]| {

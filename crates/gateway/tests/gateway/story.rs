@@ -84,9 +84,13 @@ impl Story {
     }
 
     /// A site whose gateway has these settings; the address is always a free port of this machine.
-    pub(crate) async fn with(mut settings: GatewaySettings) -> Self {
+    pub(crate) async fn with(settings: GatewaySettings) -> Self {
+        Self::of(settings, site().await).await
+    }
+
+    /// The same in front of a site of its own.
+    pub(crate) async fn of(mut settings: GatewaySettings, site: Site) -> Self {
         settings.listen = SocketAddr::from(([127, 0, 0, 1], 0));
-        let site = site().await;
         let mut registry = Registry::default();
         settings.metrics.register(&mut registry);
         let gateway = Gateway::bind(settings, site.clone(), Arc::new(registry)).await.unwrap();
@@ -155,14 +159,19 @@ impl Drop for Story {
 
 /// A site with the agents of every story.
 pub(crate) async fn site() -> Site {
+    site_with(SiteSettings::default(), agentsite_client::Egress::default()).await
+}
+
+/// The same with settings and a way out of its own.
+pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::Egress) -> Site {
     let world = World::system();
     let workshop = Workshop {
         ids: world.ids(),
-        egress: agentsite_client::Egress::default(),
+        egress,
         models: agentsite_host::llm::ModelSettings::default(),
         environment: Environment::new([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
     };
-    let settings = SiteSettings { drain: Period::seconds(1), ..SiteSettings::default() };
+    let settings = SiteSettings { drain: Period::seconds(1), ..settings };
     let store = Arc::new(MemStore::new());
     let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await.unwrap();
     for agent in AGENTS {

@@ -54,7 +54,7 @@ impl Entry {
             version: self.manifest.version.clone(),
             supported_interfaces: interfaces(base, agent),
             provider: Some(provider(base, settings)),
-            capabilities: capabilities(remote.as_deref()),
+            capabilities: capabilities(remote.as_deref(), settings),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
             default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
             skills: self.shown_skills(|skill| skill.visibility == Visibility::Public),
@@ -140,7 +140,7 @@ impl Hub {
             version: env!("CARGO_PKG_VERSION").into(),
             supported_interfaces: interfaces(base, None),
             provider: Some(provider(base, settings)),
-            capabilities: capabilities(None),
+            capabilities: capabilities(None, settings),
             default_input_modes: vec!["text/plain".into()],
             default_output_modes: vec!["text/plain".into()],
             skills,
@@ -194,7 +194,7 @@ fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {
 }
 
 /// What every agent of a site can do, and the extensions that an agent elsewhere knows besides.
-fn capabilities(remote: Option<&AgentCard>) -> AgentCapabilities {
+fn capabilities(remote: Option<&AgentCard>, settings: &SiteSettings) -> AgentCapabilities {
     let mut extensions = AgentExtension::of_every_agent();
     let theirs = remote.map(|card| card.capabilities.extensions.as_slice()).unwrap_or_default();
     for one in theirs.iter().take(MAX_EXTENSIONS) {
@@ -204,6 +204,7 @@ fn capabilities(remote: Option<&AgentCard>) -> AgentCapabilities {
     }
     AgentCapabilities {
         streaming: true,
+        push_notifications: settings.push.enabled,
         extended_agent_card: true,
         extensions,
         ..AgentCapabilities::default()

@@ -16,6 +16,7 @@ use super::drive::Order;
 use super::journal;
 use super::log::TaskLog;
 use super::sleep::Sleepers;
+use crate::push::Bell;
 use crate::{SiteError, SiteMetrics};
 
 /// Orders that may wait for a driver: it reads them between commits, and all of them say "cancel".
@@ -27,6 +28,8 @@ pub(crate) struct Desk {
     pub(crate) store: SharedStore,
     pub(crate) ids: Ids,
     pub(crate) metrics: SiteMetrics,
+    /// How receivers hear of tasks.
+    pub(crate) bell: Arc<Bell>,
     /// Fires when no new work is taken.
     pub(crate) stopping: CancellationToken,
     /// Fires when running work is given up.
@@ -49,11 +52,12 @@ pub(crate) struct Live {
 }
 
 impl Desk {
-    pub(crate) fn new(store: SharedStore, ids: Ids, metrics: SiteMetrics) -> Arc<Self> {
+    pub(crate) fn new(store: SharedStore, ids: Ids, metrics: SiteMetrics, bell: Arc<Bell>) -> Arc<Self> {
         Arc::new(Self {
             store,
             ids,
             metrics,
+            bell,
             stopping: CancellationToken::new(),
             halted: CancellationToken::new(),
             running: TaskTracker::new(),
@@ -112,10 +116,12 @@ impl Desk {
         }
         self.metrics.entered(task.head.state);
         let journal = journal::lines(&task, &events);
+        let notice = self.bell.notice(task.head.id, &events, now);
         let expires_at = task.expires_at();
         let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
-        self.store.commit(Change { task: Some(change), journal, ..Change::default() }).await?;
+        self.store.commit(Change { task: Some(change), journal, notice, ..Change::default() }).await?;
         self.sleepers.wake(task.head.id);
+        self.bell.ring();
         Ok(task)
     }
 

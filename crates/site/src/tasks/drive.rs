@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use agentsite_host::{Aside, Job, Reporter};
 use agentsite_protocol::{
-    Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
+    Command, Message, Outcome, PushConfig, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
 };
-use agentsite_store::{Change, SentKey, StoreError, TaskChange, UsageChange};
+use agentsite_store::{Change, PushChange, SentKey, StoreError, TaskChange, UsageChange};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -39,6 +39,14 @@ const FULL_DISK_PAUSE: Duration = Duration::from_secs(1);
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Order {
     Cancel,
+}
+
+/// What made a task begin or go on.
+pub(super) struct Cause {
+    /// By what a repeat of the message is recognised.
+    pub(super) sent: Option<SentKey>,
+    /// Who is to be told from now on.
+    pub(super) receiver: Option<PushConfig>,
 }
 
 /// The drive ends without a result: the store or the site stopped.
@@ -70,6 +78,8 @@ pub(super) struct Drive {
     /// Number of the last event on disk.
     committed: u64,
     sent: Option<SentKey>,
+    /// A receiver that comes with the first events.
+    receiver: Option<PushConfig>,
     accepted: Option<oneshot::Sender<Result<(), SiteError>>>,
     admission: Option<Admission>,
     slot: Option<Slot>,
@@ -97,6 +107,7 @@ impl Drive {
             pending: Vec::new(),
             committed,
             sent: None,
+            receiver: None,
             accepted: None,
             admission: None,
             slot: None,
@@ -112,10 +123,11 @@ impl Drive {
         mut self,
         pending: Vec<TaskEvent>,
         committed: u64,
-        sent: Option<SentKey>,
+        cause: Cause,
         accepted: oneshot::Sender<Result<(), SiteError>>,
     ) -> Self {
-        (self.pending, self.committed, self.sent, self.accepted) = (pending, committed, sent, Some(accepted));
+        (self.pending, self.committed, self.accepted) = (pending, committed, Some(accepted));
+        (self.sent, self.receiver) = (cause.sent, cause.receiver);
         self
     }
 
@@ -346,8 +358,11 @@ impl Drive {
             }
         }
         self.committed = self.task.head.seq;
-        (self.sent, self.used) = (None, Usage::default());
+        (self.sent, self.receiver, self.used) = (None, None, Usage::default());
         self.count(&events);
+        if self.log.is_told() {
+            self.desk.bell.ring();
+        }
         if self.task.head.state.is_settled() {
             // Before anybody sees the end, so that a prompt further message finds the task free.
             self.desk.forget(self.task.head.id, &self.log);
@@ -366,7 +381,12 @@ impl Drive {
             day: self.now().day(),
             usage: self.used,
         });
+        let put = |config: PushConfig| {
+            PushChange::Put(head.id, PushConfig { task_id: head.id.to_string(), ..config })
+        };
         Change {
+            push: self.receiver.clone().map(put).into_iter().collect(),
+            notice: self.desk.bell.notice(head.id, events, self.now()),
             journal: journal::lines(&self.task, events),
             usage: usage.into_iter().collect(),
             task: Some(TaskChange {

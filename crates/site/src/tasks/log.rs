@@ -4,6 +4,7 @@
 //! cursor, not a queue. When the task is no longer live, a watch reads what it still lacks from the store. A patient watch goes on when
 //! a task that waited for its caller does.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{ContextId, Task, TaskEvent, TaskId, TaskState};
@@ -23,6 +24,8 @@ pub(crate) struct TaskLog {
     state: Mutex<LogState>,
     /// Ticks when events were added or the log was closed.
     tick: watch::Sender<()>,
+    /// Whether the task may have receivers; a hint that saves looking, never a reason not to tell.
+    told: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -50,7 +53,19 @@ impl TaskLog {
     fn with(task: Option<Task>) -> Arc<Self> {
         let base = task.as_ref().map_or(0, |task| task.head.seq);
         let state = LogState { start: task.clone(), task, base, events: Vec::new(), closed: false };
-        Arc::new(Self { state: Mutex::new(state), tick: watch::Sender::new(()) })
+        // What an earlier process or turn has kept is not looked up, so a task that goes on may have receivers.
+        let told = AtomicBool::new(base > 0);
+        Arc::new(Self { state: Mutex::new(state), tick: watch::Sender::new(()), told })
+    }
+
+    /// Says that the task has a receiver.
+    pub(crate) fn tell(&self) {
+        self.told.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the task may have receivers.
+    pub(crate) fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
     }
 
     /// Adds events that are on disk now.

@@ -118,6 +118,28 @@ pub(super) fn port(config: &Config, running: bool) -> Vec<Check> {
     }]
 }
 
+/// What lies in the outbox of a running site: a receiver that is down makes it grow.
+pub(super) async fn outbox(shell: &Shell, running: bool) -> Vec<Check> {
+    let Some(site) = shell.site().ok().filter(|_| running) else { return Vec::new() };
+    let Ok(status) = site.get::<serde_json::Value>("api/status").await else { return Vec::new() };
+    let count = |name: &str| status["store"][name].as_u64().unwrap_or_default();
+    let (waiting, dead) = (count("outbox"), count("dead"));
+    let words = format!("{waiting} waiting, {dead} given up");
+    vec![if dead > 0 {
+        Check::warn(
+            "outbox",
+            format!("{words}; see why with `agentsite outbox ls --dead`, then retry or drop them"),
+        )
+    } else if waiting > MANY_WAITING {
+        Check::warn("outbox", format!("{words}; a receiver may be down, see `agentsite outbox ls`"))
+    } else {
+        Check::ok("outbox", words)
+    }]
+}
+
+/// Letters that may wait without anybody being down: a burst of a busy site.
+const MANY_WAITING: u64 = 1_000;
+
 /// The database is whole and of a known version. Not looked at while a site uses it.
 pub(super) async fn database(config: &Config, running: bool) -> Vec<Check> {
     let path = DataFolder::at(&config.data).database();

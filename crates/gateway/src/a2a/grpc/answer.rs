@@ -8,7 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use agentsite_protocol::proto::{self, Reply, WrongField};
-use agentsite_protocol::{Task, WireStreamItem};
+use agentsite_protocol::{PushConfig, Task, WireStreamItem};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
@@ -39,12 +39,23 @@ pub(super) fn respond(answer: Answer, call: &Call<'_>) -> Result<Response, Failu
         Answer::Task(task, history) => Ok(whole(&written(&task, history)?)),
         Answer::Tasks(list) => Ok(whole(&page(&list)?)),
         Answer::Card(card) => Ok(whole(&proto::AgentCard::try_from(&*card).map_err(unwritable)?)),
+        Answer::PushConfig(config) => Ok(whole(&receiver(&config)?)),
+        Answer::PushConfigs(list) => Ok(whole(&proto::ListTaskPushNotificationConfigsResponse {
+            configs: list.configs.iter().map(receiver).collect::<Result<_, _>>()?,
+            next_page_token: list.next_page_token,
+        })),
+        Answer::Nothing => Ok(whole(&())),
         Answer::Events(events) => follow(events, call),
     }
 }
 
 fn written(task: &Task, history: Option<usize>) -> Result<proto::Task, Failure> {
     proto::Task::try_from(&task.wire(history)).map_err(unwritable)
+}
+
+fn receiver(config: &PushConfig) -> Result<proto::TaskPushNotificationConfig, Failure> {
+    let wire = serde_json::to_value(config).unwrap_or_default();
+    proto::from_json(wire).map_err(unwritable)
 }
 
 fn page(list: &TaskList) -> Result<proto::ListTasksResponse, Failure> {

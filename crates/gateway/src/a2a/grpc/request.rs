@@ -3,11 +3,11 @@
 //! Promises: total; what is wrong is named by its field, as in the other bindings, several fields at once. It looks nothing up.
 
 use agentsite_protocol::proto::{self, Shape, WrongField};
-use agentsite_protocol::{JsonMap, Message, Nesting};
+use agentsite_protocol::{JsonMap, Message, Nesting, PushConfig};
 use prost_types::Struct;
-use serde::de::IgnoredAny;
 
 use super::super::operation::{METHODS, Operation};
+use super::super::push::{ConfigWanted, ConfigsWanted};
 use super::super::send::{Configuration, Sending};
 use super::super::task::{ListWanted, TaskWanted};
 use super::super::{bad_params, violation, wrong};
@@ -50,19 +50,26 @@ impl Asked {
             }
             "CreateTaskPushNotificationConfig" => {
                 let asked: proto::TaskPushNotificationConfig = decode(message, Shape::Flat)?;
-                (asked.tenant, Operation::PushConfig)
+                (asked.tenant.clone(), Operation::CreatePush(receiver(&asked)?))
             }
             "GetTaskPushNotificationConfig" => {
                 let asked: proto::GetTaskPushNotificationConfigRequest = decode(message, Shape::Flat)?;
-                (asked.tenant, Operation::PushConfig)
+                let wanted = ConfigWanted { task_id: asked.task_id, id: asked.id };
+                (asked.tenant, Operation::GetPush(wanted))
             }
             "ListTaskPushNotificationConfigs" => {
                 let asked: proto::ListTaskPushNotificationConfigsRequest = decode(message, Shape::Flat)?;
-                (asked.tenant, Operation::PushConfig)
+                let wanted = ConfigsWanted {
+                    task_id: asked.task_id,
+                    page_size: (asked.page_size != 0).then_some(asked.page_size.into()),
+                    page_token: said(asked.page_token),
+                };
+                (asked.tenant, Operation::ListPush(wanted))
             }
             "DeleteTaskPushNotificationConfig" => {
                 let asked: proto::DeleteTaskPushNotificationConfigRequest = decode(message, Shape::Flat)?;
-                (asked.tenant, Operation::PushConfig)
+                let wanted = ConfigWanted { task_id: asked.task_id, id: asked.id };
+                (asked.tenant, Operation::DeletePush(wanted))
             }
             other => return Err(jsonrpc::no_such_method(other, &METHODS)),
         };
@@ -94,10 +101,20 @@ fn sending(message: &[u8]) -> Result<(String, Sending), Failure> {
     let configuration = Configuration {
         return_immediately: Some(configuration.return_immediately),
         history_length: configuration.history_length.map(i64::from),
-        task_push_notification_config: configuration.task_push_notification_config.map(|_| IgnoredAny),
+        task_push_notification_config: configuration
+            .task_push_notification_config
+            .as_ref()
+            .map(receiver)
+            .transpose()?,
     };
     let metadata = metadata(asked.metadata)?.unwrap_or_default();
-    Ok((asked.tenant, Sending::new(message, &configuration, &metadata)?))
+    Ok((asked.tenant, Sending::new(message, configuration, &metadata)?))
+}
+
+/// A receiver of push notifications.
+fn receiver(config: &proto::TaskPushNotificationConfig) -> Result<PushConfig, Failure> {
+    let json = proto::to_json(config).map_err(refusal)?;
+    serde_json::from_value(json).map_err(|error| bad_params(&error.to_string(), Vec::new()))
 }
 
 fn metadata(given: Option<Struct>) -> Result<Option<JsonMap>, Failure> {

@@ -1,0 +1,135 @@
+//! The four operations on push configs: create, get, list, delete.
+//!
+//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that does not exist, and so
+//! does a config that is not there. Creating with the id of another config replaces it; deleting twice is no error. A config comes
+//! back whole, secrets included, to the owner of its task, and without them to the people who run the site.
+
+use agentsite_protocol::{PushConfig, TaskId};
+use serde::{Deserialize, Serialize};
+
+use super::operation::Answer;
+use super::task::named_task;
+use super::{Call, read, wrong};
+use crate::failure::Failure;
+
+/// Configs of a page when the caller names no number; a task has at most ten.
+const PAGE: usize = 10;
+
+/// Most configs of a page, the same number as for tasks.
+const MAX_PAGE: usize = 100;
+
+/// What a page token begins with, so that anything else is refused.
+const TOKEN: &str = "after.";
+
+/// One config of a task that is named.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ConfigWanted {
+    pub(super) task_id: String,
+    pub(super) id: String,
+}
+
+/// Which configs of a task are wanted.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(super) struct ConfigsWanted {
+    pub(super) task_id: String,
+    pub(super) page_size: Option<i64>,
+    pub(super) page_token: Option<String>,
+}
+
+/// A page of configs as other agents see it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConfigList {
+    pub(super) configs: Vec<PushConfig>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(super) next_page_token: String,
+}
+
+/// Reads a config that is to be created.
+pub(super) fn read_config(params: &str) -> Result<PushConfig, Failure> {
+    read(params, |_| Vec::new())
+}
+
+impl ConfigWanted {
+    /// Reads parameters that name one config.
+    pub(super) fn read(params: &str) -> Result<Self, Failure> {
+        read(params, |_| Vec::new())
+    }
+}
+
+impl ConfigsWanted {
+    /// Reads parameters that name a task and a page.
+    pub(super) fn read(params: &str) -> Result<Self, Failure> {
+        read(params, |_| Vec::new())
+    }
+}
+
+/// Adds a receiver to a task.
+pub(super) async fn create(call: &Call<'_>, config: PushConfig) -> Result<Answer, Failure> {
+    let task = task_of(call, &config.task_id).await?;
+    let made = call.front.site.put_push_config(&call.caller, task, config).await?;
+    Ok(Answer::PushConfig(made))
+}
+
+/// Reads one. In A2A 0.3 the id may be left out; then the first one is meant.
+pub(super) async fn get(call: &Call<'_>, wanted: &ConfigWanted) -> Result<Answer, Failure> {
+    let task = task_of(call, &wanted.task_id).await?;
+    if wanted.id.is_empty() && call.as_old {
+        let first = call.front.site.push_configs(&call.caller, task).await?.into_iter().next();
+        let none = || agentsite_site::SiteError::NoSuchReceiver(String::new());
+        return Ok(Answer::PushConfig(first.ok_or_else(none)?));
+    }
+    check_id(wanted)?;
+    Ok(Answer::PushConfig(call.front.site.push_config(&call.caller, task, &wanted.id).await?))
+}
+
+/// Lists them by id.
+pub(super) async fn list(call: &Call<'_>, wanted: &ConfigsWanted) -> Result<Answer, Failure> {
+    let size = match wanted.page_size {
+        None | Some(0) => PAGE,
+        Some(size) => usize::try_from(size)
+            .ok()
+            .filter(|size| *size <= MAX_PAGE)
+            .ok_or_else(|| wrong("pageSize", "must be between 1 and 100"))?,
+    };
+    let after = match wanted.page_token.as_deref() {
+        None | Some("") => None,
+        Some(token) => {
+            let after = token.strip_prefix(TOKEN);
+            Some(after.ok_or_else(|| wrong("pageToken", "is not one that this site gave"))?)
+        }
+    };
+    let task = task_of(call, &wanted.task_id).await?;
+    let mut configs = call.front.site.push_configs(&call.caller, task).await?;
+    configs.retain(|config| after.is_none_or(|after| config.id.as_str() > after));
+    let more = configs.len() > size;
+    configs.truncate(size);
+    let last = configs.last().filter(|_| more);
+    let next_page_token = last.map(|config| format!("{TOKEN}{}", config.id)).unwrap_or_default();
+    Ok(Answer::PushConfigs(ConfigList { configs, next_page_token }))
+}
+
+/// Removes one.
+pub(super) async fn delete(call: &Call<'_>, wanted: &ConfigWanted) -> Result<Answer, Failure> {
+    let task = task_of(call, &wanted.task_id).await?;
+    check_id(wanted)?;
+    call.front.site.remove_push_config(&call.caller, task, &wanted.id).await?;
+    Ok(Answer::Nothing)
+}
+
+fn check_id(wanted: &ConfigWanted) -> Result<(), Failure> {
+    if wanted.id.is_empty() { Err(wrong("id", "is required")) } else { Ok(()) }
+}
+
+/// The task, if the site tells anybody anything and the task is the caller's and the agent's.
+async fn task_of(call: &Call<'_>, id: &str) -> Result<TaskId, Failure> {
+    if !call.front.site.pushes() {
+        return Err(agentsite_site::SiteError::PushOff.into());
+    }
+    if id.is_empty() {
+        return Err(wrong("taskId", "is required"));
+    }
+    Ok(named_task(call, id).await?.head.id)
+}

@@ -1,0 +1,159 @@
+//! Push: receivers are told about tasks, from the outbox, until they have taken it or it is given up.
+//!
+//! Promises: what a task's receivers are told of is written in the transaction of the events themselves; each receiver is told in order and
+//! at least once, under an id that stays the same over all tries; a receiver that is slow or down does not hold up others. After a
+//! deadline, or a refusal, a delivery is kept as a dead letter until its task goes. Secrets of a config leave the store only towards its
+//! receiver and its owner.
+//!
+//! Where a receiver may be is the egress's judgement; the wire form is `protocol`'s.
+
+mod back_off;
+mod courier;
+mod deliver;
+mod letters;
+mod worker;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agentsite_host::Egress;
+use agentsite_protocol::{Ids, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_store::{Change, Notice, PushChange, SharedStore};
+use tokio::sync::Notify;
+
+pub(crate) use courier::Courier;
+#[cfg(test)]
+pub(crate) use courier::Post;
+pub use letters::Letter;
+
+use crate::identity::Identity;
+use crate::{PushSettings, SiteError, SiteMetrics};
+
+/// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for every event.
+pub(crate) const MAX_CONFIGS: usize = 10;
+
+/// How tasks tell of themselves: what their driver needs to know of pushes.
+#[derive(Debug)]
+pub(crate) struct Bell {
+    on: bool,
+    deadline: Duration,
+    ring: Notify,
+}
+
+impl Bell {
+    pub(crate) fn new(settings: &PushSettings) -> Arc<Self> {
+        Arc::new(Self { on: settings.enabled, deadline: settings.deadline.0, ring: Notify::new() })
+    }
+
+    /// What the receivers of a task are told of these events, if there are any.
+    pub(crate) fn notice(&self, task: TaskId, events: &[TaskEvent], now: Timestamp) -> Option<Notice> {
+        if !self.on {
+            return None;
+        }
+        let events: Vec<u64> = events.iter().filter(|event| event.is_told()).map(|event| event.seq).collect();
+        (!events.is_empty()).then(|| Notice { task, events, due: now, deadline: now.plus(self.deadline) })
+    }
+
+    /// Says that something may have to leave now.
+    pub(crate) fn ring(&self) {
+        self.ring.notify_one();
+    }
+}
+
+/// Everything about pushes of one site.
+#[derive(Debug)]
+pub(crate) struct Push {
+    settings: PushSettings,
+    store: SharedStore,
+    ids: Ids,
+    identity: Arc<Identity>,
+    metrics: SiteMetrics,
+    egress: Egress,
+    courier: Arc<dyn Courier>,
+    bell: Arc<Bell>,
+    /// Deliveries on their way, by the receiver's origin. A std lock: held for one look-up, never across an await.
+    on_their_way: Mutex<HashMap<String, usize>>,
+    /// Held while a receiver is added, so that their number stays within its limit.
+    adding: tokio::sync::Mutex<()>,
+}
+
+/// What a site gives to its pushes.
+#[derive(Debug)]
+pub(crate) struct PushParts {
+    pub(crate) settings: PushSettings,
+    pub(crate) store: SharedStore,
+    pub(crate) ids: Ids,
+    pub(crate) identity: Arc<Identity>,
+    pub(crate) metrics: SiteMetrics,
+    pub(crate) egress: Egress,
+    pub(crate) courier: Arc<dyn Courier>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl Push {
+    pub(crate) fn new(parts: PushParts) -> Arc<Self> {
+        let PushParts { settings, store, ids, identity, metrics, egress, courier, bell } = parts;
+        Arc::new(Self {
+            settings,
+            store,
+            ids,
+            identity,
+            metrics,
+            egress,
+            courier,
+            bell,
+            on_their_way: Mutex::default(),
+            adding: tokio::sync::Mutex::default(),
+        })
+    }
+
+    /// Refuses when the operator has switched pushes off.
+    pub(crate) fn check_on(&self) -> Result<(), SiteError> {
+        if self.settings.enabled { Ok(()) } else { Err(SiteError::PushOff) }
+    }
+
+    /// A config that may be kept: checked, with an id, of a task that is named later.
+    pub(crate) fn prepare(&self, mut config: PushConfig) -> Result<PushConfig, SiteError> {
+        self.check_on()?;
+        config.check().map_err(SiteError::BadPush)?;
+        self.egress.receiver(&config).map_err(SiteError::BadPush)?;
+        if config.id.is_empty() {
+            config.id = self.ids.push_config();
+        }
+        Ok(config)
+    }
+
+    /// Adds a receiver, or lets it take the place of the one of the same id.
+    pub(crate) async fn put(&self, head: &TaskHead, config: PushConfig) -> Result<PushConfig, SiteError> {
+        let mut config = self.prepare(config)?;
+        config.task_id = head.id.to_string();
+        let _one_at_a_time = self.adding.lock().await;
+        self.check_room(head.id, &config.id).await?;
+        let push = vec![PushChange::Put(head.id, config.clone())];
+        self.store.commit(Change { push, ..Change::default() }).await?;
+        Ok(config)
+    }
+
+    /// Refuses one receiver more than a task may have.
+    pub(crate) async fn check_room(&self, task: TaskId, id: &str) -> Result<(), SiteError> {
+        let known = self.store.push_configs(task).await?;
+        if known.len() < MAX_CONFIGS || known.iter().any(|config| config.id == id) {
+            return Ok(());
+        }
+        Err(SiteError::TooManyReceivers(MAX_CONFIGS))
+    }
+
+    /// The receivers of a task, by id.
+    pub(crate) async fn list(&self, head: &TaskHead) -> Result<Vec<PushConfig>, SiteError> {
+        self.check_on()?;
+        Ok(self.store.push_configs(head.id).await?)
+    }
+
+    /// Removes a receiver and what was still to be told to it; removing one that is not there changes nothing.
+    pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
+        self.check_on()?;
+        let push = vec![PushChange::Remove(head.id, id.to_owned())];
+        Ok(self.store.commit(Change { push, ..Change::default() }).await?)
+    }
+}

@@ -1,0 +1,179 @@
+//! One delivery: from a claimed row of the outbox to what becomes of it.
+//!
+//! Promises: every claimed row ends in exactly one change of the outbox; if that is not written, the lease runs out and the row is
+//! delivered again. The body is made from the stored event, so that it is the same at every try.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use agentsite_host::{PUSH_TYPE, Receipt};
+use agentsite_protocol::{Delivery, JournalLine, PushConfig, TaskHead, TaskId, Timestamp};
+use agentsite_store::{Change, Claim, OutboxChange, StoreError};
+use sha2::{Digest, Sha256};
+
+use super::back_off::back_off;
+use super::courier::Post;
+use super::{Push, letters};
+
+/// Deliveries to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves room for others.
+const PER_ORIGIN: usize = 4;
+
+/// How long a delivery steps back when its receiver has as many as it may.
+const STEP_BACK: Duration = Duration::from_secs(2);
+
+/// How long a signature is good: clocks may differ by minutes, and a replay must not be possible for long.
+const GOOD_FOR: Duration = Duration::from_secs(300);
+
+/// What a delivery is about.
+struct Subject {
+    head: TaskHead,
+    config: PushConfig,
+    seq: u64,
+    body: Vec<u8>,
+}
+
+/// What a claimed row is.
+enum Found {
+    Subject(Box<Subject>),
+    /// Nobody wants it any more.
+    Unwanted,
+    /// It cannot be made.
+    Lost(&'static str),
+}
+
+impl Push {
+    /// Delivers a claimed row and writes down what became of it.
+    pub(super) async fn deliver(&self, claim: Claim) -> Result<(), StoreError> {
+        let (outbox, journal) = self.settle(&claim).await?;
+        self.store.commit(Change { outbox: vec![outbox], journal, ..Change::default() }).await
+    }
+
+    async fn settle(&self, claim: &Claim) -> Result<(OutboxChange, Vec<JournalLine>), StoreError> {
+        let id = claim.id;
+        let subject = match self.find(claim).await? {
+            Found::Subject(subject) => subject,
+            Found::Unwanted => return Ok((OutboxChange::Done(id), Vec::new())),
+            Found::Lost(why) => return Ok((OutboxChange::Dead { id, error: why.into() }, Vec::new())),
+        };
+        let origin = letters::origin(&subject.config.url);
+        let now = self.ids.clock().now();
+        let Some(_place) = self.take_place(&origin) else {
+            return Ok((OutboxChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
+        };
+        // The last try may have been the one that a kill cut off; the first is always made.
+        if now >= claim.row.deadline && claim.attempts > 0 {
+            return Ok(self.dead(id, &subject, "the deadline passed", claim.attempts));
+        }
+        let receipt = self.courier.carry(self.post(&subject, now)).await;
+        Ok(self.after(claim, &subject, receipt))
+    }
+
+    fn after(&self, claim: &Claim, subject: &Subject, receipt: Receipt) -> (OutboxChange, Vec<JournalLine>) {
+        let id = claim.id;
+        match receipt {
+            Receipt::Taken => {
+                self.metrics.pushed("delivered");
+                (OutboxChange::Done(id), Vec::new())
+            }
+            Receipt::Refused(why) => self.dead(id, subject, &why, claim.attempts + 1),
+            Receipt::Later { why, wait } => {
+                let mut random = [0; 8];
+                self.ids.rng().fill(&mut random);
+                let wait = back_off(claim.attempts, u64::from_le_bytes(random), wait);
+                let due = self.ids.clock().now().plus(wait);
+                if due >= claim.row.deadline {
+                    return self.dead(id, subject, &why, claim.attempts + 1);
+                }
+                self.metrics.pushed("retried");
+                (OutboxChange::Retry { id, due, error: why }, Vec::new())
+            }
+        }
+    }
+
+    /// Gives a delivery up, in a line that people read.
+    fn dead(&self, id: u64, subject: &Subject, why: &str, tries: u32) -> (OutboxChange, Vec<JournalLine>) {
+        self.metrics.pushed("dead");
+        let (head, origin) = (&subject.head, letters::origin(&subject.config.url));
+        tracing::warn!(task = %head.id, delivery = id, receiver = origin, why, "A receiver could not be told; see `agentsite outbox ls`.");
+        let text = format!(
+            "gave up telling {origin} about event {} after {tries} tries: {}",
+            subject.seq,
+            JournalLine::excerpt(why)
+        );
+        let line = JournalLine {
+            at: self.ids.clock().now(),
+            actor: "push".into(),
+            agent: Some(head.agent.clone()),
+            task: Some(head.id),
+            text,
+        };
+        (OutboxChange::Dead { id, error: why.to_owned() }, vec![line])
+    }
+
+    /// Reads what a row is about.
+    async fn find(&self, claim: &Claim) -> Result<Found, StoreError> {
+        let row = &claim.row;
+        let (Some(task), Some(lane), Ok(seq)) = (row.task, &row.lane, row.body.parse::<u64>()) else {
+            return Ok(Found::Lost("this is no delivery of this version; drop it"));
+        };
+        let configs = self.store.push_configs(task).await?;
+        let Some(config) = configs.into_iter().find(|config| config.id == *lane) else {
+            return Ok(Found::Unwanted);
+        };
+        let Some(head) = self.store.task(task).await? else { return Ok(Found::Unwanted) };
+        let events = self.store.events(task, seq.saturating_sub(1), 1).await?;
+        let event = events.into_iter().find(|event| event.seq == seq);
+        let body = event.and_then(|event| event.told(&head.context));
+        Ok(match body {
+            Some(body) => Found::Subject(Box::new(Subject { head, config, seq, body })),
+            None => Found::Lost("the event is not one that receivers are told of; drop it"),
+        })
+    }
+
+    fn post(&self, subject: &Subject, now: Timestamp) -> Post {
+        let Subject { head, config, seq, body } = subject;
+        let id = delivery_id(head.id, &config.id, *seq);
+        let url = self.egress.receiver(config).map_or_else(|_| config.url.clone(), |url| url.to_string());
+        let delivery = Delivery { url: &url, content_type: PUSH_TYPE, body, id: &id };
+        let proof = self.identity.sign_delivery(&delivery, now, GOOD_FOR);
+        Post { config: config.clone(), body: body.clone(), proof, timeout: self.settings.timeout.0, now }
+    }
+
+    /// A place among the deliveries to one origin.
+    fn take_place(&self, origin: &str) -> Option<Place<'_>> {
+        let mut places = self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = places.entry(origin.to_owned()).or_default();
+        if *taken >= PER_ORIGIN {
+            return None;
+        }
+        *taken += 1;
+        Some(Place { push: self, origin: origin.to_owned() })
+    }
+}
+
+/// A place among the deliveries to one origin; dropping it frees it.
+struct Place<'a> {
+    push: &'a Push,
+    origin: String,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        let mut places = self.push.on_their_way.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = places.get_mut(&self.origin) {
+            *taken = taken.saturating_sub(1);
+            if *taken == 0 {
+                places.remove(&self.origin);
+            }
+        }
+    }
+}
+
+/// The id of a delivery: the same for one event and one receiver, whenever it is tried and by whichever process.
+pub(super) fn delivery_id(task: TaskId, config: &str, seq: u64) -> String {
+    let mut hash = Sha256::new();
+    hash.update(task.as_bytes());
+    hash.update(seq.to_be_bytes());
+    hash.update(config.as_bytes());
+    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
+}

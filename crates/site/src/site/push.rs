@@ -1,0 +1,129 @@
+//! The verbs of a site about pushes: receivers of a task, and letters of the outbox.
+//!
+//! Promises: a task of somebody else answers like none; the secrets of a receiver are shown to the owner of its task and to nobody else.
+//! Letters are for the people who run the site.
+
+use agentsite_protocol::{Caller, Message, PushConfig, TaskHead, TaskId};
+use agentsite_store::OutboxQuery;
+
+use super::{MAX_PAGE, Site, admin_only};
+use crate::{Letter, SiteError};
+
+impl Site {
+    /// Whether receivers are told about tasks here.
+    #[must_use]
+    pub fn pushes(&self) -> bool {
+        self.0.push.check_on().is_ok()
+    }
+
+    /// The receiver that comes with a message, if it may be kept.
+    pub(super) async fn receiver(
+        &self,
+        receiver: Option<PushConfig>,
+        message: &Message,
+    ) -> Result<Option<PushConfig>, SiteError> {
+        let Some(receiver) = receiver else { return Ok(None) };
+        let receiver = self.0.push.prepare(receiver)?;
+        if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
+            self.0.push.check_room(task, &receiver.id).await?;
+        }
+        Ok(Some(receiver))
+    }
+
+    /// Adds a receiver to a task, or lets it take the place of the one of the same id; one without an id gets one.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`], [`SiteError::BadPush`],
+    /// [`SiteError::TooManyReceivers`].
+    pub async fn put_push_config(
+        &self,
+        caller: &Caller,
+        task: TaskId,
+        config: PushConfig,
+    ) -> Result<PushConfig, SiteError> {
+        let head = self.head(caller, task).await?;
+        if let Some(live) = self.0.desk.live(task) {
+            live.log.tell();
+        }
+        self.0.push.put(&head, config).await
+    }
+
+    /// One receiver of a task.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::NoSuchReceiver`], [`SiteError::PushOff`].
+    pub async fn push_config(
+        &self,
+        caller: &Caller,
+        task: TaskId,
+        id: &str,
+    ) -> Result<PushConfig, SiteError> {
+        let found = self.push_configs(caller, task).await?.into_iter().find(|config| config.id == id);
+        found.ok_or_else(|| SiteError::NoSuchReceiver(crate::tasks::excerpt(id)))
+    }
+
+    /// The receivers of a task, by id; there are at most ten.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
+    pub async fn push_configs(&self, caller: &Caller, task: TaskId) -> Result<Vec<PushConfig>, SiteError> {
+        let head = self.head(caller, task).await?;
+        let configs = self.0.push.list(&head).await?;
+        if *caller.owner() == head.owner {
+            return Ok(configs);
+        }
+        Ok(configs.into_iter().map(PushConfig::without_secrets).collect())
+    }
+
+    /// Removes a receiver, and what was still to be told to it; removing one that is not there changes nothing.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
+    pub async fn remove_push_config(&self, caller: &Caller, task: TaskId, id: &str) -> Result<(), SiteError> {
+        let head = self.head(caller, task).await?;
+        self.0.push.remove(&head, id).await
+    }
+
+    /// What lies in the outbox, in the order in which it came.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn letters(&self, caller: &Caller, mut query: OutboxQuery) -> Result<Vec<Letter>, SiteError> {
+        admin_only(caller)?;
+        query.limit = query.limit.clamp(1, MAX_PAGE);
+        self.0.push.letters(query).await
+    }
+
+    /// One letter of the outbox.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
+    pub async fn letter(&self, caller: &Caller, id: u64) -> Result<Letter, SiteError> {
+        admin_only(caller)?;
+        self.0.push.letter(id).await
+    }
+
+    /// Sends a letter again, with a new deadline, whether it was given up or waits.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
+    pub async fn send_letter_again(&self, caller: &Caller, id: u64) -> Result<Letter, SiteError> {
+        admin_only(caller)?;
+        self.0.push.send_again(caller.owner().as_str(), id).await
+    }
+
+    /// Forgets a letter.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
+    pub async fn drop_letter(&self, caller: &Caller, id: u64) -> Result<(), SiteError> {
+        admin_only(caller)?;
+        self.0.push.forget(caller.owner().as_str(), id).await
+    }
+
+    /// The head of a task, if it is this caller's.
+    async fn head(&self, caller: &Caller, id: TaskId) -> Result<TaskHead, SiteError> {
+        let head = self.0.store.task(id).await?.filter(|head| caller.may_see(&head.owner));
+        head.ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+    }
+}
