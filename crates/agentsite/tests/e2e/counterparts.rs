@@ -1,13 +1,14 @@
 //! The official counterparts: what others wrote and a site must get along with.
 //!
 //! The Python A2A SDK as client and as agent, a real small language model, a scripted one for the paths that no real one takes on
-//! request, an OTLP receiver, and the examples of the repository. They are skipped with a word where Python is not set up.
+//! request, an OTLP receiver, a receiver of pushes, and the examples of the repository. They are skipped with a word where Python is not set up.
 
 mod conformance;
 mod examples;
 mod hosted_agent;
 mod old_sdk;
 mod program;
+mod push;
 mod scripted_model;
 mod sdk_client;
 mod sdk_signatures;

@@ -15,6 +15,8 @@ use crate::EgressSettings;
 
 const NOW: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
+type Headers = &'static [(&'static str, &'static str)];
+
 fn config(url: &str) -> PushConfig {
     PushConfig { id: "c".into(), url: url.into(), ..PushConfig::default() }
 }
@@ -34,10 +36,7 @@ async fn tell(egress: &Egress, config: &PushConfig) -> Receipt {
 }
 
 /// A receiver that remembers what came and answers with this status.
-async fn receiver(
-    status: u16,
-    header: &'static [(&str, &str)],
-) -> (String, Arc<Mutex<Vec<(HeaderMap, Bytes)>>>) {
+async fn receiver(status: u16, header: Headers) -> (String, Arc<Mutex<Vec<(HeaderMap, Bytes)>>>) {
     let seen: Arc<Mutex<Vec<(HeaderMap, Bytes)>>> = Arc::default();
     let keep = seen.clone();
     let take = post(move |headers: HeaderMap, body: Bytes| async move {
@@ -105,7 +104,7 @@ async fn answers_are_read_by_their_status() {
 
 #[tokio::test]
 async fn a_wish_to_wait_is_read_within_bounds() {
-    let waits: [(&'static [(&str, &str)], Option<u64>); 6] = [
+    let waits: [(Headers, Option<u64>); 6] = [
         (&[("retry-after", "7")], Some(7)),
         (&[("retry-after", "99999999")], Some(3_600)),
         (&[("retry-after", "Tue, 14 Nov 2023 22:14:20 GMT")], Some(60)),

@@ -119,6 +119,7 @@ impl Story {
     /// So many seconds pass, and everything that is due happens.
     async fn pass(&self, seconds: i64) {
         self.clock.advance(seconds * 1_000);
+        // tidy: waits because time is paused, and moves only when nothing else is left to do
         tokio::time::sleep(Duration::from_secs(3)).await;
     }
 

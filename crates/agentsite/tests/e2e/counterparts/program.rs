@@ -24,8 +24,14 @@ pub(super) struct Program {
 impl Program {
     /// Starts a program of `tests/python` that says `listening URL` when it is ready.
     pub(super) async fn start(python: &Path, file: &str) -> Self {
+        Self::start_with(python, file, &[]).await
+    }
+
+    /// The same with arguments.
+    pub(super) async fn start_with(python: &Path, file: &str, arguments: &[&str]) -> Self {
         let mut command = Command::new(python);
-        command.arg(repository("tests/python").join(file)).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.arg(repository("tests/python").join(file)).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let out = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = mpsc::channel(LINES);
@@ -49,7 +55,7 @@ impl Program {
     }
 
     /// The next line that it prints; `None` when it has ended.
-    async fn line(&mut self) -> Option<String> {
+    pub(super) async fn line(&mut self) -> Option<String> {
         tokio::time::timeout(PATIENCE, self.lines.recv()).await.expect("it prints something in time")
     }
 }
