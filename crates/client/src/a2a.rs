@@ -1,36 +1,46 @@
-//! A2aClient: calls an agent by A2A 1.0 over JSON-RPC.
+//! A2aClient: calls an agent by A2A, in the binding and version that the agent prefers.
 //!
 //! Promises: every request goes through [`Egress`], names the protocol version and is bounded in time and size; an answer is
-//! checked before it is believed. It speaks JSON-RPC only: REST, gRPC and A2A 0.3 are refused with what the agent offers.
-//! It does not retry and does not remember tasks.
+//! checked before it is believed. When an endpoint of the agent fails, its next one is tried, but no message is sent twice that may
+//! have arrived. A stream that was cut goes on where the server numbers its events. It does not remember tasks.
 
-mod call;
+mod attempts;
 mod card;
+mod endpoint;
 mod events;
+mod exchange;
+mod follow;
+mod jsonrpc;
+mod operation;
+mod push;
+mod reason;
+mod rest;
 mod wire;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agentsite_protocol::{AgentCard, Message};
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
-use http::header::{ACCEPT, CACHE_CONTROL};
-use http::{HeaderMap, HeaderName, HeaderValue};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use http::HeaderMap;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use url::Url;
 
 pub(crate) use card::{MAX_CARD, card_url};
+pub use endpoint::{Binding, Dialect, Endpoint, UnknownBinding};
+pub use operation::ListTasks;
+pub use push::{PushAuthentication, PushConfig, TaskPage};
 pub use wire::{RemoteStatus, RemoteTask, Reply, StreamItem};
 
-use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};
-use call::Call;
-
-/// The version of A2A that we speak, as its header wants it.
-const VERSION: HeaderValue = HeaderValue::from_static("1.0");
-const VERSION_HEADER: HeaderName = HeaderName::from_static("a2a-version");
+use crate::{Circuits, ClientError, Egress, Token};
+use attempts::Attempts;
+use exchange::Exchange;
+use operation::{Configuration, Operation, Sending};
+use push::PushPage;
 
 /// The items of a stream; it ends after the task is settled, or with its first error.
 pub type TaskStream = BoxStream<'static, Result<StreamItem, ClientError>>;
@@ -81,55 +91,46 @@ pub struct SendOptions {
 pub struct A2aClient {
     egress: Egress,
     card: Arc<AgentCard>,
-    endpoint: Url,
-    tenant: Option<String>,
+    /// The preferred one first; never empty.
+    endpoints: Arc<[Endpoint]>,
     token: Option<Token>,
+    headers: HeaderMap,
     limits: A2aLimits,
+    circuits: Option<Circuits>,
     calls: Arc<AtomicU64>,
 }
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SendParams<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant: Option<&'a str>,
-    message: &'a Message,
-    configuration: SendConfiguration,
-}
+/// An answer of which only the arrival counts.
+#[derive(Debug)]
+struct Done;
 
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct SendConfiguration {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history_length: Option<u32>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    return_immediately: bool,
-}
-
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskParams<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tenant: Option<&'a str>,
-    id: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    history_length: Option<u32>,
+impl<'de> Deserialize<'de> for Done {
+    fn deserialize<D: serde::Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(input).map(|_| Self)
+    }
 }
 
 impl A2aClient {
-    /// Fetches the card of an agent and picks the way to call it. `url` is the card's own address when it ends in `.json`, else
+    /// Fetches the card of an agent and finds the ways to call it. `url` is the card's own address when it ends in `.json`, else
     /// the agent's, below which the well-known card lies.
     ///
     /// # Errors
     /// [`ClientError`] when there is no card, it cannot be read, or it offers nothing that we speak.
     pub async fn resolve(egress: &Egress, url: &Url, token: Option<Token>) -> Result<Self, ClientError> {
-        let client = Self::introduced(egress, url, token).await?;
-        egress.check(&client.endpoint)?;
+        let mut client = Self::introduced(egress, url, token).await?;
+        let allowed: Vec<Endpoint> =
+            client.endpoints.iter().filter(|endpoint| egress.check(&endpoint.url).is_ok()).cloned().collect();
+        match client.endpoints.first() {
+            Some(first) if allowed.is_empty() => egress.check(&first.url)?,
+            _ => {}
+        }
+        client.endpoints = allowed.into();
         Ok(client)
     }
 
     /// Like [`Self::resolve`], but calls go to the scheme, host and port of `origin` whatever the card says: for a server that we
-    /// started ourselves, whose card may name an address of another machine.
+    /// started ourselves, whose card may name an address of another machine. A gRPC interface that the card puts on another port
+    /// comes last, because only the port of `origin` is known to be the server's.
     ///
     /// # Errors
     /// [`ClientError`], as [`Self::resolve`].
@@ -138,34 +139,49 @@ impl A2aClient {
         origin: &Url,
         token: Option<Token>,
     ) -> Result<Self, ClientError> {
-        let client = Self::introduced(egress, origin, token).await?;
-        let mut endpoint = origin.clone();
-        endpoint.set_path(client.endpoint.path());
-        endpoint.set_query(client.endpoint.query());
-        Ok(client.at(endpoint))
+        let mut client = Self::introduced(egress, origin, token).await?;
+        let port = origin.port_or_known_default();
+        let elsewhere = |endpoint: &Endpoint| {
+            endpoint.dialect == Dialect::Grpc && endpoint.url.port_or_known_default() != port
+        };
+        let (last, first): (Vec<_>, Vec<_>) = client.endpoints.iter().cloned().partition(elsewhere);
+        client.endpoints = first.into_iter().chain(last).map(|endpoint| endpoint.moved(origin)).collect();
+        Ok(client)
     }
 
     async fn introduced(egress: &Egress, url: &Url, token: Option<Token>) -> Result<Self, ClientError> {
         let from = card::card_url(url);
         let card = card::fetch(egress, &from, token.as_ref()).await?;
-        let (endpoint, tenant) = card::choose(&card, &from)?;
+        let endpoints = card::endpoints(&card, &from)?.into();
         let (egress, card) = (egress.clone(), Arc::new(card));
-        Ok(Self {
-            egress,
-            card,
-            endpoint,
-            tenant,
-            token,
-            limits: A2aLimits::default(),
-            calls: Arc::default(),
-        })
+        let (headers, limits) = (HeaderMap::new(), A2aLimits::default());
+        Ok(Self { egress, card, endpoints, token, headers, limits, circuits: None, calls: Arc::default() })
     }
 
-    /// Calls the agent at this address, whatever its card says.
+    /// Calls the agent at this address by JSON-RPC, whatever its card says.
     #[must_use]
-    pub fn at(mut self, endpoint: Url) -> Self {
-        self.endpoint = endpoint;
+    pub fn at(mut self, url: Url) -> Self {
+        self.endpoints = [Endpoint { dialect: Dialect::JsonRpc, url, tenant: None }].into();
         self
+    }
+
+    /// Calls the agent in this binding only.
+    ///
+    /// # Errors
+    /// [`ClientError::Unsupported`] with what the agent offers instead.
+    pub fn only(mut self, binding: Binding) -> Result<Self, ClientError> {
+        let wanted = |endpoint: &&Endpoint| endpoint.dialect.binding() == binding;
+        let kept: Vec<Endpoint> = self.endpoints.iter().filter(wanted).cloned().collect();
+        if kept.is_empty() {
+            let (name, offers) = (&self.card.name, card::offers(&self.card));
+            let what = format!(
+                "`{name}` cannot be called by {binding} ({}): it offers {offers}",
+                binding.card_name()
+            );
+            return Err(ClientError::Unsupported(what));
+        }
+        self.endpoints = kept.into();
+        Ok(self)
     }
 
     /// Sets how long and how large answers may be.
@@ -175,16 +191,39 @@ impl A2aClient {
         self
     }
 
+    /// Shares what is known of failing endpoints with others; without it, each request tries each endpoint anew.
+    #[must_use]
+    pub fn with_circuits(mut self, circuits: Circuits) -> Self {
+        self.circuits = Some(circuits);
+        self
+    }
+
+    /// Sends these headers along with every request, such as `traceparent`.
+    #[must_use]
+    pub fn with_headers(mut self, headers: HeaderMap) -> Self {
+        self.headers = headers;
+        self
+    }
+
     /// What the agent says of itself.
     #[must_use]
     pub const fn card(&self) -> &Arc<AgentCard> {
         &self.card
     }
 
-    /// Where calls go.
+    /// Where calls go, the preferred address first.
     #[must_use]
-    pub const fn endpoint(&self) -> &Url {
-        &self.endpoint
+    pub fn endpoints(&self) -> &[Endpoint] {
+        &self.endpoints
+    }
+
+    /// Why the agent is not called at all now, when every endpoint of it is left alone because it failed again and again.
+    #[must_use]
+    pub fn resting(&self) -> Option<String> {
+        let circuits = self.circuits.as_ref()?;
+        let all: Option<Vec<ClientError>> =
+            self.endpoints.iter().map(|endpoint| circuits.resting(&endpoint.name())).collect();
+        all?.first().map(ToString::to_string)
     }
 
     /// Sends a message and waits for the task to settle, or only for its acceptance (see [`SendOptions`]).
@@ -192,24 +231,29 @@ impl A2aClient {
     /// # Errors
     /// [`ClientError`]; whether the agent got the message is then not known, unless it is [`ClientError::Refused`].
     pub async fn send(&self, message: &Message, options: SendOptions) -> Result<Reply, ClientError> {
-        let request = self.request("SendMessage", &self.send_params(message, &options), &options.headers)?;
-        self.answer(request.timeout(options.timeout.unwrap_or(self.limits.call_timeout))).await
+        let timeout = options.timeout.unwrap_or(self.limits.call_timeout);
+        let client = self.clone().also(&options.headers);
+        client.answer(&Operation::Send(sending(message, &options)), timeout).await
     }
 
     /// Sends a message and follows what comes of it.
     #[must_use = "nothing is sent until the stream is read"]
     pub fn stream(&self, message: &Message, options: &SendOptions) -> TaskStream {
-        let request =
-            self.request("SendStreamingMessage", &self.send_params(message, options), &options.headers);
+        let client = self.clone().also(&options.headers);
+        let (message, options) = (message.clone(), options.clone());
         let patience = options.timeout.unwrap_or(self.limits.call_timeout);
-        self.open(request.map(|request| request.timeout(patience)))
+        let opening =
+            async move { client.open(&Operation::Stream(sending(&message, &options)), patience).await };
+        opening.into_stream().try_flatten().boxed()
     }
 
     /// Follows a task that is at work.
     #[must_use = "nothing is asked until the stream is read"]
     pub fn subscribe(&self, task: &str) -> TaskStream {
-        let params = TaskParams { tenant: self.tenant.as_deref(), id: task, history_length: None };
-        self.open(self.request("SubscribeToTask", &params, &HeaderMap::new()))
+        let (client, task) = (self.clone(), task.to_owned());
+        let patience = self.limits.call_timeout;
+        let opening = async move { client.open(&Operation::Subscribe { id: &task }, patience).await };
+        opening.into_stream().try_flatten().boxed()
     }
 
     /// Asks where a task stands.
@@ -217,8 +261,15 @@ impl A2aClient {
     /// # Errors
     /// [`ClientError`], see [`ClientError::is_unknown_task`].
     pub async fn get_task(&self, task: &str, history_length: Option<u32>) -> Result<RemoteTask, ClientError> {
-        let params = TaskParams { tenant: self.tenant.as_deref(), id: task, history_length };
-        self.answer(self.request("GetTask", &params, &HeaderMap::new())?).await
+        self.ask(&Operation::Get { id: task, history_length }).await
+    }
+
+    /// Asks for the caller's tasks, page by page.
+    ///
+    /// # Errors
+    /// [`ClientError`]; agents of A2A 0.3 have no lists.
+    pub async fn list_tasks(&self, wanted: &ListTasks) -> Result<TaskPage, ClientError> {
+        self.ask(&Operation::List(wanted)).await
     }
 
     /// Asks the agent to stop.
@@ -226,72 +277,112 @@ impl A2aClient {
     /// # Errors
     /// [`ClientError`]; a task that has ended already is [`ClientError::is_unsupported`].
     pub async fn cancel_task(&self, task: &str) -> Result<RemoteTask, ClientError> {
-        let params = TaskParams { tenant: self.tenant.as_deref(), id: task, history_length: None };
-        self.answer(self.request("CancelTask", &params, &HeaderMap::new())?).await
+        self.ask(&Operation::Cancel { id: task }).await
     }
 
-    fn send_params<'a>(&'a self, message: &'a Message, options: &SendOptions) -> SendParams<'a> {
-        let SendOptions { return_immediately, history_length, .. } = *options;
-        let configuration = SendConfiguration { history_length, return_immediately };
-        SendParams { tenant: self.tenant.as_deref(), message, configuration }
+    /// Asks the agent to call back when the task of the configuration changes.
+    ///
+    /// # Errors
+    /// [`ClientError`]; many agents do not call back.
+    pub async fn create_push_config(&self, config: &PushConfig) -> Result<PushConfig, ClientError> {
+        self.ask(&Operation::CreatePush(config)).await
     }
 
-    async fn answer<T: DeserializeOwned>(&self, request: EgressRequest) -> Result<T, ClientError> {
-        let answer = request.limit(self.limits.max_answer).send().await?;
-        let (status, bytes) = (answer.status(), answer.bytes().await?);
-        let from = self.name();
-        if status.is_success() {
-            call::read_answer(&from, &bytes)
-        } else {
-            Err(call::read_status(&from, status.as_u16(), &bytes))
-        }
+    /// Asks how the agent calls back for a task.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn push_config(&self, task: &str, id: &str) -> Result<PushConfig, ClientError> {
+        self.ask(&Operation::GetPush { task_id: task, id }).await
     }
 
-    fn open(&self, request: Result<EgressRequest, ClientError>) -> TaskStream {
-        let (from, limits) = (self.name(), self.limits);
-        let opening = async move {
-            let request = request?
-                .header(ACCEPT, HeaderValue::from_static("text/event-stream"))
-                .header(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-                .limit(limits.max_stream);
-            opened(request.send().await?, from, limits).await
-        };
-        opening.into_stream().try_flatten().boxed()
+    /// Asks for all ways in which the agent calls back for a task.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn push_configs(&self, task: &str) -> Result<Vec<PushConfig>, ClientError> {
+        self.ask::<PushPage>(&Operation::ListPush { task_id: task }).await.map(|page| page.configs)
     }
 
-    fn request<P: Serialize>(
+    /// Asks the agent not to call back any more.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn delete_push_config(&self, task: &str, id: &str) -> Result<(), ClientError> {
+        self.ask::<Done>(&Operation::DeletePush { task_id: task, id }).await.map(|Done| ())
+    }
+
+    /// Asks for the card that the agent shows to those it knows.
+    ///
+    /// # Errors
+    /// [`ClientError`]; many agents have only one card.
+    pub async fn extended_card(&self) -> Result<AgentCard, ClientError> {
+        self.ask(&Operation::ExtendedCard {}).await
+    }
+
+    async fn ask<T: DeserializeOwned>(&self, operation: &Operation<'_>) -> Result<T, ClientError> {
+        self.answer(operation, self.limits.call_timeout).await
+    }
+
+    async fn answer<T: DeserializeOwned>(
         &self,
-        method: &str,
-        params: &P,
-        headers: &HeaderMap,
-    ) -> Result<EgressRequest, ClientError> {
-        let id = self.calls.fetch_add(1, Ordering::Relaxed).to_string();
-        let call = Call { jsonrpc: "2.0", id, method, params };
-        let mut request =
-            self.egress.post(self.endpoint.clone()).headers(headers).header(VERSION_HEADER, VERSION);
-        if let Some(token) = &self.token {
-            request = request.bearer(token.secret());
+        operation: &Operation<'_>,
+        timeout: Duration,
+    ) -> Result<T, ClientError> {
+        let mut attempts = self.attempts(operation);
+        while let Some(attempt) = attempts.next() {
+            let outcome = self.exchange(attempt.endpoint, timeout).answer(operation).await;
+            if let ControlFlow::Break(done) = attempts.judge(attempt, outcome) {
+                return done;
+            }
         }
-        Ok(request.json(&call)?.timeout(self.limits.call_timeout))
+        Err(attempts.trouble())
+    }
+
+    async fn open(&self, operation: &Operation<'_>, timeout: Duration) -> Result<TaskStream, ClientError> {
+        let mut attempts = self.attempts(operation);
+        while let Some(attempt) = attempts.next() {
+            let endpoint = attempt.endpoint.clone();
+            let outcome = self.exchange(&endpoint, timeout).open(operation).await;
+            if let ControlFlow::Break(done) = attempts.judge(attempt, outcome) {
+                return done.map(|source| follow::followed(self.clone(), endpoint, source));
+            }
+        }
+        Err(attempts.trouble())
+    }
+
+    fn attempts(&self, operation: &Operation<'_>) -> Attempts<'_> {
+        // A message may go out twice only where the agent promises that the same one twice is one task.
+        let harmless = operation.repeats_safely() || card::sends_once(&self.card);
+        Attempts::new(&self.endpoints, self.circuits.as_ref(), harmless)
+    }
+
+    fn exchange<'a>(&'a self, endpoint: &'a Endpoint, timeout: Duration) -> Exchange<'a> {
+        Exchange {
+            egress: &self.egress,
+            endpoint,
+            token: self.token.as_ref(),
+            headers: &self.headers,
+            limits: self.limits,
+            timeout,
+            number: self.calls.fetch_add(1, Ordering::Relaxed),
+            from: self.name_at(endpoint),
+        }
+    }
+
+    fn also(mut self, headers: &HeaderMap) -> Self {
+        self.headers.extend(headers.clone());
+        self
     }
 
     /// How the agent is named in errors.
-    fn name(&self) -> String {
+    fn name_at(&self, endpoint: &Endpoint) -> String {
         let name: String = self.card.name.chars().take(60).collect();
-        format!("`{name}` at {}", self.endpoint.origin().ascii_serialization())
+        format!("`{name}` at {}", endpoint.url.origin().ascii_serialization())
     }
 }
 
-/// The items of an answer, which may also be one plain answer: an error before the first event.
-async fn opened(answer: EgressAnswer, from: String, limits: A2aLimits) -> Result<TaskStream, ClientError> {
-    let status = answer.status();
-    if status.is_success() && answer.is_type("text/event-stream") {
-        return Ok(events::items(answer, from, limits));
-    }
-    let bytes = answer.bytes().await?;
-    if !status.is_success() {
-        return Err(call::read_status(&from, status.as_u16(), &bytes));
-    }
-    let item: StreamItem = call::read_answer(&from, &bytes)?;
-    Ok(stream::iter([Ok(item)]).boxed())
+fn sending<'a>(message: &'a Message, options: &SendOptions) -> Sending<'a> {
+    let SendOptions { return_immediately, history_length, .. } = *options;
+    Sending { message, configuration: Configuration { history_length, return_immediately } }
 }

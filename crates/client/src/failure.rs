@@ -3,6 +3,8 @@
 //! Promises: each sentence says what happened, in the words of the other side where it has some; no credential stands in any.
 //! Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the codes of the protocol.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use crate::EgressError;
@@ -13,6 +15,12 @@ const TASK_NOT_FOUND: i64 = -32001;
 const TASK_NOT_CANCELABLE: i64 = -32002;
 /// JSON-RPC code of A2A for what an agent does not support, such as following a task that has ended.
 const UNSUPPORTED: i64 = -32004;
+/// JSON-RPC code of A2A for a version that the agent does not speak.
+const VERSION_NOT_SUPPORTED: i64 = -32009;
+/// HTTP statuses of a proxy or server behind which nobody serves. Only the second says that the request was not taken.
+const BAD_GATEWAY: u16 = 502;
+const UNAVAILABLE: u16 = 503;
+const GATEWAY_TIMEOUT: u16 = 504;
 /// JSON-RPC code for a method that does not exist.
 const NO_METHOD: i64 = -32601;
 
@@ -22,9 +30,22 @@ pub enum ClientError {
     /// The address may not be asked; trying again does not help.
     #[error(transparent)]
     Egress(EgressError),
-    /// Nothing answers, or the connection broke.
+    /// No connection came about: nothing was sent.
+    #[error("{0}")]
+    NoConnection(String),
+    /// The connection broke; what was sent may have arrived.
     #[error("{0}")]
     Unreachable(String),
+    /// The endpoint failed again and again and is left alone for a while: nothing was sent.
+    #[error("{endpoint} is left alone for {} s, because it failed again and again: {why}", .rest.as_secs() + 1)]
+    Resting {
+        /// Which one.
+        endpoint: String,
+        /// What went wrong last.
+        why: String,
+        /// How long still.
+        rest: Duration,
+    },
     /// It took too long.
     #[error("{0}")]
     TimedOut(String),
@@ -87,8 +108,32 @@ impl ClientError {
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
+            Self::NoConnection(_) | Self::Resting { .. } => true,
             Self::Unreachable(_) | Self::TimedOut(_) | Self::Cut { .. } => true,
             Self::Status { status, .. } => matches!(status, 429 | 500..=599),
+            Self::Egress(EgressError::Unresolved { .. }) => true,
+            _ => false,
+        }
+    }
+}
+
+impl ClientError {
+    /// Whether the agent surely did not get the request, so that it may be sent another way: no connection came about, the address
+    /// was refused before any, the server says that it cannot serve now, or it does not speak this version.
+    pub(crate) fn never_arrived(&self) -> bool {
+        match self {
+            Self::NoConnection(_) | Self::Resting { .. } | Self::Egress(_) => true,
+            Self::Status { status, .. } => *status == UNAVAILABLE,
+            Self::Refused { code, .. } => *code == VERSION_NOT_SUPPORTED,
+            _ => false,
+        }
+    }
+
+    /// Whether the way to the agent failed, so that another may succeed; what was sent may have arrived all the same.
+    pub(crate) fn is_failing(&self) -> bool {
+        match self {
+            Self::NoConnection(_) | Self::Unreachable(_) | Self::TimedOut(_) => true,
+            Self::Status { status, .. } => matches!(*status, BAD_GATEWAY | UNAVAILABLE | GATEWAY_TIMEOUT),
             Self::Egress(EgressError::Unresolved { .. }) => true,
             _ => false,
         }
@@ -98,6 +143,7 @@ impl ClientError {
 impl From<EgressError> for ClientError {
     fn from(error: EgressError) -> Self {
         match error {
+            EgressError::NoConnection { .. } => Self::NoConnection(error.to_string()),
             EgressError::Unreachable { .. } => Self::Unreachable(error.to_string()),
             EgressError::TimedOut { .. } => Self::TimedOut(error.to_string()),
             EgressError::TooLarge { .. } => Self::TooLarge(error.to_string()),

@@ -6,6 +6,8 @@
 #![forbid(unsafe_code)]
 
 mod a2a;
+mod circuit;
+mod circuits;
 mod egress;
 mod failure;
 mod push;
@@ -13,7 +15,11 @@ mod signer;
 mod site;
 mod token;
 
-pub use a2a::{A2aClient, A2aLimits, RemoteStatus, RemoteTask, Reply, SendOptions, StreamItem, TaskStream};
+pub use a2a::{
+    A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, PushAuthentication, PushConfig,
+    RemoteStatus, RemoteTask, Reply, SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding,
+};
+pub use circuits::Circuits;
 pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };

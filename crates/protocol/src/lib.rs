@@ -36,7 +36,8 @@ pub use artifact::Artifact;
 pub use caller::{Caller, Owner, Scope, UnknownScope};
 pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
-    AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
+    AgentCapabilities, AgentCard, AgentInterface, AgentProvider, IDEMPOTENT_SEND, Skill, UnknownVisibility,
+    Visibility,
 };
 pub use delivery::{Delivery, DeliveryProof};
 pub use did::did_web;

@@ -117,17 +117,21 @@ impl RunningClient {
     /// What an error of the client means here.
     pub(super) fn error(&self, error: &ClientError) -> CliError {
         match error {
-            ClientError::Unreachable(why) if why.contains("certificate") => CliError::new(
-                Exit::Refused,
-                format!(
-                    "the certificate of the site is not trusted here: set public_url to the name that it bears, or \
+            ClientError::NoConnection(why) | ClientError::Unreachable(why) if why.contains("certificate") => {
+                CliError::new(
+                    Exit::Refused,
+                    format!(
+                        "the certificate of the site is not trusted here: set public_url to the name that it bears, or \
                      SSL_CERT_FILE to the file of its issuer ({why})"
-                ),
-            ),
-            ClientError::Unreachable(why) if self.named || self.client.base().scheme() == "https" => {
+                    ),
+                )
+            }
+            ClientError::NoConnection(why) | ClientError::Unreachable(why)
+                if self.named || self.client.base().scheme() == "https" =>
+            {
                 CliError::new(Exit::NotRunning, format!("no site answers at {}: {why}", self.client.base()))
             }
-            ClientError::Unreachable(_) => self.data.nobody_home(),
+            ClientError::NoConnection(_) | ClientError::Unreachable(_) => self.data.nobody_home(),
             ClientError::Status { status: 404, message, .. } => CliError::new(Exit::NotFound, message),
             ClientError::Status { status: 401 | 403 | 429 | 503 | 507, message, .. } => {
                 CliError::new(Exit::Refused, message)

@@ -3,11 +3,12 @@
 //! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or https, and never
 //! weaker than the card's own. An agent that speaks nothing we speak is told apart from a broken card, with what it offers.
 
-use agentsite_protocol::{AgentCard, AgentInterface};
+use agentsite_protocol::AgentCard;
 use serde_json::Value;
 use url::Url;
 
-use super::call::read_json;
+use super::endpoint::{Dialect, Endpoint};
+use super::jsonrpc::read_json;
 use crate::{ClientError, Egress, Token};
 
 /// Where a card lies below an agent's address.
@@ -15,6 +16,9 @@ const WELL_KNOWN: &str = ".well-known/agent-card.json";
 
 /// Largest card that is read; the largest seen has 9 kB.
 pub(crate) const MAX_CARD: usize = 1 << 20;
+
+/// Most interfaces of a card that are looked at; three bindings in two versions are six.
+const MAX_INTERFACES: usize = 16;
 
 /// Most interfaces named in an error; more help nobody.
 const SHOWN: usize = 5;
@@ -55,38 +59,37 @@ pub(super) async fn fetch(
         .map_err(|error| ClientError::BadAnswer { from, what: format!("no agent card: {error}") })
 }
 
-/// The address to call: the first JSON-RPC interface of A2A 1.
-pub(super) fn choose(card: &AgentCard, from: &Url) -> Result<(Url, Option<String>), ClientError> {
-    let speaks = |offer: &&AgentInterface| {
-        offer.protocol_binding.eq_ignore_ascii_case("JSONRPC") && is_version_1(&offer.protocol_version)
-    };
-    let Some(offer) = card.supported_interfaces.iter().find(speaks) else {
-        let offers = offers(card);
-        return Err(ClientError::Unsupported(format!(
-            "`{}` at {from} offers {offers}; only JSONRPC of A2A 1.x can be called",
-            card.name
-        )));
-    };
-    let bad = |what: &str| {
-        let what = format!("the card's address `{}` {what}", offer.url.chars().take(200).collect::<String>());
-        ClientError::BadAnswer { from: from.to_string(), what }
-    };
-    let url = Url::parse(&offer.url).map_err(|_| bad("is not an absolute one"))?;
-    if !matches!(url.scheme(), "http" | "https") {
-        return Err(bad("is neither http nor https"));
+/// The addresses that we can call, the preferred one first: in the order of the card, those of the older version last.
+pub(super) fn endpoints(card: &AgentCard, from: &Url) -> Result<Vec<Endpoint>, ClientError> {
+    let spoken = card.supported_interfaces.iter().filter_map(|offer| Some((Dialect::of(offer)?, offer)));
+    let (older, newer): (Vec<_>, Vec<_>) =
+        spoken.take(MAX_INTERFACES).partition(|(dialect, _)| dialect.is_older());
+    let read = newer.into_iter().chain(older).map(|(dialect, offer)| Endpoint::read(dialect, offer, from));
+    let (found, odd): (Vec<_>, Vec<_>) = read.partition(Result::is_ok);
+    let found: Vec<Endpoint> = found.into_iter().flatten().collect();
+    if !found.is_empty() {
+        return Ok(found);
     }
-    if from.scheme() == "https" && url.scheme() == "http" {
-        return Err(bad("is without encryption, while the card itself came with it"));
-    }
-    Ok((url, offer.tenant.clone().filter(|tenant| !tenant.is_empty())))
+    Err(match odd.into_iter().find_map(Result::err) {
+        Some(what) => ClientError::BadAnswer { from: from.to_string(), what },
+        None => ClientError::Unsupported(format!(
+            "`{}` at {from} offers {}; JSONRPC, HTTP+JSON and GRPC of A2A 1.x and JSONRPC of 0.3 can be called",
+            card.name,
+            offers(card)
+        )),
+    })
 }
 
-fn is_version_1(version: &str) -> bool {
-    version.split('.').next() == Some("1")
+/// Whether the agent says that the same message sent twice begins one task.
+pub(super) fn sends_once(card: &AgentCard) -> bool {
+    let extensions = card.capabilities.extra.get("extensions").and_then(Value::as_array);
+    extensions.into_iter().flatten().any(|extension| {
+        extension.get("uri").and_then(Value::as_str) == Some(agentsite_protocol::IDEMPOTENT_SEND)
+    })
 }
 
 /// What a card offers, in words; old cards say it at the top.
-fn offers(card: &AgentCard) -> String {
+pub(super) fn offers(card: &AgentCard) -> String {
     let named = |binding: &str, version: &str| format!("{binding} {version}").trim().to_owned();
     let mut offers: Vec<String> = card
         .supported_interfaces
@@ -128,22 +131,30 @@ mod tests {
     }
 
     #[test]
-    fn the_first_json_rpc_interface_of_version_1_is_taken() {
+    fn interfaces_are_taken_in_the_order_of_the_card_and_older_ones_last() {
         let card = card(
-            r#""supportedInterfaces":[{"url":"http://g","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"http://old/","protocolBinding":"JSONRPC","protocolVersion":"0.3"},{"url":"http://new/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"t"}]"#,
+            r#""supportedInterfaces":[{"url":"http://old/","protocolBinding":"JSONRPC","protocolVersion":"0.3"},{"url":"g:1","protocolBinding":"GRPC","protocolVersion":"1.0"},{"url":"/odd","protocolBinding":"HTTP+JSON","protocolVersion":"1.0"},{"url":"http://new/rpc","protocolBinding":"JSONRPC","protocolVersion":"1.0","tenant":"t"},{"url":"x","protocolBinding":"SLIM","protocolVersion":"1.0"}]"#,
         );
-        let (endpoint, tenant) = choose(&card, &url("http://h/")).unwrap();
-        assert_eq!((endpoint.as_str(), tenant.as_deref()), ("http://new/rpc", Some("t")));
+        let found = endpoints(&card, &url("http://h/")).unwrap();
+        let named: Vec<String> = found.iter().map(Endpoint::name).collect();
+        assert_eq!(named, ["grpc http://g:1/", "jsonrpc http://new/rpc", "jsonrpc 0.3 http://old/"]);
+        assert_eq!(found[1].tenant.as_deref(), Some("t"));
+    }
+
+    #[test]
+    fn an_agent_says_by_an_extension_that_it_takes_a_message_once() {
+        let with = |uri: &str| card(&format!(r#""capabilities":{{"extensions":[{{"uri":"{uri}"}}]}}"#));
+        assert!(sends_once(&with(agentsite_protocol::IDEMPOTENT_SEND)));
+        assert!(!sends_once(&with("urn:other")) && !sends_once(&card(r#""x":1"#)));
     }
 
     #[test]
     fn an_agent_that_speaks_otherwise_is_told_with_what_it_offers() {
-        let told = |interfaces: &str| choose(&card(interfaces), &url("http://h/")).unwrap_err().to_string();
+        let told =
+            |interfaces: &str| endpoints(&card(interfaces), &url("http://h/")).unwrap_err().to_string();
         let other =
-            told(r#""supportedInterfaces":[{"url":"h:1","protocolBinding":"GRPC","protocolVersion":"1.0"}]"#);
-        assert!(other.contains("offers GRPC 1.0; only JSONRPC of A2A 1.x"), "{other}");
-        let old = told(r#""url":"http://h/","preferredTransport":"JSONRPC","protocolVersion":"0.3.0""#);
-        assert!(old.contains("offers JSONRPC 0.3.0"), "{old}");
+            told(r#""supportedInterfaces":[{"url":"h:1","protocolBinding":"GRPC","protocolVersion":"0.3"}]"#);
+        assert!(other.contains("offers GRPC 0.3; JSONRPC, HTTP+JSON and GRPC of A2A 1.x"), "{other}");
         assert!(told(r#""x":1"#).contains("offers no interface"));
     }
 
@@ -155,7 +166,7 @@ mod tests {
             let interfaces = format!(
                 r#""supportedInterfaces":[{{"url":"{odd}","protocolBinding":"JSONRPC","protocolVersion":"1.0"}}]"#
             );
-            let error = choose(&card(&interfaces), &url(from)).unwrap_err();
+            let error = endpoints(&card(&interfaces), &url(from)).unwrap_err();
             assert!(matches!(error, ClientError::BadAnswer { .. }), "{odd}: {error}");
         }
     }

@@ -1,64 +1,55 @@
 //! The stream of an answer: server-sent events in, items out.
 //!
-//! Promises: an event is bounded before it is put together, a silent server is noticed (comments count as signs of life), and a
-//! stream that ends before the task does is an error, not an end. After an error nothing follows.
+//! Promises: an event is bounded before it is put together, and a silent server is noticed (comments count as signs of life). It does
+//! not judge where a stream may end: `follow` does.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
 use eventsource_stream::{EventStream, EventStreamError};
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
-use futures::{Stream, StreamExt};
 
-use super::call::read_answer;
+use super::A2aLimits;
 use super::wire::StreamItem;
-use super::{A2aLimits, TaskStream};
 use crate::{ClientError, EgressAnswer};
+
+/// Longest id of an event that is remembered: it must fit into a header.
+const MAX_EVENT_ID: usize = 256;
 
 type Pieces = BoxStream<'static, Result<Bytes, ClientError>>;
 
+/// How one event is read.
+pub(super) type ReadItem = fn(&str, &[u8]) -> Result<StreamItem, ClientError>;
+
+/// An item, with the id under which the server would go on after it.
+#[derive(Debug)]
+pub(super) struct Numbered {
+    pub(super) id: Option<String>,
+    pub(super) item: StreamItem,
+}
+
+/// Items as they come; the end of the answer is the end.
+pub(super) type NumberedStream = BoxStream<'static, Result<Numbered, ClientError>>;
+
 /// The items of an answer that is a stream of events.
-pub(super) fn items(answer: EgressAnswer, from: String, limits: A2aLimits) -> TaskStream {
+pub(super) fn items(answer: EgressAnswer, from: String, limits: A2aLimits, read: ReadItem) -> NumberedStream {
     let bytes = answer.stream().map(|piece| piece.map_err(ClientError::from)).boxed();
-    let events = EventStream::new(bounded(
-        watched(bytes, from.clone(), limits.idle_timeout),
-        from.clone(),
-        limits.max_event,
-    ));
-    let reading = Reading { events: Box::pin(events), from, settled: false, done: false };
-    stream::unfold(reading, |mut reading| async move { reading.next().await.map(|item| (item, reading)) })
-        .boxed()
-}
-
-struct Reading<S> {
-    events: Pin<Box<EventStream<S>>>,
-    from: String,
-    /// Whether the stream may end here.
-    settled: bool,
-    /// Whether nothing more is read.
-    done: bool,
-}
-
-impl<S: Stream<Item = Result<Bytes, ClientError>>> Reading<S> {
-    async fn next(&mut self) -> Option<Result<StreamItem, ClientError>> {
-        while !self.done {
-            let item = match self.events.next().await {
-                Some(Ok(event)) if event.data.is_empty() => continue,
-                Some(Ok(event)) => read_answer::<StreamItem>(&self.from, event.data.as_bytes()),
-                Some(Err(EventStreamError::Transport(error))) => Err(error),
-                Some(Err(error)) => {
-                    Err(ClientError::BadAnswer { from: self.from.clone(), what: error.to_string() })
-                }
-                None if self.settled => return None,
-                None => Err(ClientError::Cut { from: self.from.clone() }),
-            };
-            self.settled = item.as_ref().is_ok_and(StreamItem::settles);
-            self.done = item.as_ref().map_or(true, StreamItem::closes);
-            return Some(item);
-        }
-        None
-    }
+    let watched = watched(bytes, from.clone(), limits.idle_timeout);
+    let events = EventStream::new(bounded(watched, from.clone(), limits.max_event));
+    let items = events.filter_map(move |event| {
+        let item = match event {
+            Ok(event) if event.data.is_empty() => None,
+            Ok(event) => Some(read(&from, event.data.as_bytes()).map(|item| {
+                let id = (!event.id.is_empty() && event.id.len() <= MAX_EVENT_ID).then_some(event.id);
+                Numbered { id, item }
+            })),
+            Err(EventStreamError::Transport(error)) => Some(Err(error)),
+            Err(error) => Some(Err(ClientError::BadAnswer { from: from.clone(), what: error.to_string() })),
+        };
+        std::future::ready(item)
+    });
+    items.boxed()
 }
 
 /// Ends with an error when nothing came for a while.

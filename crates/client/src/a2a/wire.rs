@@ -100,6 +100,16 @@ impl StreamItem {
         }
     }
 
+    /// The task that the item is about, if it is about one.
+    #[must_use]
+    pub fn task_id(&self) -> Option<&str> {
+        match self {
+            Self::Task(task) => Some(&task.id),
+            Self::Status { task_id, .. } | Self::Artifact { task_id, .. } => Some(task_id),
+            Self::Message(_) => None,
+        }
+    }
+
     /// Whether the stream may end after this item.
     #[must_use]
     pub fn settles(&self) -> bool {
@@ -118,7 +128,9 @@ impl StreamItem {
 }
 
 /// Reads `null` as the default value.
-fn absent_or<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(input: D) -> Result<T, D::Error> {
+pub(super) fn absent_or<'de, D: Deserializer<'de>, T: Default + Deserialize<'de>>(
+    input: D,
+) -> Result<T, D::Error> {
     Option::deserialize(input).map(Option::unwrap_or_default)
 }
 

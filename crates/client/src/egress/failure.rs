@@ -40,7 +40,15 @@ pub enum EgressError {
         /// What the resolver says.
         reason: String,
     },
-    /// Nothing answers there, or the connection broke.
+    /// No connection came about, so nothing was sent.
+    #[error("{origin} cannot be reached: {reason}")]
+    NoConnection {
+        /// Scheme, host and port.
+        origin: String,
+        /// What the network says.
+        reason: String,
+    },
+    /// The connection broke, or what came over it made no sense.
     #[error("{origin} cannot be reached: {reason}")]
     Unreachable {
         /// Scheme, host and port.
@@ -121,6 +129,9 @@ pub(super) fn failure_of(error: &reqwest::Error, url: &Url, waited: Duration) ->
         }
         last = cause.to_string();
         source = cause.source();
+    }
+    if error.is_connect() {
+        return EgressError::NoConnection { origin: origin(url), reason: last };
     }
     if error.is_timeout() {
         return EgressError::TimedOut { origin: origin(url), after: waited };

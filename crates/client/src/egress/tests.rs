@@ -378,6 +378,6 @@ async fn a_dead_port_says_that_it_cannot_be_reached() {
     drop(listener);
     let error =
         Egress::unguarded().get(url(&format!("http://{place}/secret?key=1"))).send().await.unwrap_err();
-    assert!(matches!(error, EgressError::Unreachable { .. }), "{error}");
+    assert!(matches!(error, EgressError::NoConnection { .. }), "{error}");
     assert!(!error.to_string().contains("key=1"), "{error}");
 }

@@ -1,0 +1,102 @@
+//! Exchange: one request at one endpoint, in the language that is spoken there.
+//!
+//! Promises: everything goes through the egress, is bounded in time and size, and is read only after the status was looked at. It does
+//! not choose endpoints and tries nothing twice. What the languages look like is in the files beside it.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream;
+use http::header::{ACCEPT, CACHE_CONTROL};
+use http::{HeaderMap, HeaderValue};
+use serde::de::DeserializeOwned;
+
+use super::endpoint::{Dialect, Endpoint};
+use super::events::{self, Numbered, NumberedStream, ReadItem};
+use super::operation::Operation;
+use super::wire::StreamItem;
+use super::{A2aLimits, jsonrpc, rest};
+use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};
+
+/// One request that is to be made.
+#[derive(Debug)]
+pub(super) struct Exchange<'a> {
+    pub(super) egress: &'a Egress,
+    pub(super) endpoint: &'a Endpoint,
+    pub(super) token: Option<&'a Token>,
+    pub(super) headers: &'a HeaderMap,
+    pub(super) limits: A2aLimits,
+    /// For the head of the answer.
+    pub(super) timeout: Duration,
+    /// Which request of the client it is.
+    pub(super) number: u64,
+    /// How the agent is named in errors.
+    pub(super) from: String,
+}
+
+impl Exchange<'_> {
+    /// Asks, and reads one answer.
+    pub(super) async fn answer<T: DeserializeOwned>(
+        &self,
+        operation: &Operation<'_>,
+    ) -> Result<T, ClientError> {
+        let request = self.request(operation)?.limit(self.limits.max_answer);
+        let answer = request.send().await?;
+        let (status, bytes) = (answer.status(), answer.bytes().await?);
+        if !status.is_success() {
+            return Err(self.refusal(status.as_u16(), &bytes));
+        }
+        match self.endpoint.dialect {
+            Dialect::Rest => rest::read_answer(&self.from, &bytes),
+            _ => jsonrpc::read_answer(&self.from, &bytes),
+        }
+    }
+
+    /// Asks, and gives what comes of it piece by piece.
+    pub(super) async fn open(&self, operation: &Operation<'_>) -> Result<NumberedStream, ClientError> {
+        let request = self
+            .request(operation)?
+            .header(ACCEPT, HeaderValue::from_static("text/event-stream"))
+            .header(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .limit(self.limits.max_stream);
+        let answer = request.send().await?;
+        let read: ReadItem = match self.endpoint.dialect {
+            Dialect::Rest => rest::read_item,
+            _ => jsonrpc::read_answer,
+        };
+        self.opened(answer, read).await
+    }
+
+    /// The items of an answer, which may also be one plain answer: an error before the first event.
+    async fn opened(&self, answer: EgressAnswer, read: ReadItem) -> Result<NumberedStream, ClientError> {
+        let status = answer.status();
+        if status.is_success() && answer.is_type("text/event-stream") {
+            return Ok(events::items(answer, self.from.clone(), self.limits, read));
+        }
+        let bytes = answer.bytes().await?;
+        if !status.is_success() {
+            return Err(self.refusal(status.as_u16(), &bytes));
+        }
+        let item: StreamItem = read(&self.from, &bytes)?;
+        Ok(stream::iter([Ok(Numbered { id: None, item })]).boxed())
+    }
+
+    fn request(&self, operation: &Operation<'_>) -> Result<EgressRequest, ClientError> {
+        let mut request = match self.endpoint.dialect {
+            Dialect::Rest => rest::request(self.egress, self.endpoint, operation)?,
+            _ => jsonrpc::request(self.egress, self.endpoint, operation, self.number)?,
+        };
+        request = request.headers(self.headers);
+        if let Some(token) = self.token {
+            request = request.bearer(token.secret());
+        }
+        Ok(request.timeout(self.timeout))
+    }
+
+    fn refusal(&self, status: u16, bytes: &[u8]) -> ClientError {
+        match self.endpoint.dialect {
+            Dialect::Rest => rest::read_status(&self.from, status, bytes),
+            _ => jsonrpc::read_status(&self.from, status, bytes),
+        }
+    }
+}
