@@ -10,6 +10,7 @@ mod endpoint;
 mod events;
 mod exchange;
 mod follow;
+mod grpc;
 mod jsonrpc;
 mod operation;
 mod push;

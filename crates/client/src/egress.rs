@@ -25,6 +25,7 @@ use url::{Host, Url};
 pub use address::Network;
 pub use allowed::{AllowedTarget, BadTarget};
 pub use failure::EgressError;
+pub(crate) use request::Piece;
 pub use request::{EgressAnswer, EgressRequest};
 
 use address::is_global;
@@ -71,6 +72,9 @@ pub struct Egress {
     guarded: reqwest::Client,
     /// For hosts that the operator allowed by name: checks nothing.
     open: reqwest::Client,
+    /// The same two for servers that are known to speak HTTP/2 from the first byte, as gRPC does.
+    guarded_http2: reqwest::Client,
+    open_http2: reqwest::Client,
 }
 
 impl std::fmt::Debug for Egress {
@@ -97,10 +101,14 @@ impl Egress {
     fn with_lookup(settings: EgressSettings, lookup: &Lookup) -> Result<Self, EgressError> {
         let tls = tls_config();
         let networks = settings.allow.iter().filter_map(AllowedTarget::network).collect();
-        let client =
-            |filter| http_client(&settings, tls.clone(), FilteredResolver { filter, lookup: lookup.clone() });
-        let (guarded, open) = (client(Filter::Guarded(networks))?, client(Filter::Open)?);
-        Ok(Self { settings: Arc::new(settings), guarded, open })
+        let client = |filter: &Filter, http2: bool| {
+            let resolver = FilteredResolver { filter: filter.clone(), lookup: lookup.clone() };
+            http_client(&settings, tls.clone(), resolver, http2)
+        };
+        let (filtered, all) = (Filter::Guarded(networks), Filter::Open);
+        let (guarded, open) = (client(&filtered, false)?, client(&all, false)?);
+        let (guarded_http2, open_http2) = (client(&filtered, true)?, client(&all, true)?);
+        Ok(Self { settings: Arc::new(settings), guarded, open, guarded_http2, open_http2 })
     }
 
     /// A way out that refuses nothing: for a person who types addresses on the command line, never for a site.
@@ -144,7 +152,7 @@ impl Egress {
     /// # Errors
     /// [`EgressError::Address`] or [`EgressError::Private`].
     pub fn check(&self, url: &Url) -> Result<(), EgressError> {
-        self.client_for(url).map(|_| ())
+        self.client_for(url, false).map(|_| ())
     }
 
     /// Whether the operator named this very place, so that it may be asked without encryption, too.
@@ -157,7 +165,9 @@ impl Egress {
     }
 
     /// The client that may ask this address.
-    fn client_for(&self, url: &Url) -> Result<&reqwest::Client, EgressError> {
+    fn client_for(&self, url: &Url, http2: bool) -> Result<&reqwest::Client, EgressError> {
+        let (guarded, open) =
+            if http2 { (&self.guarded_http2, &self.open_http2) } else { (&self.guarded, &self.open) };
         if let Some(what) = unfit(url) {
             let shown = url.as_str().split(['?', '#']).next().unwrap_or_default();
             let shown = if url.username().is_empty() && url.password().is_none() {
@@ -168,15 +178,15 @@ impl Egress {
             return Err(EgressError::Address { url: shown.chars().take(200).collect(), what });
         }
         if self.is_named(url) {
-            return Ok(&self.open);
+            return Ok(open);
         }
         let address = match url.host() {
             Some(Host::Ipv4(address)) => address.into(),
             Some(Host::Ipv6(address)) => address.into(),
-            _ => return Ok(&self.guarded),
+            _ => return Ok(guarded),
         };
         if is_global(address) {
-            return Ok(&self.guarded);
+            return Ok(guarded);
         }
         let host = url.host_str().unwrap_or_default().to_owned();
         let allow = AllowedTarget::of(url).map(String::from).unwrap_or_default();
@@ -208,8 +218,11 @@ fn http_client(
     settings: &EgressSettings,
     tls: ClientConfig,
     resolver: FilteredResolver,
+    http2: bool,
 ) -> Result<reqwest::Client, EgressError> {
-    reqwest::Client::builder()
+    let builder = reqwest::Client::builder();
+    let builder = if http2 { builder.http2_prior_knowledge() } else { builder };
+    builder
         .user_agent(settings.user_agent.as_str())
         .connect_timeout(settings.connect_timeout)
         .redirect(reqwest::redirect::Policy::none())

@@ -15,7 +15,7 @@ use super::endpoint::{Dialect, Endpoint};
 use super::events::{self, Numbered, NumberedStream, ReadItem};
 use super::operation::Operation;
 use super::wire::StreamItem;
-use super::{A2aLimits, jsonrpc, rest};
+use super::{A2aLimits, grpc, jsonrpc, rest};
 use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};
 
 /// One request that is to be made.
@@ -42,6 +42,11 @@ impl Exchange<'_> {
     ) -> Result<T, ClientError> {
         let request = self.request(operation)?.limit(self.limits.max_answer);
         let answer = request.send().await?;
+        if self.endpoint.dialect == Dialect::Grpc {
+            let reading = grpc::read_answer(answer, &self.from, operation, self.limits);
+            let late = |_| ClientError::TimedOut(format!("{} took too long to answer", self.from));
+            return tokio::time::timeout(self.timeout, reading).await.map_err(late)?;
+        }
         let (status, bytes) = (answer.status(), answer.bytes().await?);
         if !status.is_success() {
             return Err(self.refusal(status.as_u16(), &bytes));
@@ -54,6 +59,10 @@ impl Exchange<'_> {
 
     /// Asks, and gives what comes of it piece by piece.
     pub(super) async fn open(&self, operation: &Operation<'_>) -> Result<NumberedStream, ClientError> {
+        if self.endpoint.dialect == Dialect::Grpc {
+            let answer = self.request(operation)?.limit(self.limits.max_stream).send().await?;
+            return grpc::items(answer, &self.from, self.limits);
+        }
         let request = self
             .request(operation)?
             .header(ACCEPT, HeaderValue::from_static("text/event-stream"))
@@ -84,6 +93,7 @@ impl Exchange<'_> {
     fn request(&self, operation: &Operation<'_>) -> Result<EgressRequest, ClientError> {
         let mut request = match self.endpoint.dialect {
             Dialect::Rest => rest::request(self.egress, self.endpoint, operation)?,
+            Dialect::Grpc => grpc::request(self.egress, self.endpoint, operation)?,
             _ => jsonrpc::request(self.egress, self.endpoint, operation, self.number)?,
         };
         request = request.headers(self.headers);

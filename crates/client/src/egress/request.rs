@@ -11,6 +11,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http_body_util::BodyStream;
 use serde::Serialize;
 use url::Url;
 
@@ -34,6 +35,7 @@ pub struct EgressRequest {
     body: Option<Bytes>,
     timeout: Duration,
     limit: usize,
+    http2: bool,
 }
 
 impl EgressRequest {
@@ -46,6 +48,7 @@ impl EgressRequest {
             body: None,
             timeout: TIMEOUT,
             limit: MAX_ANSWER,
+            http2: false,
         }
     }
 
@@ -95,6 +98,12 @@ impl EgressRequest {
         self
     }
 
+    /// Speaks HTTP/2 from the first byte, also without TLS: for gRPC.
+    pub(crate) const fn http2(mut self) -> Self {
+        self.http2 = true;
+        self
+    }
+
     /// Sets how large the answer may be.
     pub const fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -130,7 +139,7 @@ impl EgressRequest {
     }
 
     async fn hop(&self) -> Result<reqwest::Response, EgressError> {
-        let client = self.egress.client_for(&self.url)?;
+        let client = self.egress.client_for(&self.url, self.http2)?;
         let mut request = client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
         if let Some(body) = &self.body {
             request = request.body(body.clone());
@@ -233,4 +242,35 @@ impl EgressAnswer {
         });
         checked.boxed()
     }
+
+    /// The body with what follows it, up to the limit. There is no time limit: the reader sets one.
+    pub(crate) fn pieces(self) -> BoxStream<'static, Result<Piece, EgressError>> {
+        let (url, limit, timeout) = (self.url, self.limit, self.timeout);
+        let mut taken = 0_usize;
+        let frames = BodyStream::new(http::Response::<reqwest::Body>::from(self.response).into_body());
+        let pieces = frames.filter_map(move |frame| {
+            let piece = match frame {
+                Err(error) => Some(Err(failure_of(&error, &url, timeout))),
+                Ok(frame) => match frame.into_data() {
+                    Ok(data) => {
+                        taken = taken.saturating_add(data.len());
+                        let too_large = || EgressError::TooLarge { origin: origin(&url), limit };
+                        Some(if taken > limit { Err(too_large()) } else { Ok(Piece::Data(data)) })
+                    }
+                    Err(frame) => frame.into_trailers().ok().map(|trailers| Ok(Piece::Trailers(trailers))),
+                },
+            };
+            std::future::ready(piece)
+        });
+        pieces.boxed()
+    }
+}
+
+/// A piece of an answer.
+#[derive(Debug)]
+pub(crate) enum Piece {
+    /// Of its body.
+    Data(Bytes),
+    /// The headers after the body.
+    Trailers(HeaderMap),
 }
