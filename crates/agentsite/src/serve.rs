@@ -5,6 +5,7 @@
 //! It decides nothing about agents or tasks: `site` does.
 
 mod banner;
+mod figures;
 mod parts;
 mod signals;
 
@@ -13,6 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_client::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
@@ -32,6 +34,7 @@ use crate::instance::{DataFolder, RunningSite};
 use crate::output::Output;
 use crate::telemetry::Telemetry;
 use banner::Banner;
+use figures::CircuitFigures;
 use signals::{Signal, Signals};
 
 /// How much longer than the drain a stop may take before the rest is given up: time for the last commits and traces.
@@ -71,7 +74,9 @@ pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
     let (models, complaints) = models(&config, &startup.variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, startup.variables.clone());
-    let workshop = Workshop { ids: world.ids(), egress, models, environment };
+    let circuits = Circuits::new(world.ids().rng().clone());
+    registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
+    let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment };
     let site = open_site(&config, &world, store, workshop, &mut registry).await?;
 
     let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals).await;

@@ -12,6 +12,7 @@ mod exchange;
 mod follow;
 mod grpc;
 mod jsonrpc;
+mod older;
 mod operation;
 mod push;
 mod reason;
@@ -151,18 +152,17 @@ impl A2aClient {
     }
 
     async fn introduced(egress: &Egress, url: &Url, token: Option<Token>) -> Result<Self, ClientError> {
-        let from = card::card_url(url);
-        let card = card::fetch(egress, &from, token.as_ref()).await?;
+        let (card, from) = card::find(egress, url, token.as_ref()).await?;
         let endpoints = card::endpoints(&card, &from)?.into();
         let (egress, card) = (egress.clone(), Arc::new(card));
         let (headers, limits) = (HeaderMap::new(), A2aLimits::default());
         Ok(Self { egress, card, endpoints, token, headers, limits, circuits: None, calls: Arc::default() })
     }
 
-    /// Calls the agent at this address by JSON-RPC, whatever its card says.
+    /// Calls the agent at this address in this language, whatever its card says.
     #[must_use]
-    pub fn at(mut self, url: Url) -> Self {
-        self.endpoints = [Endpoint { dialect: Dialect::JsonRpc, url, tenant: None }].into();
+    pub fn at(mut self, dialect: Dialect, url: Url) -> Self {
+        self.endpoints = [Endpoint { dialect, url, tenant: None }].into();
         self
     }
 
@@ -367,6 +367,7 @@ impl A2aClient {
             limits: self.limits,
             timeout,
             number: self.calls.fetch_add(1, Ordering::Relaxed),
+            resumes: card::resumes(&self.card),
             from: self.name_at(endpoint),
         }
     }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{A2aClient, ClientError, Egress, EgressRequest, Token};
+use crate::{A2aClient, Binding, ClientError, Dialect, Egress, EgressRequest, Token};
 
 /// How long a site may take to answer; lists of many tasks come from disk.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -96,14 +96,20 @@ impl SiteClient {
         self.ask(self.request(Method::DELETE, path)?).await.map(|_| ())
     }
 
-    /// A client of one of the site's agents, called at this site's address whatever public one its card names.
+    /// A client of one of the site's agents, called at this site's address whatever public one its card names, by JSON-RPC unless
+    /// another binding is wanted.
     ///
     /// # Errors
-    /// [`ClientError`] when there is no such agent.
-    pub async fn a2a(&self, agent: &AgentName) -> Result<A2aClient, ClientError> {
+    /// [`ClientError`] when there is no such agent, or its card does not offer the binding.
+    pub async fn a2a(&self, agent: &AgentName, binding: Option<Binding>) -> Result<A2aClient, ClientError> {
         let endpoint = self.join(&format!("a2a/{agent}"))?;
         let client = A2aClient::resolve_at(&self.egress, &endpoint, self.token.clone()).await?;
-        Ok(client.at(endpoint))
+        let client = binding.map_or(Ok(client.clone()), |binding| client.only(binding))?;
+        Ok(match binding {
+            None | Some(Binding::JsonRpc) => client.at(Dialect::JsonRpc, endpoint),
+            Some(Binding::Rest) => client.at(Dialect::Rest, endpoint),
+            Some(Binding::Grpc) => client,
+        })
     }
 
     fn join(&self, path: &str) -> Result<Url, ClientError> {

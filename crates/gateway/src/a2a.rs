@@ -35,6 +35,7 @@ use tracing::Span;
 
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
+use crate::trace;
 use address::{Address, Place};
 use extensions::Wanted;
 
@@ -96,6 +97,7 @@ impl<'a> Call<'a> {
     ) -> Result<Self, Failure> {
         let for_site = agent.is_none();
         let agent = agent.map_or_else(|| Ok(front.site.default_agent(&caller)), named_agent)?;
+        let caller = caller.in_trace(trace::onward(&parts.headers));
         let wanted = Wanted::read(&parts.headers);
         Ok(Self { front, parts, caller, agent, for_site, wanted, as_old: false })
     }
@@ -106,17 +108,19 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a trace shows of a call. Below the level that is logged, so that it costs nothing unless traces are collected.
-fn call_span(binding: &'static str, method: &str, agent: Option<&str>) -> Span {
+/// What a trace shows of a call, as a part of the caller's own trace. Below the level that is logged, so that it costs nothing unless traces are collected.
+fn call_span(binding: &'static str, method: &str, agent: Option<&str>, headers: &HeaderMap) -> Span {
     let short = |text: &str| text.chars().take(MAX_TRACED).collect::<String>();
-    tracing::debug_span!(
+    let span = tracing::debug_span!(
         "call",
         otel.name = format!("{} {}", short(method), short(agent.unwrap_or("concierge"))),
         otel.kind = "server",
         rpc.system = binding,
         rpc.method = short(method),
         agent = short(agent.unwrap_or("concierge")),
-    )
+    );
+    trace::join(&span, headers);
+    span
 }
 
 /// A name that cannot be one answers like an agent that is not there.

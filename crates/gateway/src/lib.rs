@@ -26,6 +26,7 @@ mod server;
 mod settings;
 mod sse;
 mod tls;
+mod trace;
 
 pub use api::api_paths;
 pub use jsonrpc::fuzz_decode;

@@ -2,8 +2,9 @@
 //!
 //! Promises: the agent is unchanged; what it streams is passed on as it comes, its questions become the site's questions, a task
 //! that is cancelled here is cancelled there. A run that is started again finds its task at the agent instead of beginning
-//! another. A server that dies is started again, slower each time. Everything goes through the site's egress.
-//! It does not translate other bindings or versions of A2A; the client says what the agent offers instead.
+//! another. A server that dies is started again, slower each time; an endpoint that fails again and again is left alone for a while
+//! and the agent's next one is used. Everything goes through the site's egress.
+//! It does not know bindings and versions of A2A: the client does.
 
 mod contexts;
 mod errand;
@@ -32,7 +33,7 @@ use contexts::Contexts;
 use errand::Errand;
 use server::ServerCommand;
 use standing::Watch;
-use supervisor::{Supervisor, Way};
+use supervisor::{Approach, Supervisor, Way};
 
 /// Runs tasks at an A2A agent.
 #[derive(Debug)]
@@ -60,14 +61,19 @@ impl A2aRunner {
         log: AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let token = token(&runtime, workshop)?;
-        let start_timeout = runtime.start_timeout.0;
+        let (start_timeout, binding) = (runtime.start_timeout.0, runtime.binding);
         let way = match runtime.card.clone() {
             Some(card) => Way::Elsewhere(card),
             None => Way::Here(ServerCommand::new(runtime, folder, &workshop.environment)),
         };
         let stop = CancellationToken::new();
-        let (supervisor, watch) =
-            Supervisor::new(way, workshop.egress.clone(), token, start_timeout, log, stop.clone());
+        let approach = Approach {
+            egress: workshop.egress.clone(),
+            circuits: workshop.circuits.clone(),
+            token,
+            binding: binding.map(Into::into),
+        };
+        let (supervisor, watch) = Supervisor::new(way, approach, start_timeout, log, stop.clone());
         let tracker = TaskTracker::new();
         let span = tracing::info_span!("a2a_supervisor", agent = %manifest.name);
         tracker.spawn(supervisor.run().instrument(span));

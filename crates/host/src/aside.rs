@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use agentsite_protocol::TraceContext;
+use http::{HeaderMap, HeaderValue};
+
 /// What came with a message for this one run.
 #[derive(Debug, Clone, Default)]
 pub struct Aside {
@@ -12,6 +15,24 @@ pub struct Aside {
     pub credential: Option<Credential>,
     /// Extensions of the protocol that the caller wants to be used, by their URIs.
     pub extensions: Vec<String>,
+    /// In which trace the caller asks; passed on to whomever the agent calls.
+    pub trace: Option<TraceContext>,
+}
+
+impl Aside {
+    /// The headers that carry the trace on; none when there is none.
+    #[must_use]
+    pub fn trace_headers(&self) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        let Some(trace) = &self.trace else { return headers };
+        let pairs = [("traceparent", Some(trace.parent())), ("tracestate", trace.state())];
+        for (name, value) in pairs {
+            if let Some(value) = value.and_then(|value| HeaderValue::from_str(value).ok()) {
+                headers.insert(name, value);
+            }
+        }
+        headers
+    }
 }
 
 /// A secret that a caller hands to an agent in the course of a task.

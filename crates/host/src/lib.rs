@@ -27,8 +27,8 @@ pub use agentsite_client::{Egress, PUSH_TYPE, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
-    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest, ManifestError, ModelApi,
-    Repeats, Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
+    A2aBinding, A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest,
+    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{

@@ -10,6 +10,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use agentsite_client::Binding;
 use agentsite_protocol::{AgentName, ByteSize, Period, Skill, Visibility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -248,6 +249,30 @@ pub struct A2aRuntime {
     pub start_timeout: Period,
     /// Name of the variable that holds the token for the remote agent.
     pub token_env: Option<String>,
+    /// The only binding in which it is called; what its card prefers when `None`.
+    pub binding: Option<A2aBinding>,
+}
+
+/// How an A2A agent is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum A2aBinding {
+    /// JSON-RPC over HTTP.
+    Jsonrpc,
+    /// HTTP+JSON.
+    Rest,
+    /// gRPC.
+    Grpc,
+}
+
+impl From<A2aBinding> for Binding {
+    fn from(binding: A2aBinding) -> Self {
+        match binding {
+            A2aBinding::Jsonrpc => Self::JsonRpc,
+            A2aBinding::Rest => Self::Rest,
+            A2aBinding::Grpc => Self::Grpc,
+        }
+    }
 }
 
 /// Which wire form a model server speaks.

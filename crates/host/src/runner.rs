@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use agentsite_protocol::{
     AgentCard, AgentName, Artifact, ContextId, Ids, Message, Outcome, Owner, Role, Step, TaskId, Timestamp,
-    Usage,
+    TraceContext, Usage,
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -161,6 +161,7 @@ impl Job {
             owner: self.owner.clone(),
             depth: self.depth,
             deadline: self.deadline,
+            trace: self.aside.trace.clone(),
         }
     }
 }
@@ -250,6 +251,8 @@ pub struct CallFrom {
     pub depth: u32,
     /// When the calling task must be done; the called one has no more time than that.
     pub deadline: Option<Timestamp>,
+    /// In which trace the call happens.
+    pub trace: Option<TraceContext>,
 }
 
 /// Why another agent could not be called.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_client::{Circuits, Egress};
 use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;
@@ -19,6 +19,8 @@ pub struct Workshop {
     pub ids: Ids,
     /// The one way out of the site.
     pub egress: Egress,
+    /// Which endpoints of agents elsewhere are left alone because they fail.
+    pub circuits: Circuits,
     /// Which models there are.
     pub models: ModelSettings,
     /// The environment of the site, from which agents get the variables that their files name (see `pass_env`).

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AgentName, KeyId, Visibility};
+use crate::{AgentName, KeyId, TraceContext, Visibility};
 
 /// To whom tasks belong, written `local`, `admin`, `key:ID` or `anon:ADDRESS`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -103,6 +103,8 @@ impl From<Scope> for String {
 pub struct Caller {
     owner: Owner,
     powers: Powers,
+    /// In which trace they ask.
+    trace: Option<Arc<TraceContext>>,
 }
 
 #[derive(Debug, Clone)]
@@ -114,22 +116,35 @@ enum Powers {
 }
 
 impl Caller {
+    /// The same caller, asking in this trace. A trace gives no powers.
+    #[must_use]
+    pub fn in_trace(mut self, trace: Option<TraceContext>) -> Self {
+        self.trace = trace.map(Arc::new);
+        self
+    }
+
+    /// In which trace they ask.
+    #[must_use]
+    pub fn trace(&self) -> Option<&TraceContext> {
+        self.trace.as_deref()
+    }
+
     /// The person at this machine; may do everything.
     #[must_use]
     pub fn local() -> Self {
-        Self { owner: Owner::stored("local"), powers: Powers::Admin }
+        Self { owner: Owner::stored("local"), powers: Powers::Admin, trace: None }
     }
 
     /// The holder of the admin token or of a signed-in browser.
     #[must_use]
     pub fn admin() -> Self {
-        Self { owner: Owner::stored("admin"), powers: Powers::Admin }
+        Self { owner: Owner::stored("admin"), powers: Powers::Admin, trace: None }
     }
 
     /// The holder of an API key.
     #[must_use]
     pub fn key(id: &KeyId, scopes: impl Into<Arc<[Scope]>>) -> Self {
-        Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()) }
+        Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()), trace: None }
     }
 
     /// Somebody unknown at this network address (IPv6 callers are told apart by their /64 only).
@@ -142,13 +157,13 @@ impl Caller {
                 format!("{a:x}:{b:x}:{c:x}:{d:x}::")
             }
         };
-        Self { owner: Owner::stored(&format!("anon:{place}")), powers: Powers::Anonymous }
+        Self { owner: Owner::stored(&format!("anon:{place}")), powers: Powers::Anonymous, trace: None }
     }
 
     /// An agent of this site that calls another one in the course of `owner`'s task.
     #[must_use]
     pub fn inside(owner: Owner) -> Self {
-        Self { owner, powers: Powers::Inside }
+        Self { owner, powers: Powers::Inside, trace: None }
     }
 
     /// To whom this caller's tasks belong.

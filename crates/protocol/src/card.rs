@@ -11,10 +11,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::{AgentExtension, JsonMap};
 
-/// The extension by which an agent says that the same message (same `messageId`, same caller) sent again begins no second task, but
-/// gives the first one.
-pub const IDEMPOTENT_SEND: &str = "urn:agentsite:a2a:idempotent-send:1";
-
 /// Who may find and call an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]

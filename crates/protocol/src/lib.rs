@@ -29,6 +29,7 @@ mod rotation;
 mod signature;
 mod task;
 mod time;
+mod trace;
 mod usage;
 mod world;
 
@@ -36,8 +37,7 @@ pub use artifact::Artifact;
 pub use caller::{Caller, Owner, Scope, UnknownScope};
 pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
-    AgentCapabilities, AgentCard, AgentInterface, AgentProvider, IDEMPOTENT_SEND, Skill, UnknownVisibility,
-    Visibility,
+    AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
 };
 pub use delivery::{Delivery, DeliveryProof};
 pub use did::did_web;
@@ -56,6 +56,7 @@ pub use task::{
     TaskState, TaskStatus, WireStreamItem, WireTask,
 };
 pub use time::Timestamp;
+pub use trace::TraceContext;
 pub use usage::Usage;
 pub use world::{Clock, Ids, Rng};
 

@@ -33,14 +33,15 @@ impl SiteCalls {
         }
         let gone = || CallError::Failed("the site is stopping".into());
         let (desk, hub) = (self.desk.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
-        let caller = Caller::inside(from.owner);
+        let caller = Caller::inside(from.owner).in_trace(from.trace.clone());
+        let aside = Aside { trace: from.trace, ..Aside::default() };
         let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
         let mut message = Message::text(desk.ids.message(), Role::User, text);
         message.context_id = Some(from.context);
         let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
         if entry.is_message_only() {
             return desk
-                .ask(&caller, &entry, message, Aside::default())
+                .ask(&caller, &entry, message, aside)
                 .await
                 .map(|answer| answer.plain_text())
                 .map_err(failed);
@@ -51,7 +52,7 @@ impl SiteCalls {
             return Ok(answer.plain_text());
         }
         let (parent, depth) = (Some(from.task), from.depth + 1);
-        let origin = Origin { parent, depth, deadline: from.deadline, ..Origin::default() };
+        let origin = Origin { parent, depth, deadline: from.deadline, aside, ..Origin::default() };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
         let mut nobody_waits = CancelOnDrop { desk: &desk, caller: &caller, task: Some(watch.id()) };
         let task = watch.settled().await;

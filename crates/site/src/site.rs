@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, LogLine, Manifest, Runner, Workshop};
+use agentsite_host::{AgentLog, Aside, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{
     AgentCard, AgentName, Caller, Ids, KeyId, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
@@ -382,6 +382,7 @@ impl Site {
         let receiver = submission.receiver.take();
         let (message, ttl, aside) = submission.part()?;
         entry.check_extensions(&aside.extensions)?;
+        let aside = Aside { trace: caller.trace().cloned(), ..aside };
         check_message(&message, self.0.settings.max_message.0)?;
         entry.check_media_types(&message)?;
         let receiver = self.receiver(receiver, &message).await?;

@@ -1,7 +1,8 @@
 //! `agentsite call`: say something to an agent and print its answer as it comes.
 //!
 //! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question of the agent is answered on
-//! a terminal in the same task, and otherwise ends with its own exit code. The token of the site is sent to the site only.
+//! a terminal in the same task, and otherwise ends with its own exit code. The token of the site is sent to the site only. Whatever
+//! ends early, be it the stream or the patience of the person at the keys, does not end as a success.
 //! What to print is decided in `call/script.rs`; here it is sent and received.
 
 mod script;
@@ -9,7 +10,9 @@ mod script;
 use std::io::{BufRead, IsTerminal, Read};
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, A2aLimits, ClientError, Egress, Reply, SendOptions, StreamItem};
+use agentsite_client::{
+    A2aClient, A2aLimits, Binding, ClientError, Egress, Reply, SendOptions, StreamItem, TaskStream,
+};
 use agentsite_protocol::{AgentName, ContextId, Message, Role, TaskState};
 use agentsite_site::World;
 use clap::Args;
@@ -28,6 +31,16 @@ const PATIENCE: Duration = Duration::from_secs(24 * 3_600);
 
 /// Other people's agents may be silent for long while they work.
 const SILENCE: Duration = Duration::from_secs(600);
+
+/// How often a task whose stream was cut is looked for; with the pauses about six seconds.
+const TRIES: u32 = 6;
+
+/// Between two questions after a task; doubled each time up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How long an agent may take to take note of a cancel; a person waits for it.
+const CANCEL: Duration = Duration::from_secs(5);
 
 /// Arguments of `call`.
 #[derive(Debug, Args)]
@@ -50,6 +63,9 @@ pub(super) struct Arguments {
     /// Answer the question of this task.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
+    /// Call the agent in this binding only, instead of the one that its card prefers.
+    #[arg(long, value_name = "jsonrpc|rest|grpc")]
+    binding: Option<Binding>,
 }
 
 /// Calls the agent, and goes on while it asks back and somebody is there to answer.
@@ -60,8 +76,22 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     message.context_id = arguments.context.clone();
     message.task_id = arguments.task.clone();
     loop {
-        let script =
-            if arguments.no_stream { call.wait(&message).await? } else { call.follow(&message).await? };
+        let whole = arguments.no_stream || !call.agent.card().capabilities.streaming;
+        let mut script = Script::default();
+        let working = async {
+            if whole {
+                call.wait(&message, &mut script).await
+            } else {
+                call.follow(&message, &mut script).await
+            }
+        };
+        let interrupted = tokio::select! {
+            done = working => done.map(|()| false)?,
+            _ = tokio::signal::ctrl_c() => true,
+        };
+        if interrupted {
+            return call.cancel(&script).await;
+        }
         call.sum_up(&script).await?;
         let exit = script.exit();
         let interactive = std::io::stdin().is_terminal() && !shell.output.is_json();
@@ -93,11 +123,15 @@ impl Call {
             let url = target
                 .parse()
                 .map_err(|error| CliError::usage(format!("`{target}` is no address: {error}")))?;
-            (None, A2aClient::resolve(&Egress::unguarded(), &url, None).await)
+            let agent = A2aClient::resolve(&Egress::unguarded(), &url, None).await;
+            (
+                None,
+                agent.and_then(|agent| arguments.binding.map_or(Ok(agent.clone()), |only| agent.only(only))),
+            )
         } else {
             let name: AgentName = target.parse().map_err(|error| CliError::usage(format!("{error}")))?;
             let site = shell.site()?;
-            let agent = site.client.a2a(&name).await;
+            let agent = site.client.a2a(&name, arguments.binding).await;
             if matches!(agent, Err(ClientError::Status { status: 404, .. })) {
                 let what = format!("there is no agent `{name}`; `agentsite agent ls` shows which there are");
                 return Err(CliError::new(Exit::NotFound, what));
@@ -113,31 +147,92 @@ impl Call {
         Message::text(self.world.ids().message(), Role::User, text)
     }
 
-    /// Sends the message and prints the answer as it comes.
-    async fn follow(&self, message: &Message) -> Result<Script, CliError> {
-        let mut script = Script::default();
-        let mut items = self.agent.stream(message, &SendOptions::default());
-        while let Some(item) = items.next().await {
-            let item = item.map_err(|error| self.told(&error))?;
-            if self.events {
-                self.output.json(&item)?;
+    /// Sends the message and prints the answer as it comes. A stream that is cut is looked for at the agent again.
+    async fn follow(&self, message: &Message, script: &mut Script) -> Result<(), CliError> {
+        let mut cut = match self.read(self.agent.stream(message, &SendOptions::default()), script).await? {
+            None => return Ok(()),
+            Some(cut) => cut,
+        };
+        let mut pause = FIRST_PAUSE;
+        for _ in 0..TRIES {
+            let Some(task) = script.task.clone().filter(|_| cut.may_pass()) else { break };
+            tokio::time::sleep(pause).await;
+            pause *= 2;
+            match self.agent.get_task(&task, Some(0)).await {
+                Ok(task) => self.take(&StreamItem::Task(task), script)?,
+                Err(error) => {
+                    cut = error;
+                    continue;
+                }
             }
-            self.show(script.take(&item))?;
+            if script.is_settled() {
+                return Ok(());
+            }
+            match self.read(self.agent.subscribe(&task), script).await? {
+                None => return Ok(()),
+                Some(error) => cut = error,
+            }
         }
-        Ok(script)
+        Err(self.told(&cut))
     }
 
-    /// Sends the message and prints the answer when it is whole.
-    async fn wait(&self, message: &Message) -> Result<Script, CliError> {
+    /// Prints what a stream brings; gives the error that ended it.
+    async fn read(
+        &self,
+        mut items: TaskStream,
+        script: &mut Script,
+    ) -> Result<Option<ClientError>, CliError> {
+        while let Some(item) = items.next().await {
+            match item {
+                Ok(item) => self.take(&item, script)?,
+                Err(error) => return Ok(Some(error)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&self, item: &StreamItem, script: &mut Script) -> Result<(), CliError> {
+        if self.events {
+            self.output.json(item)?;
+        }
+        self.show(script.take(item))
+    }
+
+    /// Sends the message and prints the answer when it is whole; an agent that answers before is asked until it is done.
+    async fn wait(&self, message: &Message, script: &mut Script) -> Result<(), CliError> {
         let reply =
             self.agent.send(message, SendOptions::default()).await.map_err(|error| self.told(&error))?;
-        let item = match reply {
+        let mut item = match reply {
             Reply::Task(task) => StreamItem::Task(task),
             Reply::Message(message) => StreamItem::Message(message),
         };
-        let mut script = Script::default();
-        self.show(script.take(&item))?;
-        Ok(script)
+        let mut pause = FIRST_PAUSE;
+        loop {
+            self.show(script.take(&item))?;
+            match &script.task {
+                Some(task) if !script.is_settled() => {
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    let task = self.agent.get_task(task, Some(0)).await.map_err(|error| self.told(&error))?;
+                    item = StreamItem::Task(task);
+                }
+                _ => return Ok(()),
+            }
+        }
+    }
+
+    /// Ends the task, because the person at the keys wants it.
+    async fn cancel(&self, script: &Script) -> Result<Exit, CliError> {
+        let Some(task) = &script.task else {
+            let what = "interrupted before the agent named a task; it may work on it all the same";
+            return Err(CliError::new(Exit::TaskFailed, what));
+        };
+        let what = match tokio::time::timeout(CANCEL, self.agent.cancel_task(task)).await {
+            Ok(Ok(task)) => format!("interrupted: the task {} is {}", task.id, task.status.state.word()),
+            Ok(Err(error)) => format!("interrupted, but the task {task} could not be canceled: {error}"),
+            Err(_) => format!("interrupted, but the agent did not answer to the cancel of the task {task}"),
+        };
+        Err(CliError::new(Exit::TaskFailed, what))
     }
 
     fn show(&self, lines: Vec<Line>) -> Result<(), CliError> {

@@ -3,7 +3,8 @@
 //! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or https, and never
 //! weaker than the card's own. An agent that speaks nothing we speak is told apart from a broken card, with what it offers.
 
-use agentsite_protocol::AgentCard;
+use agentsite_protocol::extension::{RESUME, SEND_ONCE};
+use agentsite_protocol::{AgentCard, AgentInterface, legacy};
 use serde_json::Value;
 use url::Url;
 
@@ -13,6 +14,9 @@ use crate::{ClientError, Egress, Token};
 
 /// Where a card lies below an agent's address.
 const WELL_KNOWN: &str = ".well-known/agent-card.json";
+
+/// Where agents before A2A 0.3 had it.
+const OLD_WELL_KNOWN: &str = ".well-known/agent.json";
 
 /// Largest card that is read; the largest seen has 9 kB.
 pub(crate) const MAX_CARD: usize = 1 << 20;
@@ -33,12 +37,27 @@ pub(crate) fn card_url(url: &Url) -> Url {
     card
 }
 
-/// Fetches the card at this address.
-pub(super) async fn fetch(
+/// Finds the card of the agent at this address, and where it lies: agents of the older version may have it under the older name.
+pub(super) async fn find(
     egress: &Egress,
     url: &Url,
     token: Option<&Token>,
-) -> Result<AgentCard, ClientError> {
+) -> Result<(AgentCard, Url), ClientError> {
+    let from = card_url(url);
+    let missing = match fetch(egress, &from, token).await {
+        Err(error @ ClientError::Status { status: 404, .. }) if from != *url => error,
+        found => return found.map(|card| (card, from)),
+    };
+    let mut older = from.clone();
+    older.set_path(&from.path().replace(WELL_KNOWN, OLD_WELL_KNOWN));
+    match fetch(egress, &older, token).await {
+        Err(ClientError::Status { status: 404, .. }) => Err(missing),
+        found => found.map(|card| (card, older)),
+    }
+}
+
+/// Fetches the card at this address.
+async fn fetch(egress: &Egress, url: &Url, token: Option<&Token>) -> Result<AgentCard, ClientError> {
     let mut request = egress.get(url.clone()).limit(MAX_CARD);
     if let Some(token) = token {
         request = request.bearer(token.secret());
@@ -55,7 +74,7 @@ pub(super) async fn fetch(
     }
     let from = url.to_string();
     let card: Value = read_json(&from, &answer.bytes().await?)?;
-    serde_json::from_value(card)
+    serde_json::from_value(legacy::upgrade_card(card))
         .map_err(|error| ClientError::BadAnswer { from, what: format!("no agent card: {error}") })
 }
 
@@ -82,28 +101,24 @@ pub(super) fn endpoints(card: &AgentCard, from: &Url) -> Result<Vec<Endpoint>, C
 
 /// Whether the agent says that the same message sent twice begins one task.
 pub(super) fn sends_once(card: &AgentCard) -> bool {
-    let extensions = card.capabilities.extra.get("extensions").and_then(Value::as_array);
-    extensions.into_iter().flatten().any(|extension| {
-        extension.get("uri").and_then(Value::as_str) == Some(agentsite_protocol::IDEMPOTENT_SEND)
-    })
+    declares(card, SEND_ONCE)
 }
 
-/// What a card offers, in words; old cards say it at the top.
+/// Whether the agent numbers its events, so that a cut stream can go on.
+pub(super) fn resumes(card: &AgentCard) -> bool {
+    declares(card, RESUME)
+}
+
+fn declares(card: &AgentCard, uri: &str) -> bool {
+    card.capabilities.extensions.iter().any(|extension| extension.uri == uri)
+}
+
+/// What a card offers, in words.
 pub(super) fn offers(card: &AgentCard) -> String {
-    let named = |binding: &str, version: &str| format!("{binding} {version}").trim().to_owned();
-    let mut offers: Vec<String> = card
-        .supported_interfaces
-        .iter()
-        .take(SHOWN)
-        .map(|offer| named(&offer.protocol_binding, &offer.protocol_version))
-        .collect();
-    let text = |key: &str| card.extra.get(key).and_then(Value::as_str);
-    if offers.is_empty() && text("url").is_some() {
-        offers.push(named(
-            text("preferredTransport").unwrap_or("JSONRPC"),
-            text("protocolVersion").unwrap_or("0.3"),
-        ));
-    }
+    let named = |offer: &AgentInterface| {
+        format!("{} {}", offer.protocol_binding, offer.protocol_version).trim().to_owned()
+    };
+    let offers: Vec<String> = card.supported_interfaces.iter().take(SHOWN).map(named).collect();
     if offers.is_empty() { "no interface".into() } else { offers.join(", ") }
 }
 
@@ -144,7 +159,7 @@ mod tests {
     #[test]
     fn an_agent_says_by_an_extension_that_it_takes_a_message_once() {
         let with = |uri: &str| card(&format!(r#""capabilities":{{"extensions":[{{"uri":"{uri}"}}]}}"#));
-        assert!(sends_once(&with(agentsite_protocol::IDEMPOTENT_SEND)));
+        assert!(sends_once(&with(SEND_ONCE)));
         assert!(!sends_once(&with("urn:other")) && !sends_once(&card(r#""x":1"#)));
     }
 

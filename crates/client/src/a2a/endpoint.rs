@@ -10,6 +10,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use agentsite_protocol::AgentInterface;
+use agentsite_protocol::legacy::is_legacy_version;
 use url::{Host, Url};
 
 /// Longest part of a foreign address that is repeated in an error.
@@ -93,13 +94,13 @@ impl Dialect {
     #[must_use]
     pub fn of(offer: &AgentInterface) -> Option<Self> {
         let binding = Binding::named_in_card(&offer.protocol_binding)?;
-        let mut numbers = offer.protocol_version.split('.');
-        match (binding, numbers.next(), numbers.next()) {
-            (Binding::JsonRpc, Some("1"), _) => Some(Self::JsonRpc),
-            (Binding::Rest, Some("1"), _) => Some(Self::Rest),
-            (Binding::Grpc, Some("1"), _) => Some(Self::Grpc),
-            (Binding::JsonRpc, Some("0"), Some("2" | "3")) => Some(Self::JsonRpc03),
-            _ => None,
+        let version = offer.protocol_version.trim();
+        match binding {
+            Binding::JsonRpc if is_legacy_version(version) => Some(Self::JsonRpc03),
+            _ if version.split('.').next() != Some("1") => None,
+            Binding::JsonRpc => Some(Self::JsonRpc),
+            Binding::Rest => Some(Self::Rest),
+            Binding::Grpc => Some(Self::Grpc),
         }
     }
 

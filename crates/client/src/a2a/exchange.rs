@@ -5,18 +5,22 @@
 
 use std::time::Duration;
 
+use agentsite_protocol::extension::RESUME;
 use futures::StreamExt;
 use futures::stream;
 use http::header::{ACCEPT, CACHE_CONTROL};
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
 
 use super::endpoint::{Dialect, Endpoint};
 use super::events::{self, Numbered, NumberedStream, ReadItem};
 use super::operation::Operation;
 use super::wire::StreamItem;
-use super::{A2aLimits, grpc, jsonrpc, rest};
+use super::{A2aLimits, grpc, jsonrpc, older, rest};
 use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};
+
+/// Where a client names the extensions that it wants to be used.
+const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");
 
 /// One request that is to be made.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub(super) struct Exchange<'a> {
     pub(super) timeout: Duration,
     /// Which request of the client it is.
     pub(super) number: u64,
+    /// Whether the agent numbers its events when it is asked to.
+    pub(super) resumes: bool,
     /// How the agent is named in errors.
     pub(super) from: String,
 }
@@ -53,6 +59,7 @@ impl Exchange<'_> {
         }
         match self.endpoint.dialect {
             Dialect::Rest => rest::read_answer(&self.from, &bytes),
+            Dialect::JsonRpc03 => older::read_answer(&self.from, operation, &bytes),
             _ => jsonrpc::read_answer(&self.from, &bytes),
         }
     }
@@ -60,7 +67,11 @@ impl Exchange<'_> {
     /// Asks, and gives what comes of it piece by piece.
     pub(super) async fn open(&self, operation: &Operation<'_>) -> Result<NumberedStream, ClientError> {
         if self.endpoint.dialect == Dialect::Grpc {
-            let answer = self.request(operation)?.limit(self.limits.max_stream).send().await?;
+            let mut request = self.request(operation)?.limit(self.limits.max_stream);
+            if self.resumes {
+                request = request.header(EXTENSIONS, HeaderValue::from_static(RESUME));
+            }
+            let answer = request.send().await?;
             return grpc::items(answer, &self.from, self.limits);
         }
         let request = self
@@ -71,6 +82,7 @@ impl Exchange<'_> {
         let answer = request.send().await?;
         let read: ReadItem = match self.endpoint.dialect {
             Dialect::Rest => rest::read_item,
+            Dialect::JsonRpc03 => older::read_item,
             _ => jsonrpc::read_answer,
         };
         self.opened(answer, read).await
@@ -94,7 +106,8 @@ impl Exchange<'_> {
         let mut request = match self.endpoint.dialect {
             Dialect::Rest => rest::request(self.egress, self.endpoint, operation)?,
             Dialect::Grpc => grpc::request(self.egress, self.endpoint, operation)?,
-            _ => jsonrpc::request(self.egress, self.endpoint, operation, self.number)?,
+            Dialect::JsonRpc03 => older::request(self.egress, self.endpoint, operation, self.number)?,
+            Dialect::JsonRpc => jsonrpc::request(self.egress, self.endpoint, operation, self.number)?,
         };
         request = request.headers(self.headers);
         if let Some(token) = self.token {

@@ -9,6 +9,7 @@
 mod frames;
 mod status;
 
+use agentsite_protocol::extension::RESUME_SEQUENCE;
 use agentsite_protocol::proto::{self, SERVICE};
 use agentsite_protocol::{Message, Timestamp};
 use bytes::Bytes;
@@ -200,8 +201,15 @@ pub(super) fn items(
 fn item(from: &str, message: Bytes) -> Result<Numbered, ClientError> {
     let bad = |what: String| ClientError::BadAnswer { from: from.to_owned(), what };
     let json = decode(&Operation::Subscribe { id: "" }, message).map_err(bad)?;
+    let id = sequence(&json);
     let item = serde_json::from_value(json).map_err(|error| bad(error.to_string()))?;
-    Ok(Numbered { id: None, item })
+    Ok(Numbered { id, item })
+}
+
+/// The number of an event, which gRPC has in the metadata of the task or the update.
+fn sequence(item: &Value) -> Option<String> {
+    let content = item.as_object()?.values().next()?;
+    content.get("metadata")?.get(RESUME_SEQUENCE)?.as_u64().map(|number| number.to_string())
 }
 
 type MessageStream = futures::stream::BoxStream<'static, Result<Bytes, ClientError>>;

@@ -56,7 +56,7 @@ async fn a_refusal_is_told_in_the_sites_own_words() {
 
 #[tokio::test]
 async fn an_agent_is_called_at_the_sites_own_address() {
-    let client = site().await.a2a(&"echo".parse().unwrap()).await.unwrap();
+    let client = site().await.a2a(&"echo".parse().unwrap(), None).await.unwrap();
     assert!(client.endpoints()[0].url.as_str().ends_with("/below/a2a/echo"));
     assert_eq!(client.get_task("t", None).await.unwrap().id, "t");
 }

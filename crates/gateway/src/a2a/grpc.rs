@@ -74,5 +74,5 @@ async fn perform(front: &Arc<Front>, method: &str, parts: &Parts, body: Body) ->
         let call = Call::new(front, parts, caller, agent)?;
         answer::respond(operation.perform(&call).await?, &call)
     };
-    done.instrument(call_span("grpc", method, agent)).await
+    done.instrument(call_span("grpc", method, agent, &parts.headers)).await
 }

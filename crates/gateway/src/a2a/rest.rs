@@ -30,7 +30,7 @@ use crate::front::Front;
 pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let binding = Binding::rest(&parts.headers);
-    let span = call_span("http+json", name(&address.place, &parts.method), address.agent);
+    let span = call_span("http+json", name(&address.place, &parts.method), address.agent, &parts.headers);
     let answer = async {
         let caller = front.admit(&parts).await?;
         let body = take_body(front, &address.place, &parts, body).await?;

@@ -38,7 +38,7 @@ pub(super) async fn answer(front: &Arc<Front>, agent: Option<&str>, request: Req
         Ok(request) => request,
         Err(refused) => return refused.failure.rpc(refused.id.as_json()),
     };
-    let span = call_span("jsonrpc", &request.method, agent);
+    let span = call_span("jsonrpc", &request.method, agent, &parts.headers);
     let (binding, operation) = read(&parts, &request);
     let operation = match operation {
         Ok(operation) => operation,

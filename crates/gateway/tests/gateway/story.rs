@@ -168,6 +168,7 @@ pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::
     let workshop = Workshop {
         ids: world.ids(),
         egress,
+        circuits: agentsite_client::Circuits::new(world.ids().rng().clone()),
         models: agentsite_host::llm::ModelSettings::default(),
         environment: Environment::new([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
     };

@@ -122,6 +122,7 @@ impl Errand {
         }
         let unready = |reason| Stop::Failed(format!("the agent cannot be called now: {reason}"));
         let client = self.watch.ready(self.start_timeout).await.map_err(unready)?;
+        let client = self.traced(client);
         let mut next = match self.begun_before(&client).await? {
             Some(next) => next,
             None => self.send(&client, parts).await?,
@@ -182,6 +183,14 @@ impl Errand {
         Ok(outcome.map_or(Next::Ask, Next::Done))
     }
 
+    /// The client, with the caller's trace in every request.
+    fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
+        match self.job.aside.trace_headers() {
+            headers if headers.is_empty() => client,
+            headers => Arc::new(A2aClient::clone(&client).with_headers(headers)),
+        }
+    }
+
     /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it has given some.
     fn outgoing(&mut self, parts: Vec<Part>) -> Message {
         let Job { owner, context, ids, .. } = &self.job;
@@ -235,7 +244,7 @@ impl Errand {
         let (mut pause, mut failures) = (FIRST_PAUSE, 0);
         let mut follows = true;
         loop {
-            let trouble = match self.watch.now() {
+            let trouble = match self.watch.now().map(|client| self.traced(client)) {
                 Err(down) => down,
                 Ok(client) => match client.get_task(&task, Some(0)).await {
                     Ok(found) => {

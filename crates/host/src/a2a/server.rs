@@ -195,6 +195,7 @@ mod tests {
             pass_env: vec!["KEY".into(), "MISSING".into()],
             start_timeout: agentsite_protocol::Period::seconds(1),
             token_env: None,
+            binding: None,
         };
         let command = ServerCommand::new(runtime, Path::new("/agents/a"), &environment);
         let names: Vec<&str> = command.variables.keys().map(String::as_str).collect();

@@ -55,9 +55,14 @@ impl Bulletin {
 }
 
 impl Watch {
-    /// Whether the agent can be called now.
+    /// Whether the agent can be called now. One whose endpoints all fail is down although its card can be had.
     pub(super) fn health(&self) -> Health {
-        self.0.borrow().health.clone()
+        let standing = self.0.borrow();
+        let resting = standing.client.as_ref().and_then(|client| client.resting());
+        match (&standing.health, resting) {
+            (Health::Ready, Some(why)) => Health::Down(why),
+            (health, _) => health.clone(),
+        }
     }
 
     /// The agent's card, once it was seen.

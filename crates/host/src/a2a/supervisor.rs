@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, ClientError, Egress, Token};
+use agentsite_client::{A2aClient, Binding, Circuits, ClientError, Egress, Token};
 use agentsite_protocol::Period;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -35,12 +35,42 @@ pub(super) enum Way {
     Here(ServerCommand),
 }
 
+/// How the agent is called, wherever it is.
+#[derive(Debug)]
+pub(super) struct Approach {
+    pub(super) egress: Egress,
+    pub(super) circuits: Circuits,
+    pub(super) token: Option<Token>,
+    /// The only binding that is used, if one was chosen.
+    pub(super) binding: Option<Binding>,
+}
+
+impl Approach {
+    /// The client of an agent elsewhere.
+    async fn elsewhere(&self, card: &Url) -> Result<A2aClient, ClientError> {
+        self.ready(A2aClient::resolve(&self.egress, card, self.token.clone()).await?)
+    }
+
+    /// The client of a server that we started.
+    async fn here(&self, origin: &Url) -> Result<A2aClient, ClientError> {
+        let egress = self.egress.trusting(origin);
+        self.ready(A2aClient::resolve_at(&egress, origin, self.token.clone()).await?)
+    }
+
+    fn ready(&self, client: A2aClient) -> Result<A2aClient, ClientError> {
+        let client = client.with_circuits(self.circuits.clone());
+        match self.binding {
+            Some(binding) => client.only(binding),
+            None => Ok(client),
+        }
+    }
+}
+
 /// Keeps one agent reachable.
 #[derive(Debug)]
 pub(super) struct Supervisor {
     way: Way,
-    egress: Egress,
-    token: Option<Token>,
+    approach: Approach,
     start_timeout: Duration,
     bulletin: Bulletin,
     log: AgentLog,
@@ -54,8 +84,7 @@ impl Supervisor {
     /// A supervisor that has not begun, and where its findings can be read.
     pub(super) fn new(
         way: Way,
-        egress: Egress,
-        token: Option<Token>,
+        approach: Approach,
         start_timeout: Duration,
         log: AgentLog,
         stop: CancellationToken,
@@ -63,7 +92,7 @@ impl Supervisor {
         let (bulletin, watch) = bulletin();
         let (supervision, began) = (Supervision::default(), Instant::now());
         let server = None;
-        (Self { way, egress, token, start_timeout, bulletin, log, stop, supervision, began, server }, watch)
+        (Self { way, approach, start_timeout, bulletin, log, stop, supervision, began, server }, watch)
     }
 
     /// Works until it is stopped.
@@ -102,7 +131,7 @@ impl Supervisor {
 
     /// Asks an agent elsewhere for its card; gives the time until the next visit.
     async fn visit(&mut self, card: &Url) -> Duration {
-        match self.resolve(card).await {
+        match self.approach.elsewhere(card).await {
             Ok(client) => {
                 self.rise(client);
                 REFRESH
@@ -181,8 +210,7 @@ impl Supervisor {
     async fn probe(&mut self) -> Result<Result<A2aClient, ClientError>, String> {
         let server = self.server.as_mut().ok_or("its server is gone")?;
         let origin = server.origin().clone();
-        let egress = self.egress.trusting(&origin);
-        let asking = A2aClient::resolve_at(&egress, &origin, self.token.clone());
+        let asking = self.approach.here(&origin);
         tokio::select! {
             biased;
             ended = server.ended() => Err(ended),
@@ -197,10 +225,6 @@ impl Supervisor {
             ended = server.ended() => Err(ended),
             () = tokio::time::sleep(wait) => Ok(()),
         }
-    }
-
-    async fn resolve(&self, card: &Url) -> Result<A2aClient, ClientError> {
-        A2aClient::resolve(&self.egress, card, self.token.clone()).await
     }
 
     fn rise(&mut self, client: A2aClient) {

@@ -30,6 +30,7 @@ fn launch(runtime: &str, allow: &[&str], variables: &[(&str, &str)]) -> (Arc<dyn
     let workshop = Workshop {
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings { allow, ..EgressSettings::default() }).unwrap(),
+        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::new(
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
@@ -237,6 +238,7 @@ async fn a_token_that_is_not_set_is_told_at_launch() {
     let workshop = Workshop {
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: Egress::default(),
+        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::default(),
     };

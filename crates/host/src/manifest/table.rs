@@ -12,7 +12,7 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest,
+    A2aBinding, A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest,
     ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SkillEntry, Stdin,
 };
 
@@ -94,6 +94,8 @@ struct RuntimeTable {
     start_timeout: Option<Period>,
     /// a2a: name of the variable that holds the token for the remote agent.
     token_env: Option<String>,
+    /// a2a: the only binding in which the agent is called; what its card prefers when it is left out.
+    binding: Option<A2aBinding>,
     /// llm: who the agent is and how it should answer.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
@@ -185,7 +187,7 @@ impl ManifestTable {
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
         use RuntimeKind::{A2a, Builtin, Exec, Llm};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 22] = [
+        let keys: [(&'static str, bool, &[RuntimeKind]); 23] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
             ("runtime.command", self.command.is_some(), &[Exec, A2a]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
@@ -198,6 +200,7 @@ impl RuntimeTable {
             ("runtime.card", self.card.is_some(), &[A2a]),
             ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a]),
             ("runtime.token_env", self.token_env.is_some(), &[A2a]),
+            ("runtime.binding", self.binding.is_some(), &[A2a]),
             ("runtime.prompt", self.prompt.is_some(), &[Llm]),
             ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
             ("runtime.model", self.model.is_some(), &[Llm]),
@@ -277,6 +280,7 @@ impl RuntimeTable {
             pass_env: self.pass_env.unwrap_or_default(),
             start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
             token_env: self.token_env,
+            binding: self.binding,
         })
     }
 

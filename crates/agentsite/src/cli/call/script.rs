@@ -71,8 +71,16 @@ impl Script {
         match self.state {
             Some(TaskState::InputRequired | TaskState::AuthRequired) => Exit::NeedsInput,
             Some(TaskState::Failed | TaskState::Rejected | TaskState::Canceled) => Exit::TaskFailed,
-            _ => Exit::Ok,
+            Some(TaskState::Completed) => Exit::Ok,
+            None if self.message.is_some() => Exit::Ok,
+            // Whatever ended here, it was not the task.
+            Some(TaskState::Submitted | TaskState::Working) | None => Exit::Error,
         }
+    }
+
+    /// Whether the task has ended or waits for its caller.
+    pub(super) fn is_settled(&self) -> bool {
+        self.state.is_some_and(TaskState::is_settled)
     }
 
     /// Whether the answer ended within a line.

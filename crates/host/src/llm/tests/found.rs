@@ -74,7 +74,9 @@ fn workshop(models: ModelSettings, variables: &[(&str, &str)]) -> (Workshop, Arc
     let clock = Arc::new(HandClock::default());
     let ids = Ids::new(clock.clone(), Arc::new(SeededRng::default()));
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    (Workshop { ids, egress: Egress::default(), models, environment: Environment::new(variables) }, clock)
+    let circuits = agentsite_client::Circuits::new(ids.rng().clone());
+    let environment = Environment::new(variables);
+    (Workshop { ids, egress: Egress::default(), circuits, models, environment }, clock)
 }
 
 fn launched(runtime: &str, workshop: &Workshop) -> Arc<dyn Runner> {
