@@ -4,11 +4,13 @@
 //! request, an OTLP receiver, a receiver of pushes, and the examples of the repository. They are skipped with a word where Python is not set up.
 
 mod conformance;
+mod elsewhere;
 mod examples;
 mod hosted_agent;
 mod old_sdk;
 mod program;
 mod push;
+mod remote_agent;
 mod scripted_model;
 mod sdk_client;
 mod sdk_signatures;

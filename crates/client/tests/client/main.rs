@@ -5,5 +5,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod agent;
+mod grpc;
+mod remote;
+mod rest;
 mod signer;
 mod site;

@@ -107,7 +107,7 @@ impl Script {
 
     fn artifact(&mut self, artifact: &Artifact, append: bool) -> Vec<Line> {
         let id = artifact.artifact_id.clone();
-        let text = artifact.plain_text();
+        let text = whole_text(artifact);
         let known = self.shown.entry(id.clone()).or_default();
         let new = match text.strip_prefix(known.as_str()) {
             _ if append => text.clone(),
@@ -132,6 +132,15 @@ impl Script {
         self.open_line = !text.ends_with('\n');
         Some(Line::Answer(text))
     }
+}
+
+/// The text of an artifact. Many servers keep each streamed chunk as a part of its own; they make one text again.
+fn whole_text(artifact: &Artifact) -> String {
+    let mut whole = Artifact::default();
+    for part in &artifact.parts {
+        whole.append(Artifact { parts: vec![part.clone()], ..Artifact::default() });
+    }
+    whole.plain_text()
 }
 
 #[cfg(test)]
@@ -198,6 +207,23 @@ mod tests {
         let whole = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"one two"}]}]}}"#;
         let (answer, _, _) = play(&[piece("a", "one ", false), item(whole)]);
         assert_eq!(answer, "one two");
+    }
+
+    #[test]
+    fn chunks_that_a_server_kept_apart_are_one_text_again() {
+        let whole = r#"{"task":{"id":"t","status":{"state":"TASK_STATE_COMPLETED"},"artifacts":[{"artifactId":"a","parts":[{"text":"one "},{"text":"two"},{"text":" three"}]}]}}"#;
+        assert_eq!(play(&[item(whole)]).0, "one two three");
+        assert_eq!(
+            play(&[piece("a", "one ", false), piece("a", "two", true), item(whole)]).0,
+            "one two three"
+        );
+    }
+
+    #[test]
+    fn what_ends_before_the_task_is_no_success() {
+        assert_eq!(play(&[]).2.exit(), Exit::Error);
+        assert_eq!(play(&[status("WORKING", "")]).2.exit(), Exit::Error);
+        assert_eq!(play(&[piece("a", "x", false)]).2.exit(), Exit::Error);
     }
 
     #[test]

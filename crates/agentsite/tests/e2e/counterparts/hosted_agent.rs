@@ -3,13 +3,12 @@
 //! The agent is `tests/python/a2a_agent.py`; the first word of a message picks its part.
 
 use std::collections::BTreeMap;
-use std::net::TcpListener;
-use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::elsewhere::Elsewhere;
 use super::program::troupe;
-use crate::site::{TestSite, answer, eventually, http, message, python, repository};
+use crate::site::{TestSite, answer, eventually, message, python, repository};
 
 fn state(reply: &Value) -> &str {
     reply["result"]["task"]["status"]["state"].as_str().unwrap_or_else(|| panic!("{reply}"))
@@ -157,44 +156,11 @@ async fn a_hosted_agent_goes_with_its_site_when_it_is_stopped_and_when_it_is_kil
     }
 }
 
-/// An agent that somebody else runs.
-struct Elsewhere {
-    child: Child,
-    url: String,
-}
-
-impl Elsewhere {
-    async fn start(python: &std::path::Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let mut command = Command::new(python);
-        command.arg(repository("tests/python/a2a_agent.py")).env("PORT", port.to_string());
-        let child = command.stdin(Stdio::null()).spawn().unwrap();
-        let elsewhere = Self { child, url: format!("http://127.0.0.1:{port}") };
-        let card = format!("{}/.well-known/agent-card.json", elsewhere.url);
-        eventually("its card", async || http().get(&card).send().await.ok().map(drop)).await;
-        elsewhere
-    }
-
-    fn manifest(&self) -> String {
-        format!(
-            "name = \"remote\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncard = \"{}/.well-known/agent-card.json\"\n",
-            self.url
-        )
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[tokio::test]
 async fn an_agent_elsewhere_is_called_by_its_card() {
     let Some(python) = python() else { return };
-    let elsewhere = Elsewhere::start(&python).await;
-    let mut site = TestSite::new().agent("remote", &elsewhere.manifest());
+    let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
+    let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
     site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     site.start();
     assert_eq!(answer(&site.send("remote", "over there").await), "OVER THERE");
@@ -209,8 +175,8 @@ async fn an_agent_elsewhere_is_called_by_its_card() {
 #[tokio::test]
 async fn an_agent_on_this_machine_is_not_reached_unless_the_operator_says_so() {
     let Some(python) = python() else { return };
-    let elsewhere = Elsewhere::start(&python).await;
-    let mut site = TestSite::new().agent("remote", &elsewhere.manifest());
+    let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
+    let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
     site.start();
     let refused = site.send("remote", "over there").await;
     assert_eq!(state(&refused), "TASK_STATE_FAILED");
