@@ -22,6 +22,7 @@ mod python;
 mod stages;
 mod test;
 mod tidy;
+mod tools;
 mod workspace;
 
 use std::process::ExitCode;

@@ -8,6 +8,7 @@ use crate::arguments::Arguments;
 use crate::failure::Outcome;
 use crate::python;
 use crate::stages::{self, AfterFailure, Stage};
+use crate::tools;
 use crate::workspace::{Workspace, run as run_command};
 
 /// What `cargo xtask test --help` prints.
@@ -17,12 +18,14 @@ usage: cargo xtask test [--only STAGE]
 Runs the test stages in order and stops at the first failure.
 
   setup     the Python environments of the end-to-end tests (always runs; reused when nothing changed)
+  tools     programs of others that the tests drive (always runs; built once)
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
   doctests  the examples in the documentation";
 
 /// Every stage, in order.
 const STAGES: &[Stage] = &[
     Stage { name: "setup", always: true, run: python::set_up },
+    Stage { name: "tools", always: true, run: tools::set_up },
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "doctests", always: false, run: doctests },
 ];
@@ -46,7 +49,8 @@ fn tests(workspace: &Workspace) -> Outcome {
         workspace
             .cargo(words)
             .env("AGENTSITE_TEST_PYTHON", python(python::CURRENT))
-            .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD)),
+            .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD))
+            .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace)),
     )
 }
 

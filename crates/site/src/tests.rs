@@ -80,7 +80,7 @@ impl Story {
         let workshop = Workshop {
             ids: world.ids(),
             egress: agentsite_client_for_tests(),
-            circuits: agentsite_client::Circuits::new(world.ids().rng().clone()),
+            circuits: agentsite_host::Circuits::new(world.ids().rng().clone()),
             models: Default::default(),
             environment: Environment::default(),
         };

@@ -11,6 +11,7 @@ mod old_sdk;
 mod program;
 mod push;
 mod remote_agent;
+mod rust_client;
 mod scripted_model;
 mod sdk_client;
 mod sdk_signatures;

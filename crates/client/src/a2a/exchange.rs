@@ -69,7 +69,7 @@ impl Exchange<'_> {
         if self.endpoint.dialect == Dialect::Grpc {
             let mut request = self.request(operation)?.limit(self.limits.max_stream);
             if self.resumes {
-                request = request.header(EXTENSIONS, HeaderValue::from_static(RESUME));
+                request = request.header(EXTENSIONS, self.with_resume());
             }
             let answer = request.send().await?;
             return grpc::items(answer, &self.from, self.limits);
@@ -114,6 +114,14 @@ impl Exchange<'_> {
             request = request.bearer(token.secret());
         }
         Ok(request.timeout(self.timeout))
+    }
+
+    /// The extensions that the caller wants, and the one that numbers events: gRPC has no other place for the numbers.
+    fn with_resume(&self) -> HeaderValue {
+        let wanted = self.headers.get(EXTENSIONS).and_then(|value| value.to_str().ok());
+        let both = wanted.map(|wanted| format!("{wanted},{RESUME}"));
+        let both = both.and_then(|both| HeaderValue::from_str(&both).ok());
+        both.unwrap_or(HeaderValue::from_static(RESUME))
     }
 
     fn refusal(&self, status: u16, bytes: &[u8]) -> ClientError {

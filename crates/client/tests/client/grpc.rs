@@ -138,7 +138,6 @@ async fn told(answers: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> (
         max_stream: 5_000,
         call_timeout: Duration::from_secs(5),
         idle_timeout: Duration::from_millis(300),
-        ..A2aLimits::default()
     };
     let client = Remote::start(by_grpc, answers).await.client().await.with_limits(limits);
     let plain = client.get_task("t1", None).await.unwrap_err();

@@ -19,6 +19,7 @@ use agentsite_protocol::{
     Artifact, ByteSize, ContextId, JsonMap, Message, MessageId, Outcome, Part, Role, Step, TaskState,
 };
 use futures::StreamExt;
+use http::HeaderValue;
 use serde_json::Value;
 
 use super::contexts::Contexts;
@@ -183,12 +184,21 @@ impl Errand {
         Ok(outcome.map_or(Next::Ask, Next::Done))
     }
 
-    /// The client, with the caller's trace in every request.
+    /// The client, with the caller's trace in every request, and with those of the wanted extensions that the agent has.
     fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
-        match self.job.aside.trace_headers() {
-            headers if headers.is_empty() => client,
-            headers => Arc::new(A2aClient::clone(&client).with_headers(headers)),
+        let mut headers = self.job.aside.trace_headers();
+        let known = &client.card().capabilities.extensions;
+        let wanted = self.job.aside.extensions.iter().filter(|uri| known.iter().any(|one| one.uri == **uri));
+        let wanted: Vec<&str> = wanted.map(String::as_str).collect();
+        if let Ok(value) = HeaderValue::from_str(&wanted.join(","))
+            && !wanted.is_empty()
+        {
+            headers.insert("a2a-extensions", value);
         }
+        if headers.is_empty() {
+            return client;
+        }
+        Arc::new(A2aClient::clone(&client).with_headers(headers))
     }
 
     /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it has given some.

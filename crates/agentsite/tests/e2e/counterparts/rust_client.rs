@@ -1,0 +1,106 @@
+//! The official Rust client drives the site: `a2acli`, which is built on `a2a-client-lf`.
+//!
+//! `cargo xtask test` installs it and names it in `AGENTSITE_TEST_A2A_CLI`. It speaks JSON-RPC and HTTP+JSON; each story is the same
+//! in both.
+
+use std::process::{Command, Stdio};
+
+use crate::site::{TestSite, exec_agent};
+
+const TRANSPORTS: [&str; 2] = ["jsonrpc", "rest"];
+
+/// The program; fails in CI when it is missing.
+fn a2a_cli() -> Option<std::ffi::OsString> {
+    let found = std::env::var_os("AGENTSITE_TEST_A2A_CLI");
+    if found.is_none() {
+        assert!(
+            std::env::var_os("CI").is_none(),
+            "AGENTSITE_TEST_A2A_CLI is not set: run `cargo xtask test`"
+        );
+        println!("skipped: run `cargo xtask test`, which installs the official Rust client");
+    }
+    found
+}
+
+/// One agent as the Rust client sees it.
+struct Caller<'a> {
+    site: &'a TestSite,
+    agent: &'a str,
+    transport: &'a str,
+}
+
+impl Caller<'_> {
+    /// Runs the client; gives its exit code, what it printed and what it complained about.
+    fn run(&self, words: &[&str]) -> (i32, String, String) {
+        let mut command = Command::new(a2a_cli().unwrap());
+        command.args(words).current_dir(self.site.path()).env_clear().stdin(Stdio::null());
+        command.args(["--transport", self.transport]);
+        command.arg("-a").arg(format!("{}/a2a/{}/.well-known/agent-card.json", self.site.url, self.agent));
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code().unwrap_or(-1), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn ok(&self, words: &[&str]) -> String {
+        let (code, out, err) = self.run(words);
+        assert_eq!(code, 0, "{} {words:?}: {out}{err}", self.transport);
+        out
+    }
+}
+
+fn field<'t>(text: &'t str, name: &str) -> &'t str {
+    text.lines().find_map(|line| line.strip_prefix(name)).unwrap_or_else(|| panic!("no {name} in {text}"))
+}
+
+#[tokio::test]
+async fn the_rust_client_sends_and_streams() {
+    if a2a_cli().is_none() {
+        return;
+    }
+    let site = TestSite::started();
+    for transport in TRANSPORTS {
+        let echo = Caller { site: &site, agent: "echo", transport };
+        assert!(echo.ok(&["card", "get"]).contains("Name: echo"));
+        let answered = echo.ok(&["send", "hello there"]);
+        assert_eq!(field(&answered, "State: "), "COMPLETED", "{transport}");
+        assert!(answered.ends_with("hello there\n"), "{answered}");
+        let streamed = echo.ok(&["send", "--stream", "word by word"]);
+        let states: Vec<&str> = streamed.lines().filter_map(|line| line.strip_prefix("State: ")).collect();
+        assert_eq!((states.first(), states.last()), (Some(&"SUBMITTED"), Some(&"COMPLETED")), "{streamed}");
+        assert!(streamed.contains("word by word"), "{streamed}");
+        let task = field(&answered, "Task ID: ");
+        assert!(echo.ok(&["task", "get", task]).contains("COMPLETED"));
+        assert!(echo.ok(&["task", "list"]).contains(task));
+    }
+}
+
+#[tokio::test]
+async fn the_rust_client_follows_and_cancels() {
+    if a2a_cli().is_none() {
+        return;
+    }
+    let manifest = exec_agent("slow", &["sh", "-c", "echo begun; exec sleep 3600"], "");
+    let mut site = TestSite::new().agent("slow", &manifest);
+    site.start();
+    for transport in TRANSPORTS {
+        let slow = Caller { site: &site, agent: "slow", transport };
+        let begun = slow.ok(&["send", "--async", "go"]);
+        let task = field(&begun, "Task ID: ").to_owned();
+        let (code, followed, canceled) = std::thread::scope(|scope| {
+            let following = scope.spawn(|| slow.run(&["task", "subscribe", &task]));
+            let canceled = slow.ok(&["task", "cancel", &task]);
+            let (code, out, err) = following.join().unwrap();
+            (code, format!("{out}{err}"), canceled)
+        });
+        assert_eq!(field(&canceled, "State: "), "CANCELED", "{transport}");
+        // Whoever comes after the cancel is told so instead.
+        assert!(
+            followed.contains("CANCELED") || code == 1 && followed.contains("ended"),
+            "{transport}: {followed}"
+        );
+        let (code, _, refused) = slow.run(&["task", "cancel", &task]);
+        assert!(code == 1 && refused.contains("-32002"), "{transport}: {refused}");
+        let (code, _, unknown) = slow.run(&["task", "get", "nobody"]);
+        assert!(code == 1 && unknown.contains("TASK_NOT_FOUND"), "{transport}: {unknown}");
+    }
+}

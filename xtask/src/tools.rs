@@ -1,0 +1,28 @@
+//! Programs of others that the tests drive, in `target/tools`.
+//!
+//! Promises: each is pinned to a version, built from its own lock file, and built again only when the version changes. They are built
+//! apart from the workspace, so that none of what they need comes into it.
+
+use std::path::PathBuf;
+
+use crate::failure::Outcome;
+use crate::workspace::{Workspace, run};
+
+/// Where they are installed, below the root; cargo keeps a list there and does nothing when a program is up to date.
+const FOLDER: &str = "target/tools";
+
+/// The official Rust client of A2A, which is built on `a2a-client-lf`, and its version.
+const A2A_CLI: (&str, &str) = ("a2a-cli", "0.4.5");
+
+/// The program of the official Rust client.
+pub(crate) fn a2a_cli(workspace: &Workspace) -> PathBuf {
+    workspace.path(FOLDER).join("bin/a2acli")
+}
+
+/// Installs the programs, or finds them ready.
+pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
+    let (name, version) = A2A_CLI;
+    let words = format!("install --locked --debug --root {FOLDER} --version {version} {name}");
+    // A folder of its own, so that the profile and the features of the workspace's builds stay as they are.
+    run(workspace.cargo(&words).env("CARGO_TARGET_DIR", workspace.path(FOLDER).join("build")))
+}
