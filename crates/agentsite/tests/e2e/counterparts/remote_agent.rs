@@ -8,7 +8,8 @@ use std::process::{Child, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::elsewhere::Elsewhere;
-use crate::site::{BINARY, TestSite, answer, eventually, message, python, state, status_text};
+use super::program::Program;
+use crate::site::{BINARY, TestSite, answer, eventually, message, old_python, python, state, status_text};
 
 /// The bindings as the command line names them, with their names in cards.
 const BINDINGS: [(&str, &str); 3] = [("jsonrpc", "JSONRPC"), ("rest", "HTTP+JSON"), ("grpc", "GRPC")];
@@ -228,4 +229,68 @@ async fn a_trace_reaches_the_agent_in_every_binding() {
         assert_eq!(answer(&reply), format!("{TRACE} rojo=1"), "{name}: as it came");
         assert_eq!(answer(&site.send(name, "trace").await), "None None", "{name}: none is made up");
     }
+}
+
+#[tokio::test]
+async fn an_agent_of_the_older_version_is_called_and_passed_on() {
+    let Some(python) = old_python() else { return };
+    let agent = Elsewhere::program(&python, "a2a_agent03.py", "").await;
+    let here = TestSite::new();
+    let call = |words: &[&str]| here.run(&[&["call", agent.url.as_str()], words].concat());
+    assert_eq!(call(&["one two three"]).ok().out(), "ONE TWO THREE\n");
+    assert_eq!(call(&["--no-stream", "one two"]).ok().out(), "ONE TWO\n");
+    assert_eq!(call(&["reply hi"]).ok().out(), "REPLY HI\n");
+    assert_eq!(call(&["fail"]).code(), 4);
+    assert_eq!(call(&["ask me"]).code(), 3);
+    let refused = call(&["--binding", "rest", "hello"]);
+    assert!(refused.err().contains("it offers JSONRPC 0.3"), "{refused:?}");
+
+    let mut site = TestSite::new().agent("remote", &agent.manifest("remote", ""));
+    site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
+    site.start();
+    assert_eq!(answer(&site.send("remote", "over there").await), "OVER THERE");
+    let asked = site.send("remote", "ask me").await;
+    assert_eq!(state(&asked), "input_required", "{asked}");
+    let mut second = message("this one");
+    second["taskId"] = asked["result"]["task"]["id"].clone();
+    let told = site.rpc("remote", "SendMessage", json!({"message": second})).await;
+    assert_eq!(answer(&told), "THIS ONE");
+    let params = json!({"message": message("slow"), "configuration": {"returnImmediately": true}});
+    let begun = site.rpc("remote", "SendMessage", params).await;
+    let id = begun["result"]["task"]["id"].clone();
+    let canceled = site.rpc("remote", "CancelTask", json!({"id": id})).await;
+    assert_eq!(canceled["result"]["status"]["state"], "TASK_STATE_CANCELED", "{canceled}");
+}
+
+#[tokio::test]
+async fn own_agents_are_called_in_the_binding_that_is_wanted() {
+    let site = TestSite::started();
+    for binding in ["jsonrpc", "rest"] {
+        let said = site.run(&["call", "--binding", binding, "echo", "hello"]);
+        assert_eq!(said.ok().out(), "hello\n", "{binding}");
+    }
+}
+
+#[tokio::test]
+async fn a_site_of_which_traces_are_collected_continues_the_callers_trace() {
+    let Some(python) = python() else { return };
+    let agent = Elsewhere::start(&python, "JSONRPC").await;
+    let sink = Program::start(&python, "otlp_sink.py").await;
+    let site = TestSite::new().agent("remote", &agent.manifest("remote", ""));
+    let mut site = site.flag("--otlp-endpoint").flag(&sink.url);
+    site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
+    site.start();
+    let body =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("trace")}});
+    let request = site.http.post(format!("{}/a2a/remote", site.url)).header("a2a-version", "1.0");
+    let reply: Value =
+        request.header("traceparent", TRACE).json(&body).send().await.unwrap().json().await.unwrap();
+    let told = answer(&reply);
+    let parent: Vec<&str> = told.split(' ').next().unwrap().split('-').collect();
+    assert_eq!(parent[1], &TRACE[3..35], "the trace goes on: {told}");
+    assert_ne!(parent[2], &TRACE[36..52], "through a span of the site: {told}");
+    assert!(site.stop().success());
+    let spans: Vec<Value> = sink.end().await.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ours = spans.iter().find(|span| span["span_id"] == parent[2]).unwrap_or_else(|| panic!("{spans:#?}"));
+    assert_eq!(ours["trace_id"], parent[1], "{ours}");
 }
