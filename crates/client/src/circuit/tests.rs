@@ -1,4 +1,6 @@
 //! What holds of a circuit in every history.
+//!
+//! Time and chance are numbers of the test; the property at the end plays any order of events.
 
 use proptest::prelude::*;
 

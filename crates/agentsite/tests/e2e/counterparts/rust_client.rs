@@ -84,7 +84,7 @@ async fn the_rust_client_follows_and_cancels() {
     site.start();
     for transport in TRANSPORTS {
         let slow = Caller { site: &site, agent: "slow", transport };
-        let begun = slow.ok(&["send", "--async", "go"]);
+        let begun = slow.ok(&["send", "--async", "--return-immediately", "go"]);
         let task = field(&begun, "Task ID: ").to_owned();
         let (code, followed, canceled) = std::thread::scope(|scope| {
             let following = scope.spawn(|| slow.run(&["task", "subscribe", &task]));
