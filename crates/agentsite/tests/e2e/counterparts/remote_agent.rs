@@ -265,7 +265,7 @@ async fn an_agent_of_the_older_version_is_called_and_passed_on() {
 #[tokio::test]
 async fn own_agents_are_called_in_the_binding_that_is_wanted() {
     let site = TestSite::started();
-    for binding in ["jsonrpc", "rest"] {
+    for binding in ["jsonrpc", "rest", "grpc"] {
         let said = site.run(&["call", "--binding", binding, "echo", "hello"]);
         assert_eq!(said.ok().out(), "hello\n", "{binding}");
     }
