@@ -14,7 +14,7 @@ mod grpc;
 mod jsonrpc;
 mod older;
 mod operation;
-mod push;
+mod page;
 mod reason;
 mod rest;
 mod wire;
@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use agentsite_protocol::{AgentCard, Message};
+use agentsite_protocol::{AgentCard, Message, PushConfig};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
 use http::HeaderMap;
@@ -35,14 +35,14 @@ use url::Url;
 pub(crate) use card::{MAX_CARD, card_url};
 pub use endpoint::{Binding, Dialect, Endpoint, UnknownBinding};
 pub use operation::ListTasks;
-pub use push::{PushAuthentication, PushConfig, TaskPage};
+pub use page::TaskPage;
 pub use wire::{RemoteStatus, RemoteTask, Reply, StreamItem};
 
 use crate::{Circuits, ClientError, Egress, Token};
 use attempts::Attempts;
 use exchange::Exchange;
 use operation::{Configuration, Operation, Sending};
-use push::PushPage;
+use page::PushPage;
 
 /// The items of a stream; it ends after the task is settled, or with its first error.
 pub type TaskStream = BoxStream<'static, Result<StreamItem, ClientError>>;

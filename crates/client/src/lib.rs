@@ -16,8 +16,8 @@ mod site;
 mod token;
 
 pub use a2a::{
-    A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, PushAuthentication, PushConfig,
-    RemoteStatus, RemoteTask, Reply, SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding,
+    A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, RemoteStatus, RemoteTask, Reply,
+    SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding,
 };
 pub use circuits::Circuits;
 pub use egress::{

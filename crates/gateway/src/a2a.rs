@@ -42,6 +42,12 @@ use extensions::Wanted;
 /// Most characters of a foreign name that go into a trace.
 const MAX_TRACED: usize = 64;
 
+/// The operations of A2A by the names that JSON-RPC and gRPC call them.
+#[must_use]
+pub const fn a2a_methods() -> &'static [&'static str] {
+    &operation::METHODS
+}
+
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
     Router::new()

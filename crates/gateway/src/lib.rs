@@ -28,6 +28,7 @@ mod sse;
 mod tls;
 mod trace;
 
+pub use a2a::a2a_methods;
 pub use api::api_paths;
 pub use jsonrpc::fuzz_decode;
 pub use metrics::GatewayMetrics;

@@ -11,7 +11,7 @@ mod status;
 
 use agentsite_protocol::extension::RESUME_SEQUENCE;
 use agentsite_protocol::proto::{self, SERVICE};
-use agentsite_protocol::{Message, Timestamp};
+use agentsite_protocol::{Message, PushConfig, Timestamp};
 use bytes::Bytes;
 use futures::{StreamExt, TryStreamExt, stream};
 use http::header::{CONTENT_TYPE, TE};
@@ -25,7 +25,6 @@ use super::endpoint::Endpoint;
 use super::events::{Numbered, NumberedStream};
 use super::jsonrpc::{VERSION, VERSION_HEADER};
 use super::operation::{ListTasks, Operation, Sending};
-use super::push::PushConfig;
 use crate::egress::Piece;
 use crate::{ClientError, Egress, EgressAnswer, EgressRequest};
 use frames::Frames;

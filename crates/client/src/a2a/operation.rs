@@ -3,10 +3,8 @@
 //! Promises: the eleven operations of A2A 1.0 with their parameters in ProtoJSON order; whether one may be repeated without harm is
 //! said here, once. It knows no addresses and no wire frames.
 
-use agentsite_protocol::{Message, TaskState, Timestamp};
+use agentsite_protocol::{Message, PushConfig, TaskState, Timestamp};
 use serde::Serialize;
-
-use super::push::PushConfig;
 
 /// What is asked. Written as JSON it is the parameters, without the tenant.
 #[derive(Debug, Clone, Serialize)]

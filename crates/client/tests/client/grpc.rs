@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use agentsite_client::{A2aLimits, ClientError, ListTasks, PushConfig, Reply, SendOptions, StreamItem};
+use agentsite_client::{A2aLimits, ClientError, ListTasks, Reply, SendOptions, StreamItem};
+use agentsite_protocol::PushConfig;
 use agentsite_protocol::{Message, Role, TaskState, proto};
 use axum::body::{Body, Bytes};
 use axum::response::Response;

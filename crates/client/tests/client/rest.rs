@@ -5,8 +5,9 @@
 use std::time::Duration;
 
 use agentsite_client::{
-    A2aLimits, Binding, Circuits, ClientError, ListTasks, PushConfig, Reply, SendOptions, StreamItem,
+    A2aLimits, Binding, Circuits, ClientError, ListTasks, Reply, SendOptions, StreamItem,
 };
+use agentsite_protocol::PushConfig;
 use agentsite_protocol::{Message, Rng, Role, TaskState};
 use axum::body::Body;
 use axum::response::Response;

@@ -31,7 +31,7 @@ impl Grpc {
     }
 
     /// The same, who also says this with each call.
-    fn saying(&self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn saying(&self, name: &'static str, value: impl Into<String>) -> Self {
         let mut metadata = self.metadata.clone();
         metadata.retain(|(known, _)| *known != name);
         metadata.push((name, value.into()));
@@ -76,6 +76,11 @@ impl Grpc {
         let codec = ProstCodec::<A, proto::StreamResponse>::new();
         let answer = grpc.server_streaming(self.request(message), Self::path(method), codec).await;
         answer.map(tonic::Response::into_inner)
+    }
+
+    /// The status of a call that must fail.
+    pub(crate) async fn refused<A: prost::Message + 'static>(&self, method: &str, message: A) -> Status {
+        self.ask::<A, ()>(method, message).await.unwrap_err()
     }
 
     /// Sends text to an agent and gives what it led to.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::GatewaySettings;
+use agentsite_protocol::proto;
 use agentsite_site::{PushSettings, SiteSettings};
 use axum::Router;
 use axum::http::HeaderMap;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
+use crate::grpc::{Grpc, message, task};
 use crate::story::{Story, body, says, site_with};
 
 const HOOK: &str = "https://example.org/hook";
@@ -304,11 +306,64 @@ async fn a_dead_letter_is_seen_sent_again_and_dropped() {
     }
 }
 
-#[tokio::test]
-async fn a_site_that_tells_nobody_refuses_all_of_it() {
+/// A story whose site tells nobody.
+pub(crate) async fn without_push() -> Story {
     let push = PushSettings { enabled: false, ..PushSettings::default() };
     let site = site_with(SiteSettings { push, ..SiteSettings::default() }, Egress::default()).await;
-    let story = Story::of(GatewaySettings::default(), site).await;
+    Story::of(GatewaySettings::default(), site).await
+}
+
+#[tokio::test]
+async fn by_grpc_receivers_are_added_read_listed_and_removed() {
+    let (story, hook, inbox) = with_receiver().await;
+    let grpc = Grpc::to(&story).await;
+    let mut sending = message("echo", "hi");
+    let receiver =
+        proto::TaskPushNotificationConfig { id: "mine".into(), url: hook.clone(), ..Default::default() };
+    sending.configuration = Some(proto::SendMessageConfiguration {
+        task_push_notification_config: Some(receiver.clone()),
+        ..Default::default()
+    });
+    let sent: proto::SendMessageResponse = grpc.ask("SendMessage", sending).await.unwrap();
+    let task_id = task(sent.payload.unwrap()).id;
+    assert_eq!(inbox.kinds(1).await[0], "task");
+
+    let (tenant, id) = ("echo".to_owned(), "second".to_owned());
+    let create = proto::TaskPushNotificationConfig {
+        tenant: tenant.clone(),
+        task_id: task_id.clone(),
+        id: id.clone(),
+        token: "t".into(),
+        ..receiver
+    };
+    let made: proto::TaskPushNotificationConfig =
+        grpc.ask("CreateTaskPushNotificationConfig", create).await.unwrap();
+    assert_eq!((made.id.as_str(), made.url.as_str()), ("second", hook.as_str()));
+    let list = proto::ListTaskPushNotificationConfigsRequest {
+        tenant: tenant.clone(),
+        task_id: task_id.clone(),
+        ..Default::default()
+    };
+    let ids = async || {
+        let page: proto::ListTaskPushNotificationConfigsResponse =
+            grpc.ask("ListTaskPushNotificationConfigs", list.clone()).await.unwrap();
+        page.configs.into_iter().map(|config| config.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids().await, ["mine", "second"]);
+    let (tenant, id) = (|| tenant.clone(), || id.clone());
+    let get =
+        proto::GetTaskPushNotificationConfigRequest { tenant: tenant(), task_id: task_id.clone(), id: id() };
+    let read: proto::TaskPushNotificationConfig =
+        grpc.ask("GetTaskPushNotificationConfig", get).await.unwrap();
+    assert_eq!(read, made);
+    let delete = proto::DeleteTaskPushNotificationConfigRequest { tenant: tenant(), task_id, id: id() };
+    grpc.ask::<_, ()>("DeleteTaskPushNotificationConfig", delete).await.unwrap();
+    assert_eq!(ids().await, ["mine"]);
+}
+
+#[tokio::test]
+async fn a_site_that_tells_nobody_refuses_all_of_it() {
+    let story = without_push().await;
     let configs = "/a2a/echo/tasks/x/pushNotificationConfigs";
     for (method, path, sent) in [
         (Method::POST, configs.to_owned(), Some(json!({ "url": HOOK }))),

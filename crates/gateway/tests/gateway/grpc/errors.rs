@@ -83,7 +83,7 @@ async fn each_refusal_has_its_code_and_its_reason() {
 
 #[tokio::test]
 async fn what_is_not_offered_is_refused_by_its_own_reason() {
-    let story = Story::begin().await;
+    let story = crate::push::without_push().await;
     let grpc = Grpc::to(&story).await;
     let tenant = || "echo".to_owned();
     let push = "PUSH_NOTIFICATION_NOT_SUPPORTED";
