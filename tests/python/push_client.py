@@ -73,7 +73,7 @@ async def run(args: argparse.Namespace) -> dict:
     async with httpx.AsyncClient(timeout=TIMEOUT_SECONDS, trust_env=False) as http:
         card = await A2ACardResolver(http, args.base_url).get_agent_card()
         expect(card.capabilities.push_notifications, "the card does not offer push notifications")
-        return task_seen(await scenario(Caller(http, card, args.binding), args.hook))
+        return task_seen(await scenario(Caller(http, card, args), args.hook))
 
 
 def main() -> None:
@@ -82,6 +82,8 @@ def main() -> None:
     parser.add_argument("scenario", choices=["send", "create"])
     parser.add_argument("hook")
     parser.add_argument("--binding", choices=BINDINGS, default="jsonrpc")
+    # What else the caller looks at.
+    parser.set_defaults(task=None, token=None)
     print(json.dumps(asyncio.run(run(parser.parse_args()))))
 
 

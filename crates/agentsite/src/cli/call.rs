@@ -13,7 +13,8 @@ use std::time::Duration;
 use agentsite_client::{
     A2aClient, A2aLimits, Binding, ClientError, Egress, Reply, SendOptions, StreamItem, TaskStream,
 };
-use agentsite_protocol::{AgentName, ContextId, Message, Role, TaskState};
+use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
+use agentsite_protocol::{AgentName, ContextId, JsonMap, Message, Role, TaskState};
 use agentsite_site::World;
 use clap::Args;
 use futures::StreamExt;
@@ -66,6 +67,22 @@ pub(super) struct Arguments {
     /// Call the agent in this binding only, instead of the one that its card prefers.
     #[arg(long, value_name = "jsonrpc|rest|grpc")]
     binding: Option<Binding>,
+    /// Hand the agent the secret that is in this variable, when it asked for a credential; the site does not store it.
+    #[arg(long, value_name = "VARIABLE", requires = "task")]
+    credential_env: Option<String>,
+}
+
+impl Arguments {
+    /// The metadata by which a credential reaches the agent and nothing else.
+    fn credential(&self) -> Result<Option<JsonMap>, CliError> {
+        let Some(name) = &self.credential_env else { return Ok(None) };
+        match std::env::var(name) {
+            Ok(secret) if !secret.is_empty() => {
+                Ok(Some(JsonMap::from_iter([(TASK_AUTH_CREDENTIAL.into(), secret.into())])))
+            }
+            _ => Err(CliError::usage(format!("the variable {name} is not set; put the credential into it"))),
+        }
+    }
 }
 
 /// Calls the agent, and goes on while it asks back and somebody is there to answer.
@@ -75,6 +92,9 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     let mut message = call.message(text);
     message.context_id = arguments.context.clone();
     message.task_id = arguments.task.clone();
+    if let Some(metadata) = arguments.credential()? {
+        message.extra.insert("metadata".into(), metadata.into());
+    }
     loop {
         let whole = arguments.no_stream || !call.agent.card().capabilities.streaming;
         let mut script = Script::default();

@@ -6,7 +6,7 @@
 use std::io::Write;
 use std::process::Stdio;
 
-use crate::site::{TestSite, answer};
+use crate::site::{TestSite, answer, exec_agent};
 
 /// Says how many messages came before, then what came now.
 const RECORDER: &str = r#"
@@ -164,4 +164,27 @@ async fn a_busy_or_foreign_site_refuses_with_its_own_exit_code() {
     let mut command = site.command(&["agent", "ls"]);
     let refused = command.env("AGENTSITE_TOKEN", "ask_000000000000_00").output().unwrap();
     assert_eq!(refused.status.code(), Some(7), "{refused:?}");
+}
+
+#[test]
+fn a_credential_goes_to_the_agent_that_asked_and_nowhere_else() {
+    let script =
+        "test \"$AGENTSITE_CREDENTIAL\" = s3cret-token && echo open || { echo 'Which token?'; exit 11; }";
+    let mut site = TestSite::new().agent("vault", &exec_agent("vault", &["sh", "-c", script], ""));
+    site.start();
+    let asked = site.run(&["call", "vault", "open", "--json", "--no-stream"]);
+    let task = asked.json()["id"].as_str().unwrap_or_else(|| panic!("{asked:?}")).to_owned();
+    assert_eq!(asked.code(), 3, "{asked:?}");
+    let with = ["call", "vault", "--task", &task, "--credential-env", "VAULT_TOKEN", "here it is"];
+    let unset = site.run(&with);
+    assert!(unset.err().contains("VAULT_TOKEN is not set"), "{unset:?}");
+    let opened = site.command(&with).env("VAULT_TOKEN", "s3cret-token").output().unwrap();
+    assert!(opened.status.success(), "{opened:?}");
+    assert!(String::from_utf8_lossy(&opened.stdout).contains("open"), "{opened:?}");
+    site.stop();
+    assert!(!site.log().contains("s3cret-token"));
+    for file in std::fs::read_dir(site.data()).unwrap() {
+        let bytes = std::fs::read(file.unwrap().path()).unwrap_or_default();
+        assert!(!bytes.windows(12).any(|window| window == b"s3cret-token"), "the credential is on disk");
+    }
 }

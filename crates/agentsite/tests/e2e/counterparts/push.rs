@@ -68,7 +68,7 @@ async fn a_receiver_gets_every_event_in_order_with_words_and_proof() {
     site.start();
     let mut receiver = Program::start_with(&python, "push_receiver.py", &[&site.url]).await;
     let rest = ["statusUpdate submitted", "statusUpdate working", "artifactUpdate", "statusUpdate completed"];
-    for binding in ["jsonrpc", "rest"] {
+    for binding in ["jsonrpc", "rest", "grpc"] {
         for (agent, scenario, expected) in [("echo", "send", WHOLE), ("asker", "create", rest)] {
             let hook = format!("{}/hook?from={binding}", receiver.url);
             let task = registers(&python, &site, agent, scenario, &hook, binding);
