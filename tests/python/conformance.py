@@ -251,7 +251,9 @@ class Grpc(Binding):
         from google.protobuf.json_format import MessageToDict
 
         lists = isinstance(message, self.pb.ListTasksResponse)
-        return MessageToDict(message, always_print_fields_with_no_presence=lists)
+        told = json.dumps(MessageToDict(message, always_print_fields_with_no_presence=lists))
+        # In protobuf a time has no text; the library that writes it here leaves the fraction of a whole second out.
+        return json.loads(re.sub(r'("timestamp": "[-\dT:]{19})Z"', r'\1.000Z"', told))
 
     def refuse(self, error):
         from google.rpc import error_details_pb2, status_pb2
