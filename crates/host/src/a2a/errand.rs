@@ -58,6 +58,8 @@ pub(super) struct Errand {
     shown: HashMap<String, u64>,
     last_words: Option<MessageId>,
     work: Option<RemoteWork>,
+    /// Whether the message must begin another task at the agent, though it may have begun one before.
+    anew: bool,
 }
 
 /// Why a run ends without an outcome of the agent.
@@ -89,8 +91,21 @@ impl Errand {
         output: ByteSize,
     ) -> Self {
         let memo = RemoteMemo::read(job.memo.as_ref());
-        let (made, shown, last_words, work) = (0, HashMap::new(), None, None);
-        Self { job, report, watch, contexts, start_timeout, output, memo, made, shown, last_words, work }
+        let (made, shown, last_words, work, anew) = (0, HashMap::new(), None, None, false);
+        Self {
+            job,
+            report,
+            watch,
+            contexts,
+            start_timeout,
+            output,
+            memo,
+            made,
+            shown,
+            last_words,
+            work,
+            anew,
+        }
     }
 
     /// Does it.
@@ -158,6 +173,7 @@ impl Errand {
     /// Forgets the agent's task, so that the message begins another one there.
     fn forget(&mut self) -> Option<Next> {
         self.memo.remote_task = None;
+        self.anew = true;
         None
     }
 
@@ -206,7 +222,7 @@ impl Errand {
         let Job { owner, context, ids, .. } = &self.job;
         let known = || self.contexts.find(owner, context);
         Message {
-            message_id: ids.message(),
+            message_id: if self.anew { ids.message() } else { message_id(&self.job) },
             context_id: self.memo.remote_context.clone().or_else(known),
             task_id: self.memo.remote_task.clone(),
             role: Role::User,
@@ -425,6 +441,15 @@ fn joined(mut artifact: Artifact) -> Artifact {
         artifact.append(Artifact { parts: vec![part], ..Artifact::default() });
     }
     artifact
+}
+
+/// The id under which the agent gets the caller's words: the same in every run, so that an agent which takes a message only once
+/// gives the same task to a run that was started again before it could note which task that was.
+fn message_id(job: &Job) -> MessageId {
+    let mut hasher = DefaultHasher::new();
+    job.message.message_id.as_str().hash(&mut hasher);
+    let id = format!("{}-{:016x}", job.task, hasher.finish());
+    id.parse().unwrap_or_else(|_| job.ids.message())
 }
 
 fn fingerprint(artifact: &Artifact) -> u64 {

@@ -103,6 +103,23 @@ async fn a_question_is_asked_back_and_the_answer_continues_the_same_task() {
 }
 
 #[tokio::test]
+async fn a_run_that_is_started_again_sends_its_message_under_the_same_id() {
+    let troupe = Troupe::perform(true).await;
+    let runner = runner_of(&troupe);
+    let first = job("one");
+    // The second run knows nothing of the first: it was cut off before it could note the agent's task.
+    run(&runner, first.clone()).await;
+    run(&runner, Job { attempt: 2, ..first.clone() }).await;
+    // The third knows a task that the agent has lost, and must not get that one again.
+    let memo = Some(json!({"remoteTask": "unknown", "sent": first.message.message_id}));
+    run(&runner, Job { memo, attempt: 3, ..first }).await;
+    let sent = troupe.asked("SendStreamingMessage");
+    let ids: Vec<_> = sent.iter().map(|asked| &asked["params"]["message"]["messageId"]).collect();
+    assert_eq!(ids[0], ids[1]);
+    assert_ne!(ids[1], ids[2]);
+}
+
+#[tokio::test]
 async fn a_second_task_of_a_conversation_goes_on_in_the_agents_own_conversation() {
     let troupe = Troupe::perform(true).await;
     let runner = runner_of(&troupe);
