@@ -24,7 +24,7 @@ pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };
 pub use failure::ClientError;
-pub use push::{PUSH_TYPE, Receipt};
+pub use push::Receipt;
 pub use signer::{CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, verify_card, verify_card_at};
 pub use site::SiteClient;
 pub use token::Token;

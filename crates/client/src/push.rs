@@ -13,12 +13,6 @@ use url::Url;
 
 use crate::{Egress, EgressError};
 
-/// The media type of what is told.
-pub const PUSH_TYPE: &str = "application/a2a+json";
-
-/// The version of A2A in which it is told.
-const VERSION: &str = "1.0";
-
 /// Longest wait that a receiver may ask for; one that wants more is asked again after this.
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 
@@ -72,7 +66,7 @@ impl Egress {
             return Receipt::Refused("the token or the credentials fit into no header".into());
         };
         let origin = url.origin().ascii_serialization();
-        match self.post(url).headers(&headers).body(PUSH_TYPE, body).timeout(timeout).send().await {
+        match self.post(url).headers(&headers).body(config.media_type(), body).timeout(timeout).send().await {
             Ok(answer) => judge(answer.status(), answer.headers(), &origin, now),
             Err(error @ (EgressError::Address { .. } | EgressError::Private { .. })) => {
                 Receipt::Refused(format!("the receiver may not be told: {}", refusal(&error)))
@@ -101,7 +95,7 @@ fn headers(config: &PushConfig, proof: &DeliveryProof) -> Option<HeaderMap> {
         headers.insert(name, value);
         Some(())
     };
-    put(HeaderName::from_static("a2a-version"), VERSION, false)?;
+    put(HeaderName::from_static("a2a-version"), config.version(), false)?;
     put(HeaderName::from_static("content-digest"), &proof.content_digest, false)?;
     put(HeaderName::from_static("idempotency-key"), &proof.idempotency_key, false)?;
     put(HeaderName::from_static("signature-input"), &proof.signature_input, false)?;

@@ -23,7 +23,7 @@ mod sandbox;
 mod scripted;
 mod workshop;
 
-pub use agentsite_client::{Circuits, Egress, PUSH_TYPE, Receipt};
+pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{

@@ -39,6 +39,9 @@ pub struct PushConfig {
     /// How the site shows itself to the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub authentication: Option<PushAuthentication>,
+    /// Whether it was named by A2A 0.3, and is told in the form of that version. Only stored, never shown.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_old: bool,
 }
 
 /// How the site shows itself to a receiver: the content of an `Authorization` header.
@@ -100,6 +103,18 @@ impl PushConfig {
             ));
         }
         secret("authentication.credentials", &authentication.credentials)
+    }
+
+    /// The version of A2A in which it is told.
+    #[must_use]
+    pub const fn version(&self) -> &'static str {
+        if self.is_old { "0.3" } else { "1.0" }
+    }
+
+    /// The media type of what it is told.
+    #[must_use]
+    pub const fn media_type(&self) -> &'static str {
+        if self.is_old { "application/json" } else { "application/a2a+json" }
     }
 
     /// The same without anything secret, for those whose config it is not.

@@ -74,11 +74,11 @@ pub(super) struct Arguments {
 
 impl Arguments {
     /// The metadata by which a credential reaches the agent and nothing else.
-    fn credential(&self) -> Result<Option<JsonMap>, CliError> {
+    fn credential(&self, shell: &Shell) -> Result<Option<JsonMap>, CliError> {
         let Some(name) = &self.credential_env else { return Ok(None) };
-        match std::env::var(name) {
-            Ok(secret) if !secret.is_empty() => {
-                Ok(Some(JsonMap::from_iter([(TASK_AUTH_CREDENTIAL.into(), secret.into())])))
+        match shell.variables.get(name) {
+            Some(secret) if !secret.is_empty() => {
+                Ok(Some(JsonMap::from_iter([(TASK_AUTH_CREDENTIAL.into(), secret.as_str().into())])))
             }
             _ => Err(CliError::usage(format!("the variable {name} is not set; put the credential into it"))),
         }
@@ -92,7 +92,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     let mut message = call.message(text);
     message.context_id = arguments.context.clone();
     message.task_id = arguments.task.clone();
-    if let Some(metadata) = arguments.credential()? {
+    if let Some(metadata) = arguments.credential(shell)? {
         message.extra.insert("metadata".into(), metadata.into());
     }
     loop {

@@ -244,7 +244,7 @@ async fn told(egress: &Egress, address: &str) -> crate::Receipt {
     use agentsite_protocol::{Algorithm, Delivery, PushConfig, SigningKey, Timestamp};
     let config = PushConfig { id: "c".into(), url: address.into(), ..PushConfig::default() };
     let key = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap();
-    let delivery = Delivery { url: address, content_type: crate::PUSH_TYPE, body: b"{}", id: "1" };
+    let delivery = Delivery { url: address, content_type: config.media_type(), body: b"{}", id: "1" };
     let now = Timestamp::from_millis(0);
     let proof = delivery.sign(&key, now, Duration::from_secs(1));
     egress.tell(&config, b"{}".to_vec(), &proof, Duration::from_secs(2), now).await

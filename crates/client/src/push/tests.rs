@@ -23,7 +23,7 @@ fn config(url: &str) -> PushConfig {
 
 fn proof() -> DeliveryProof {
     let key = SigningKey::from_seed(agentsite_protocol::Algorithm::EdDsa, &[7; 32]).unwrap();
-    let delivery = Delivery { url: "https://x/", content_type: PUSH_TYPE, body: b"{}", id: "1" };
+    let delivery = Delivery { url: "https://x/", content_type: "application/a2a+json", body: b"{}", id: "1" };
     delivery.sign(&key, NOW, Duration::from_secs(300))
 }
 

@@ -69,8 +69,9 @@ impl ConfigsWanted {
 /// Adds a receiver to a task.
 pub(super) async fn create(call: &Call<'_>, config: PushConfig) -> Result<Answer, Failure> {
     let task = task_of(call, &config.task_id).await?;
+    let config = PushConfig { is_old: call.as_old, ..config };
     let made = call.front.site.put_push_config(&call.caller, task, config).await?;
-    Ok(Answer::PushConfig(made))
+    Ok(Answer::PushConfig(shown(made)))
 }
 
 /// Reads one. In A2A 0.3 the id may be left out; then the first one is meant.
@@ -79,10 +80,10 @@ pub(super) async fn get(call: &Call<'_>, wanted: &ConfigWanted) -> Result<Answer
     if wanted.id.is_empty() && call.as_old {
         let first = call.front.site.push_configs(&call.caller, task).await?.into_iter().next();
         let none = || agentsite_site::SiteError::NoSuchReceiver(String::new());
-        return Ok(Answer::PushConfig(first.ok_or_else(none)?));
+        return Ok(Answer::PushConfig(shown(first.ok_or_else(none)?)));
     }
     check_id(wanted)?;
-    Ok(Answer::PushConfig(call.front.site.push_config(&call.caller, task, &wanted.id).await?))
+    Ok(Answer::PushConfig(shown(call.front.site.push_config(&call.caller, task, &wanted.id).await?)))
 }
 
 /// Lists them by id.
@@ -108,7 +109,13 @@ pub(super) async fn list(call: &Call<'_>, wanted: &ConfigsWanted) -> Result<Answ
     configs.truncate(size);
     let last = configs.last().filter(|_| more);
     let next_page_token = last.map(|config| format!("{TOKEN}{}", config.id)).unwrap_or_default();
+    let configs = configs.into_iter().map(shown).collect();
     Ok(Answer::PushConfigs(ConfigList { configs, next_page_token }))
+}
+
+/// A config as its owner sees it, without what only the site needs to know.
+fn shown(config: PushConfig) -> PushConfig {
+    PushConfig { is_old: false, ..config }
 }
 
 /// Removes one.

@@ -76,7 +76,8 @@ impl Sending {
 impl Sending {
     /// The message with everything that comes along, for the site.
     pub(super) fn submission(self, call: &Call<'_>) -> Submission {
-        let (ttl, receiver, extensions) = (self.ttl, self.receiver, call.wanted.all().to_vec());
+        let receiver = self.receiver.map(|config| PushConfig { is_old: call.as_old, ..config });
+        let (ttl, extensions) = (self.ttl, call.wanted.all().to_vec());
         Submission { message: self.message, ttl, extensions, receiver }
     }
 }

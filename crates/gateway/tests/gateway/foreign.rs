@@ -14,6 +14,9 @@ use crate::story::{Story, says};
 /// A well-formed id that no task has.
 const NEVER: &str = "01234567-89ab-7def-8123-456789abcdef";
 
+/// Stands for the id of a task in what is compared; no answer has it by chance.
+const MARK: &str = "<the task>";
+
 /// A place for everything that a method may want to know, all of it about this task.
 fn about(task: &str) -> Value {
     let mut params = says("more");
@@ -29,7 +32,7 @@ fn about(task: &str) -> Value {
 /// What somebody else is told, with the id taken out.
 async fn told(request: reqwest::RequestBuilder, key: &str, task: &str) -> (StatusCode, String) {
     let response = request.header("a2a-version", "1.0").bearer_auth(key).send().await.unwrap();
-    (response.status(), response.text().await.unwrap().replace(task, "ID"))
+    (response.status(), response.text().await.unwrap().replace(task, MARK))
 }
 
 #[tokio::test]
@@ -42,7 +45,7 @@ async fn by_json_rpc_a_foreign_task_is_one_that_never_was() {
             let ask = async |task: &str| told(story.rpc(agent, method, about(task)), &other, task).await;
             let (foreign, never) = (ask(&task).await, ask(NEVER).await);
             if ["ListTasks", "GetExtendedAgentCard"].contains(method) {
-                assert!(!foreign.1.contains("ID"), "{method}: {}", foreign.1);
+                assert!(!foreign.1.contains(MARK), "{method}: {}", foreign.1);
                 continue;
             }
             assert_eq!(foreign, never, "{method}");

@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::grpc::{Grpc, message, task};
+use crate::old_version;
 use crate::story::{Story, body, says, site_with};
 
 const HOOK: &str = "https://example.org/hook";
@@ -304,6 +305,33 @@ async fn a_dead_letter_is_seen_sent_again_and_dropped() {
         let refused = story.get(path).bearer_auth(&key).send().await.unwrap();
         assert_eq!(refused.status(), StatusCode::FORBIDDEN, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_receiver_of_the_older_version_is_told_whole_tasks_in_its_form() {
+    let (story, hook, inbox) = with_receiver().await;
+    let message = json!({ "kind": "message", "messageId": "old-1", "role": "user", "parts": [{ "kind": "text", "text": "hi" }] });
+    let receiver = json!({ "url": hook, "token": "t0ken" });
+    let params = json!({ "message": message, "configuration": { "pushNotificationConfig": receiver } });
+    let sent = old_version::call(&story, "echo", "message/send", params).await;
+    let task = &sent["result"]["id"];
+    inbox.kinds(3).await;
+    let came: Vec<(HeaderMap, Value)> = inbox.came.lock().unwrap().clone();
+    let states: Vec<_> = came.iter().map(|(_, body)| body["status"]["state"].as_str().unwrap()).collect();
+    assert_eq!(states, ["submitted", "working", "completed"]);
+    for (headers, body) in &came {
+        assert_eq!((&body["kind"], &body["id"]), (&json!("task"), task));
+        assert_eq!(
+            (&headers["a2a-version"], &headers["content-type"]),
+            (&"0.3".parse().unwrap(), &"application/json".parse().unwrap())
+        );
+        assert_eq!(headers["x-a2a-notification-token"], "t0ken");
+    }
+    assert_eq!(came[2].1["artifacts"][0]["parts"][0]["text"], "hi");
+    // Whoever reads the config does not see how it is kept.
+    let list = json!({ "taskId": task });
+    let listed = story.call("echo", "ListTaskPushNotificationConfigs", list).await;
+    assert_eq!(listed["result"]["configs"][0].get("isOld"), None, "{listed}");
 }
 
 /// A story whose site tells nobody.

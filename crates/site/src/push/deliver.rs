@@ -6,8 +6,10 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use agentsite_host::{PUSH_TYPE, Receipt};
-use agentsite_protocol::{Delivery, JournalLine, PushConfig, TaskHead, TaskId, Timestamp};
+use agentsite_host::Receipt;
+use agentsite_protocol::{
+    Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
+};
 use agentsite_store::{Change, Claim, OutboxChange, StoreError};
 use sha2::{Digest, Sha256};
 
@@ -121,6 +123,9 @@ impl Push {
             return Ok(Found::Unwanted);
         };
         let Some(head) = self.store.task(task).await? else { return Ok(Found::Unwanted) };
+        if config.is_old {
+            return self.find_old(head, config, seq).await;
+        }
         let events = self.store.events(task, seq.saturating_sub(1), 1).await?;
         let event = events.into_iter().find(|event| event.seq == seq);
         let body = event.and_then(|event| event.told(&head.context));
@@ -130,11 +135,28 @@ impl Push {
         })
     }
 
+    /// Receivers of A2A 0.3 are told the whole task as it stood then, whenever it came to stand elsewhere.
+    async fn find_old(&self, head: TaskHead, config: PushConfig, seq: u64) -> Result<Found, StoreError> {
+        let most = usize::try_from(seq).unwrap_or(usize::MAX);
+        let mut events = self.store.events(head.id, 0, most).await?;
+        events.retain(|event| event.seq <= seq);
+        if matches!(events.last().map(|event| &event.kind), Some(TaskEventKind::Artifact { .. })) {
+            return Ok(Found::Unwanted);
+        }
+        let then = Task::replay(&events).ok().flatten().filter(|task| task.head.seq == seq);
+        let wire = then.and_then(|task| serde_json::to_value(task.wire(None)).ok());
+        let old = wire.map(|task| legacy::downgrade_result("GetTask", task));
+        Ok(match old.and_then(|task| serde_json::to_vec(&task).ok()) {
+            Some(body) => Found::Subject(Box::new(Subject { head, config, seq, body })),
+            None => Found::Lost("the task as it stood then cannot be read; drop it"),
+        })
+    }
+
     fn post(&self, subject: &Subject, now: Timestamp) -> Post {
         let Subject { head, config, seq, body } = subject;
         let id = delivery_id(head.id, &config.id, *seq);
         let url = self.egress.receiver(config).map_or_else(|_| config.url.clone(), |url| url.to_string());
-        let delivery = Delivery { url: &url, content_type: PUSH_TYPE, body, id: &id };
+        let delivery = Delivery { url: &url, content_type: config.media_type(), body, id: &id };
         let proof = self.identity.sign_delivery(&delivery, now, GOOD_FOR);
         Post { config: config.clone(), body: body.clone(), proof, timeout: self.settings.timeout.0, now }
     }
