@@ -67,6 +67,8 @@ fn tell(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> {
         shell.output.json(&serde_json::json!({ "valid": true, "card": card }))?;
         return Ok(Exit::Ok);
     }
+    // A hybrid card bears two signatures of each key: one for readers of each version.
+    let mut told: Vec<String> = Vec::new();
     for signer in &card.signers {
         let known = match &signer.known {
             KnownBy::Origin(origin) => format!("published by {origin}"),
@@ -74,7 +76,10 @@ fn tell(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> {
             KnownBy::Itself => "nothing says whose key it is; compare it with one you know".to_owned(),
         };
         let line = format!("`{}` is signed with {} by {} ({known})", card.name, signer.algorithm, signer.key);
-        shell.output.line(&line)?;
+        if !told.contains(&line) {
+            shell.output.line(&line)?;
+            told.push(line);
+        }
     }
     for why in &card.passed_over {
         shell.output.alert(Style::Warn, why);
