@@ -3,7 +3,8 @@
 //! Promises: addresses are always the site's own, also for agents that live elsewhere; nothing of an agent's inner address leaks. Only
 //! what works is declared.
 
-use agentsite_host::SkillEntry;
+use agentsite_host::{Repeats, SkillEntry};
+use agentsite_protocol::extension::SEND_ONCE;
 use agentsite_protocol::{
     AgentCapabilities, AgentCard, AgentExtension, AgentInterface, AgentName, AgentProvider, Caller, JsonMap,
     Skill, Visibility, legacy,
@@ -54,7 +55,7 @@ impl Entry {
             version: self.manifest.version.clone(),
             supported_interfaces: interfaces(base, agent),
             provider: Some(provider(base, settings)),
-            capabilities: capabilities(remote.as_deref(), settings),
+            capabilities: self.capabilities(remote.as_deref(), settings),
             default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
             default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
             skills: self.shown_skills(|skill| skill.visibility == Visibility::Public),
@@ -78,6 +79,15 @@ impl Entry {
             card.capabilities.extensions.push(AgentExtension::limits(params));
         }
         card
+    }
+
+    /// What the agent can do. One that opens a task for every message does not promise to take each only once.
+    fn capabilities(&self, remote: Option<&AgentCard>, settings: &SiteSettings) -> AgentCapabilities {
+        let mut declared = capabilities(remote, settings);
+        if self.manifest.repeats == Repeats::New {
+            declared.extensions.retain(|one| one.uri != SEND_ONCE);
+        }
+        declared
     }
 
     /// Refuses a caller that does not use an extension without which an agent elsewhere takes no message.

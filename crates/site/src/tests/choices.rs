@@ -6,6 +6,7 @@ use agentsite_protocol::{Part, TaskId};
 use agentsite_store::Store;
 
 use super::*;
+use agentsite_protocol::extension::SEND_ONCE;
 
 /// A manifest with keys before its tables.
 fn choosing(keys: &str, runner: ScriptedRunner, story: &Story) -> AgentName {
@@ -65,6 +66,12 @@ async fn one_id_may_lead_to_several_tasks_where_the_agent_wants_it() {
         assert!(story.try_send(&Caller::local(), &agent, again).await.is_ok());
         seen.push(task.head.id);
     }
+    let promises = |agent: &AgentName| {
+        let card = story.site.card(&Caller::local(), agent, "http://x").unwrap();
+        card.capabilities.extensions.iter().any(|one| one.uri == SEND_ONCE)
+    };
+    assert!(!promises(&agent));
+    assert!(promises(&story.agent("once", echo())));
 }
 
 #[tokio::test]
