@@ -13,6 +13,7 @@ mod server;
 mod standing;
 mod supervision;
 mod supervisor;
+mod work;
 
 #[cfg(test)]
 mod tests;

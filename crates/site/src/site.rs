@@ -8,25 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Aside, LogLine, Manifest, Runner, Workshop};
-use agentsite_protocol::{
-    AgentCard, AgentName, Caller, Ids, KeyId, Scope, Task, TaskEvent, TaskHead, TaskId, Timestamp,
-};
-use agentsite_store::{
-    JournalQuery, KeyRecord, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
-};
+use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_store::{JournalQuery, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter};
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
-use crate::hub::{Entry, Hub, for_both_versions};
+use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::tasks::{Desk, Origin, check_message};
 use crate::{
-    AgentView, BrokenAgent, FirstRun, IdentityView, NewKey, Recovery, Sent, Session, SiteError, SiteMetrics,
-    SiteSettings, Submission, TaskWatch, WorkerView, Workers, World, concierge, retention,
+    AgentView, BrokenAgent, Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch,
+    WorkerView, Workers, World, concierge, retention,
 };
 
+mod access;
+mod cards;
 mod push;
 
 /// Most rows of one page, whatever is asked for.
@@ -255,104 +253,6 @@ impl Site {
         Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
     }
 
-    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by the site. Readers of
-    /// A2A 1.0 and of 0.3 find in it what they look for.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
-    pub fn card(&self, caller: &Caller, name: &AgentName, base: &str) -> Result<AgentCard, SiteError> {
-        let mut card = self.for_its_readers(self.0.hub.visible(caller, name)?.card(base, &self.0.settings));
-        self.0.identity.sign(&mut card, base);
-        Ok(card)
-    }
-
-    /// An agent's extended card, for callers who are known: all its skills and the bounds within which it works.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
-    pub fn extended_card(
-        &self,
-        caller: &Caller,
-        name: &AgentName,
-        base: &str,
-    ) -> Result<AgentCard, SiteError> {
-        let mut card = self.0.hub.visible(caller, name)?.extended_card(base, &self.0.settings);
-        self.0.identity.sign(&mut card, base);
-        Ok(card)
-    }
-
-    /// The card of the site itself, signed: that of its concierge, or of the agent that answers in its place.
-    #[must_use]
-    pub fn site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let mut card = self.for_its_readers(self.plain_site_card(caller, base));
-        self.0.identity.sign(&mut card, base);
-        card
-    }
-
-    /// The card of the site itself for known callers, signed: the same, in the words of A2A 1.0 only.
-    #[must_use]
-    pub fn extended_site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let mut card = self.plain_site_card(caller, base);
-        self.0.identity.sign(&mut card, base);
-        card
-    }
-
-    /// The card in the words of both versions, unless the operator wants only those of the newer.
-    fn for_its_readers(&self, card: AgentCard) -> AgentCard {
-        if self.0.settings.hybrid_cards { for_both_versions(card) } else { card }
-    }
-
-    fn plain_site_card(&self, caller: &Caller, base: &str) -> AgentCard {
-        let agent = self.default_agent(caller);
-        let entry = self.0.hub.get(&agent).filter(|_| agent != self.0.concierge);
-        match entry {
-            Some(entry) => entry.card_for_site(base, &self.0.settings),
-            None => self.0.hub.site_card(caller, base, &self.0.settings, &self.0.concierge),
-        }
-    }
-
-    /// Who the site is: its keys and how they changed. Everybody may know.
-    #[must_use]
-    pub fn identity(&self) -> IdentityView {
-        self.0.identity.view()
-    }
-
-    /// Takes new keys, for which the old ones vouch in a rotation record.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys stay as they were.
-    pub async fn rotate_identity(&self, by: &Caller) -> Result<IdentityView, SiteError> {
-        admin_only(by)?;
-        self.0.identity.rotate(by.owner().as_str()).await
-    }
-
-    /// How many signed cards are remembered.
-    #[cfg(test)]
-    pub(crate) fn signed_cards(&self) -> usize {
-        self.0.identity.remembered()
-    }
-
-    /// When the agents of the site last changed; no card is younger, but for what an agent elsewhere says of itself.
-    #[must_use]
-    pub fn agents_changed_at(&self) -> Timestamp {
-        self.0.hub.changed_at()
-    }
-
-    /// The agent that finds the right one for a message in plain language.
-    #[must_use]
-    pub fn concierge(&self) -> AgentName {
-        self.0.concierge.clone()
-    }
-
-    /// The agent that answers this caller for the site itself: the one that the settings name, as long as it is there and this caller
-    /// may call it, else the concierge.
-    #[must_use]
-    pub fn default_agent(&self, caller: &Caller) -> AgentName {
-        let named = self.0.settings.default_agent.as_ref();
-        let named = named.filter(|name| self.0.hub.visible(caller, name).is_ok());
-        named.unwrap_or(&self.0.concierge).clone()
-    }
-
     /// The last lines of an agent's log.
     ///
     /// # Errors
@@ -474,75 +374,6 @@ impl Site {
     ) -> Result<Vec<TaskEvent>, SiteError> {
         self.0.desk.agent_of(caller, id).await?;
         Ok(self.0.store.events(id, after, limit.clamp(1, MAX_PAGE)).await?)
-    }
-
-    /// Who holds this key, token or session.
-    ///
-    /// # Errors
-    /// [`SiteError::BadKey`].
-    pub async fn caller_by_key(&self, secret: &str) -> Result<Caller, SiteError> {
-        self.0.keys.caller(secret).await
-    }
-
-    /// Makes an API key.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn new_key(
-        &self,
-        by: &Caller,
-        label: &str,
-        scopes: Vec<Scope>,
-        expires_at: Option<Timestamp>,
-    ) -> Result<NewKey, SiteError> {
-        admin_only(by)?;
-        if scopes.is_empty() {
-            return Err(SiteError::BadMessage("name at least one scope: admin, call or call:AGENT".into()));
-        }
-        self.0.keys.make(by.owner().as_str(), label, scopes, expires_at, false).await
-    }
-
-    /// All API keys and sessions, without their secrets.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn keys(&self, by: &Caller) -> Result<Vec<KeyRecord>, SiteError> {
-        admin_only(by)?;
-        Ok(self.0.keys.list())
-    }
-
-    /// Ends an API key or session; false when there is none.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
-        admin_only(by)?;
-        self.0.keys.revoke(by.owner().as_str(), id).await
-    }
-
-    /// On the very first start, gives the admin token.
-    ///
-    /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn first_run(&self) -> Result<Option<FirstRun>, SiteError> {
-        self.0.keys.first_run().await
-    }
-
-    /// Makes a one-time token with which a browser signs in.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn new_sign_in(&self, by: &Caller) -> Result<String, SiteError> {
-        admin_only(by)?;
-        self.0.keys.new_sign_in().await
-    }
-
-    /// Signs a browser in with a one-time token.
-    ///
-    /// # Errors
-    /// [`SiteError::BadKey`] when it is unknown, used or too old.
-    pub async fn sign_in(&self, one_time: &str) -> Result<Session, SiteError> {
-        self.0.keys.sign_in(one_time).await
     }
 
     /// Lines of the journal, newest first.

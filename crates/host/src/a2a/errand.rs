@@ -25,10 +25,8 @@ use serde_json::Value;
 use super::contexts::Contexts;
 use super::memo::RemoteMemo;
 use super::standing::Watch;
+use super::work::RemoteWork;
 use crate::{Credential, Gone, Job, Reporter};
-
-/// How long the agent may take to take note of a cancel; the caller waits for it.
-const CANCEL: Duration = Duration::from_secs(2);
 
 /// How often an agent that cannot be reached is asked for the task before the run fails; with [`LONGEST_PAUSE`] about ten seconds,
 /// which is longer than a small server takes to start again.
@@ -446,10 +444,8 @@ fn joined(mut artifact: Artifact) -> Artifact {
 /// The id under which the agent gets the caller's words: the same in every run, so that an agent which takes a message only once
 /// gives the same task to a run that was started again before it could note which task that was.
 fn message_id(job: &Job) -> MessageId {
-    let mut hasher = DefaultHasher::new();
-    job.message.message_id.as_str().hash(&mut hasher);
-    let id = format!("{}-{:016x}", job.task, hasher.finish());
-    id.parse().unwrap_or_else(|_| job.ids.message())
+    let turn = job.history.iter().filter(|message| message.role == Role::User).count();
+    format!("{}-{turn}", job.task).parse().unwrap_or_else(|_| job.ids.message())
 }
 
 fn fingerprint(artifact: &Artifact) -> u64 {
@@ -469,47 +465,4 @@ fn lost(why: &str) -> Stop {
     Stop::Failed(format!(
         "the connection to the agent was lost while it worked, and the task cannot be found again: {why}"
     ))
-}
-
-/// The agent's task while we wait for it. Dropped, it is cancelled in the background, unless it was let be.
-struct RemoteWork {
-    client: Arc<A2aClient>,
-    task: String,
-    ours: bool,
-}
-
-impl RemoteWork {
-    fn new(client: &Arc<A2aClient>, task: String) -> Self {
-        Self { client: client.clone(), task, ours: true }
-    }
-
-    /// Leaves the task to the agent: it is settled.
-    fn let_be(&mut self) {
-        self.ours = false;
-    }
-
-    /// Asks the agent to stop, and waits a little for it.
-    async fn cancel(mut self) {
-        self.ours = false;
-        cancel(self.client.clone(), self.task.clone()).await;
-    }
-}
-
-impl Drop for RemoteWork {
-    fn drop(&mut self) {
-        if self.ours
-            && let Ok(runtime) = tokio::runtime::Handle::try_current()
-        {
-            // Nobody joins it: it ends by itself after two seconds at most.
-            runtime.spawn(cancel(self.client.clone(), self.task.clone()));
-        }
-    }
-}
-
-async fn cancel(client: Arc<A2aClient>, task: String) {
-    match tokio::time::timeout(CANCEL, client.cancel_task(&task)).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => tracing::debug!(%error, "the agent did not take a cancel"),
-        Err(_) => tracing::debug!("the agent did not answer to a cancel in time"),
-    }
 }

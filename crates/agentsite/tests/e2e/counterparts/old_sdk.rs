@@ -8,27 +8,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::agents::{ASKER, SLOW};
 use crate::site::{TestSite, old_python, repository};
-
-/// Waits until it is told to go on, which never happens.
-const SLOW: &str = r#"
-name = "slow"
-description = "Takes for ever"
-visibility = "public"
-[runtime]
-kind = "exec"
-command = ["sh", "-c", "echo begun; exec sleep 3600"]
-"#;
-
-/// Asks for a colour, then says it; needs a key.
-const ASKER: &str = r#"
-name = "asker"
-description = "Asks back"
-visibility = "peers"
-[runtime]
-kind = "exec"
-command = ["sh", "-c", "read -r text; case $text in ask*) echo 'Which colour?'; exit 10;; *) echo \"it is $text\";; esac"]
-"#;
 
 /// Answers without a record.
 const PARROT: &str = r#"

@@ -9,17 +9,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::agents::ASKER;
 use super::program::Program;
-use crate::site::{TestSite, eventually, exec_agent, message, python, repository};
+use crate::site::{TestSite, eventually, message, python, repository};
 
 /// Lets the site tell receivers on this machine.
 const ALLOW: &str = "[egress]\nallow = [\"127.0.0.1\"]\n";
 
-const ASKER: &str =
-    "read -r text; case $text in ask*) echo 'Which colour?'; exit 10;; *) echo \"it is $text\";; esac";
-
 fn site() -> TestSite {
-    let site = TestSite::new().agent("asker", &exec_agent("asker", &["sh", "-c", ASKER], ""));
+    let site = TestSite::new().agent("asker", ASKER);
     site.write("agentsite.toml", ALLOW);
     site
 }

@@ -8,18 +8,9 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use super::agents::{ASKER, SLOW};
 use super::program::troupe;
 use crate::site::{TestSite, python, repository};
-
-/// Waits until it is told to go on, which never happens.
-const SLOW: &str = r#"
-name = "slow"
-description = "Takes for ever"
-visibility = "public"
-[runtime]
-kind = "exec"
-command = ["sh", "-c", "echo begun; exec sleep 3600"]
-"#;
 
 /// The same, and may be tried again when the site was stopped under it.
 const PATIENT: &str = r#"
@@ -31,16 +22,6 @@ kind = "exec"
 command = ["sh", "-c", "exec sleep 3600"]
 [limits]
 retry = 9
-"#;
-
-/// Asks for a colour, then says it.
-const ASKER: &str = r#"
-name = "asker"
-description = "Asks back"
-visibility = "peers"
-[runtime]
-kind = "exec"
-command = ["sh", "-c", "read -r text; case $text in ask*) echo 'Which colour?'; exit 10;; *) echo \"it is $text\";; esac"]
 "#;
 
 /// One agent as the SDK's client sees it.

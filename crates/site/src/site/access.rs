@@ -1,0 +1,81 @@
+//! The verbs of a site about access: API keys, the admin token, and browsers that sign in.
+//!
+//! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
+//! `keys`' matter.
+
+use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
+use agentsite_store::KeyRecord;
+
+use super::{Site, admin_only};
+use crate::{FirstRun, NewKey, Session, SiteError};
+
+impl Site {
+    /// Who holds this key, token or session.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`].
+    pub async fn caller_by_key(&self, secret: &str) -> Result<Caller, SiteError> {
+        self.0.keys.caller(secret).await
+    }
+
+    /// Makes an API key.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn new_key(
+        &self,
+        by: &Caller,
+        label: &str,
+        scopes: Vec<Scope>,
+        expires_at: Option<Timestamp>,
+    ) -> Result<NewKey, SiteError> {
+        admin_only(by)?;
+        if scopes.is_empty() {
+            return Err(SiteError::BadMessage("name at least one scope: admin, call or call:AGENT".into()));
+        }
+        self.0.keys.make(by.owner().as_str(), label, scopes, expires_at, false).await
+    }
+
+    /// All API keys and sessions, without their secrets.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn keys(&self, by: &Caller) -> Result<Vec<KeyRecord>, SiteError> {
+        admin_only(by)?;
+        Ok(self.0.keys.list())
+    }
+
+    /// Ends an API key or session; false when there is none.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
+        admin_only(by)?;
+        self.0.keys.revoke(by.owner().as_str(), id).await
+    }
+
+    /// On the very first start, gives the admin token.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn first_run(&self) -> Result<Option<FirstRun>, SiteError> {
+        self.0.keys.first_run().await
+    }
+
+    /// Makes a one-time token with which a browser signs in.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn new_sign_in(&self, by: &Caller) -> Result<String, SiteError> {
+        admin_only(by)?;
+        self.0.keys.new_sign_in().await
+    }
+
+    /// Signs a browser in with a one-time token.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it is unknown, used or too old.
+    pub async fn sign_in(&self, one_time: &str) -> Result<Session, SiteError> {
+        self.0.keys.sign_in(one_time).await
+    }
+}
