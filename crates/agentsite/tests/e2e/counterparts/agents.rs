@@ -1,4 +1,6 @@
 //! Agents that the counterparts call: one that never ends, and one that asks back.
+//!
+//! Each is the whole of an `agent.toml`. What a story needs for itself alone stands in its own file.
 
 /// Waits until it is told to go on, which never happens.
 pub(crate) const SLOW: &str = r#"
