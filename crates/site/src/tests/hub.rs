@@ -2,8 +2,12 @@
 //!
 //! What a card shows is checked against the A2A shape in the gateway's golden files; here only what the site puts into it.
 
+use agentsite_host::{Job, Reporter};
+use agentsite_protocol::{AgentCard, Outcome};
+use futures::future::BoxFuture;
+
 use super::*;
-use crate::BrokenAgent;
+use crate::{BrokenAgent, Submission};
 
 #[tokio::test]
 async fn agents_are_installed_replaced_and_taken_out() {
@@ -85,4 +89,39 @@ async fn background_work_is_seen() {
     drop(worker);
     assert_eq!(find("watcher").state, "stopped");
     find("retention");
+}
+
+/// An agent that lives elsewhere and tells this of itself.
+#[derive(Debug)]
+struct Elsewhere(Arc<AgentCard>);
+
+impl Runner for Elsewhere {
+    fn run(&self, job: Job, _: Reporter) -> BoxFuture<'static, Outcome> {
+        Box::pin(async move { Outcome::Completed(Some(job.words(job.aside.extensions.join(" ")))) })
+    }
+
+    fn card(&self) -> Option<Arc<AgentCard>> {
+        Some(self.0.clone())
+    }
+}
+
+#[tokio::test]
+async fn an_extension_that_an_agent_elsewhere_requires_is_declared_asked_for_and_passed_on() {
+    let story = Story::begin().await;
+    let card = serde_json::json!({
+        "name": "far", "description": "d", "version": "1",
+        "capabilities": { "extensions": [{ "uri": "urn:far:manners", "required": true }, { "uri": "urn:far:more" }] },
+    });
+    let agent = story.agent("far", Elsewhere(Arc::new(serde_json::from_value(card).unwrap())));
+    let shown = story.site.card(&Caller::local(), &agent, "http://x").unwrap().capabilities.extensions;
+    assert!(shown.iter().any(|one| one.uri == "urn:far:manners" && one.required), "{shown:?}");
+
+    let refused = story.try_send(&Caller::local(), &agent, story.says("hi")).await.unwrap_err();
+    assert!(matches!(&refused, SiteError::ExtensionRequired(uri) if uri == "urn:far:manners"), "{refused}");
+    let submission =
+        Submission { extensions: vec!["urn:far:manners".into()], ..Submission::from(story.says("hi")) };
+    let Sent::Task(watch) = story.site.send(&Caller::local(), &agent, submission).await.unwrap() else {
+        panic!("the agent answers with tasks")
+    };
+    assert_eq!(last_words(&watch.settled().await), "urn:far:manners");
 }
