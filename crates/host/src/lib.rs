@@ -21,6 +21,7 @@ mod orphans;
 mod runner;
 mod sandbox;
 mod scripted;
+mod toolbox;
 mod workshop;
 
 pub use agentsite_client::{Circuits, Egress, Receipt};
@@ -35,4 +36,7 @@ pub use runner::{
     CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
 };
 pub use scripted::ScriptedRunner;
+pub use toolbox::{
+    About, CHANGE_QUEUE, Change, Exchange, LogLevel, NOTICE_QUEUE, Notice, ToolFault, Toolbox,
+};
 pub use workshop::{Environment, LaunchError, Workshop};

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::Aside;
+use crate::{Aside, Toolbox};
 
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
@@ -52,6 +52,11 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
 
     /// The card of an agent that lives elsewhere, once it is known; the site shows its skills under its own address.
     fn card(&self) -> Option<Arc<AgentCard>> {
+        None
+    }
+
+    /// The tools, resources and prompts of an agent that is a set of them; `None` for one that is talked to.
+    fn toolbox(&self) -> Option<Arc<dyn Toolbox>> {
         None
     }
 
@@ -281,6 +286,12 @@ pub trait Calls: Send + Sync + fmt::Debug + 'static {
 
     /// What an agent does, in words for a model; `None` when there is none of this name.
     fn describe(&self, agent: &AgentName) -> Option<String>;
+
+    /// The tools of an agent that is a set of them; `None` when there is no such agent for this caller.
+    fn toolbox(&self, from: &CallFrom, agent: &AgentName) -> Option<Arc<dyn Toolbox>> {
+        let _ = (from, agent);
+        None
+    }
 }
 
 /// No other agents, for runs outside a site.

@@ -27,7 +27,10 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-pub use agentsite_host::{Answers, Health, LogLine, LogSource, Manifest, RuntimeKind};
+pub use agentsite_host::{
+    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, Manifest, Notice, RuntimeKind,
+    ToolFault,
+};
 pub use agentsite_store::{
     JournalQuery, KeyRecord, OutboxQuery, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
@@ -38,7 +41,7 @@ pub use keys::{FirstRun, NewKey, Session};
 pub use metrics::SiteMetrics;
 pub use push::Letter;
 pub use settings::{PushSettings, Retention, SiteSettings};
-pub use site::{Site, StatusReport};
+pub use site::{Called, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};
 pub use workers::{Worker, WorkerView, Workers};

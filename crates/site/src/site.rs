@@ -26,6 +26,9 @@ use crate::{
 mod access;
 mod cards;
 mod push;
+mod toolkit;
+
+pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;

@@ -1,0 +1,21 @@
+//! MCP: the nouns of the Model Context Protocol, the same for both eras of its wire.
+//!
+//! Promises: what a tool server says survives a round trip, also fields of later revisions. A question back to the caller is a
+//! value ([`Round`], [`InputNeeded`]), never a held connection: that is the form of revision 2026-07-28, and whoever speaks
+//! an older one translates at the edge.
+//!
+//! It does not know methods, sessions, headers or codes: `gateway` and `client` speak them.
+
+mod content;
+mod input;
+mod prompt;
+mod resource;
+mod tool;
+
+pub use content::Content;
+pub use input::{Abilities, InputNeeded, InputRequest, Reply, Round};
+pub use prompt::{
+    Completing, CompletionOf, Completions, Prompt, PromptArgument, PromptCall, PromptMessage, PromptText,
+};
+pub use resource::{Contents, Reading, Resource, ResourceTemplate};
+pub use tool::{TaskSupport, Tool, ToolCall, ToolResult};
