@@ -12,12 +12,14 @@
 
 mod arguments;
 mod crash;
+mod debian;
 mod deps;
 mod failure;
 mod fuzz;
 mod generate;
 mod lint;
 mod metadata;
+mod node;
 mod python;
 mod stages;
 mod test;

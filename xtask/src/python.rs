@@ -1,16 +1,15 @@
-//! The Python environments of the tests, `target/venv` and, for the SDK of A2A 0.3, `target/venv-0.3`.
+//! The Python environments of the tests: `target/venv`, `target/venv-0.3` for the SDK of A2A 0.3, and `target/venv-mcp` for MCP and its neighbours.
 //!
 //! Promises: each holds exactly the packages pinned in its file in `tests/python`, which is a complete list, and is made
 //! again when that file or the interpreter changes, else reused. Progress is shown line by line, shortened. It never touches the system's own
 //! packages, except that as root it installs Debian's `python3-venv` where `python3 -m venv` does not work.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
 
+use crate::debian;
 use crate::failure::{Failure, Outcome};
-use crate::workspace::{Workspace, capture, line, run};
+use crate::workspace::{Workspace, capture, run, shortened};
 
 /// One environment.
 #[derive(Debug, Clone, Copy)]
@@ -29,13 +28,13 @@ pub(crate) const CURRENT: Environment =
 pub(crate) const OLD: Environment =
     Environment { folder: "target/venv-0.3", requirements: "tests/python/requirements-0.3.txt" };
 
-/// pip's longest useful line; the rest is file names and hashes.
-const LONGEST_LINE: usize = 110;
+/// The counterparts of MCP and its neighbours, which need newer relatives of the same packages.
+pub(crate) const MCP: Environment =
+    Environment { folder: "target/venv-mcp", requirements: "tests/python/requirements-mcp.txt" };
 
 /// Makes the environments, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
-    CURRENT.set_up(workspace)?;
-    OLD.set_up(workspace)
+    [CURRENT, OLD, MCP].iter().try_for_each(|environment| environment.set_up(workspace))
 }
 
 /// A program of today's environment, such as `python`.
@@ -80,58 +79,10 @@ impl Environment {
             command.args(["-m", "venv", "--clear", self.folder]);
             command
         };
-        let Err(first) = run(&mut venv()) else { return Ok(()) };
-        let root = capture(workspace.program("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
-        if !root {
-            return Err(Failure::new(format!("{first}; on Debian install it: apt-get install python3-venv")));
+        if run(&mut venv()).is_ok() {
+            return Ok(());
         }
-        println!("python3 -m venv does not work yet; installing Debian's python3-venv");
-        let apt = |words: &str| {
-            let mut command = workspace.program("apt-get");
-            command.args(words.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
-            shortened(&mut command)
-        };
-        apt("update")?;
-        apt("install -y --no-install-recommends python3-venv")?;
+        debian::install(workspace, "python3 -m venv", "python3-venv")?;
         run(&mut venv())
-    }
-}
-
-/// Runs a talkative program and shows each of its lines shortened.
-fn shortened(command: &mut Command) -> Outcome {
-    println!("$ {}", line(command));
-    let named = line(command);
-    let failed = |error: std::io::Error| Failure::io(format!("cannot run `{named}`"), &error);
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
-    let output = child.stdout.take().expect("the output was asked for");
-    for text in BufReader::new(output).lines() {
-        println!("  {}", shorten(&text.map_err(failed)?));
-    }
-    let status = child.wait().map_err(failed)?;
-    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{named}` failed ({status})"))) }
-}
-
-fn shorten(text: &str) -> String {
-    match text.char_indices().nth(LONGEST_LINE) {
-        Some((at, _)) => format!("{}…", &text[..at]),
-        None => text.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn long_lines_are_cut_between_letters() {
-        assert_eq!(shorten("Collecting typos"), "Collecting typos");
-        assert_eq!(shorten(&"ü".repeat(LONGEST_LINE + 5)), format!("{}…", "ü".repeat(LONGEST_LINE)));
-    }
-
-    #[test]
-    fn a_talkative_program_that_fails_is_named() {
-        let failure =
-            shortened(Workspace::here().program("sh").args(["-c", "echo line; exit 4"])).unwrap_err();
-        assert!(failure.to_string().contains("sh -c"), "{failure}");
     }
 }

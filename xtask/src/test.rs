@@ -6,6 +6,7 @@
 
 use crate::arguments::Arguments;
 use crate::failure::Outcome;
+use crate::node;
 use crate::python;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::tools;
@@ -18,6 +19,7 @@ usage: cargo xtask test [--only STAGE]
 Runs the test stages in order and stops at the first failure.
 
   setup     the Python environments of the end-to-end tests (always runs; reused when nothing changed)
+  node      the npm packages of the end-to-end tests (always runs; reused when nothing changed)
   tools     programs of others that the tests drive (always runs; built once)
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
   doctests  the examples in the documentation";
@@ -25,6 +27,7 @@ Runs the test stages in order and stops at the first failure.
 /// Every stage, in order.
 const STAGES: &[Stage] = &[
     Stage { name: "setup", always: true, run: python::set_up },
+    Stage { name: "node", always: true, run: node::set_up },
     Stage { name: "tools", always: true, run: tools::set_up },
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "doctests", always: false, run: doctests },
@@ -50,6 +53,9 @@ fn tests(workspace: &Workspace) -> Outcome {
             .cargo(words)
             .env("AGENTSITE_TEST_PYTHON", python(python::CURRENT))
             .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD))
+            .env("AGENTSITE_TEST_PYTHON_MCP", python(python::MCP))
+            .env("AGENTSITE_TEST_NODE", node::node(workspace))
+            .env("AGENTSITE_TEST_NPM", node::modules(workspace))
             .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace)),
     )
 }

@@ -5,10 +5,14 @@
 //! the stages that need a limit have their own (nextest, libFuzzer).
 
 use std::ffi::{OsStr, OsString};
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::failure::{Failure, Outcome};
+
+/// Longest useful line of a talkative program; the rest is file names and hashes.
+const LONGEST_LINE: usize = 110;
 
 /// The root folder of the workspace.
 #[derive(Debug)]
@@ -81,6 +85,27 @@ pub(crate) fn capture(command: &mut Command) -> Result<String, Failure> {
         .map_err(|_| Failure::new(format!("`{}` wrote something that is not UTF-8", line(command))))
 }
 
+/// Runs a talkative program and shows each of its lines shortened.
+pub(crate) fn shortened(command: &mut Command) -> Outcome {
+    println!("$ {}", line(command));
+    let named = line(command);
+    let failed = |error: std::io::Error| Failure::io(format!("cannot run `{named}`"), &error);
+    let mut child = command.stdout(Stdio::piped()).spawn().map_err(failed)?;
+    let output = child.stdout.take().expect("the output was asked for");
+    for text in BufReader::new(output).lines() {
+        println!("  {}", shorten(&text.map_err(failed)?));
+    }
+    let status = child.wait().map_err(failed)?;
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{named}` failed ({status})"))) }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_LINE) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
 /// The command as one would type it, with the program's folder left out.
 pub(crate) fn line(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
@@ -117,5 +142,18 @@ mod tests {
         let failure =
             capture(Workspace::here().program("sh").args(["-c", "echo sorry >&2; exit 3"])).unwrap_err();
         assert!(failure.to_string().ends_with("sorry"), "{failure}");
+    }
+
+    #[test]
+    fn long_lines_are_cut_between_letters() {
+        assert_eq!(shorten("Collecting typos"), "Collecting typos");
+        assert_eq!(shorten(&"ü".repeat(LONGEST_LINE + 5)), format!("{}…", "ü".repeat(LONGEST_LINE)));
+    }
+
+    #[test]
+    fn a_talkative_program_that_fails_is_named() {
+        let failure =
+            shortened(Workspace::here().program("sh").args(["-c", "echo line; exit 4"])).unwrap_err();
+        assert!(failure.to_string().contains("sh -c"), "{failure}");
     }
 }

@@ -1,0 +1,24 @@
+//! Debian's packages, for what a machine lacks.
+//!
+//! Promises: installs only as root and says what to do otherwise; shows what apt does, shortened. It knows no other system.
+
+use crate::failure::{Failure, Outcome};
+use crate::workspace::{Workspace, capture, shortened};
+
+/// Installs packages because `missing` is not there.
+pub(crate) fn install(workspace: &Workspace, missing: &str, packages: &str) -> Outcome {
+    let root = capture(workspace.program("id").arg("-u")).is_ok_and(|user| user.trim() == "0");
+    if !root {
+        return Err(Failure::new(format!(
+            "{missing} does not work here; on Debian install it: apt-get install {packages}"
+        )));
+    }
+    println!("{missing} does not work yet; installing Debian's {packages}");
+    let apt = |words: &str| {
+        let mut command = workspace.program("apt-get");
+        command.args(words.split(' ')).env("DEBIAN_FRONTEND", "noninteractive");
+        shortened(&mut command)
+    };
+    apt("update")?;
+    apt(&format!("install -y --no-install-recommends {packages}"))
+}
