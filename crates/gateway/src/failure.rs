@@ -47,6 +47,7 @@ pub(crate) enum Fault {
     NoSuchLetter,
     Unauthenticated,
     Forbidden,
+    ScopeNeeded,
     TooLarge,
     TooSlow,
     TooMany,
@@ -100,7 +101,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 29] = [
+pub(crate) const TABLE: [Row; 30] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -137,6 +138,7 @@ pub(crate) const TABLE: [Row; 29] = [
     row(Fault::NoSuchLetter, "no_such_letter", 404, OURS, "NOT_FOUND", "LETTER_NOT_FOUND"),
     row(Fault::Unauthenticated, "unauthenticated", 401, OURS, "UNAUTHENTICATED", "UNAUTHENTICATED"),
     row(Fault::Forbidden, "forbidden", 403, OURS, "PERMISSION_DENIED", "PERMISSION_DENIED"),
+    row(Fault::ScopeNeeded, "insufficient_scope", 403, OURS, "PERMISSION_DENIED", "INSUFFICIENT_SCOPE"),
     row(Fault::TooLarge, "too_large", 413, OURS, EXHAUSTED, "REQUEST_TOO_LARGE"),
     row(Fault::TooSlow, "too_slow", 408, OURS, "DEADLINE_EXCEEDED", "REQUEST_TOO_SLOW"),
     row(Fault::TooMany, "too_many_requests", 429, OURS, EXHAUSTED, "RATE_LIMITED"),
@@ -308,7 +310,8 @@ impl From<SiteError> for Failure {
             SiteError::MediaType { .. } => Fault::ContentType,
             SiteError::Busy { .. } => Fault::AgentBusy,
             SiteError::Forbidden(_) => Fault::Forbidden,
-            SiteError::BadKey => Fault::Unauthenticated,
+            SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
+            SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,
             SiteError::Store(StoreError::Full) => Fault::StoreFull,
             SiteError::Store(_) | SiteError::Identity => Fault::Internal,

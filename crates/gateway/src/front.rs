@@ -6,7 +6,7 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use agentsite_protocol::Caller;
+use agentsite_protocol::{AccessToken, Caller};
 use agentsite_site::{Site, SiteError};
 use axum::body::Body;
 use bytes::Bytes;
@@ -59,7 +59,7 @@ impl Front {
     /// Recognises the caller and lets it in.
     pub(crate) async fn admit(&self, parts: &Parts) -> Result<Caller, Failure> {
         let claim = self.door.claim(line(parts)?, parts)?;
-        let caller = match self.recognise(claim).await {
+        let caller = match self.recognise(claim, parts).await {
             Ok(caller) => caller,
             Err(failure) => {
                 // Whoever tries keys out is slowed down by address.
@@ -76,8 +76,13 @@ impl Front {
         self.throttle.admit(&Caller::anonymous(self.door.peer(line(parts)?, &parts.headers)))
     }
 
-    async fn recognise(&self, claim: Claim<'_>) -> Result<Caller, Failure> {
+    async fn recognise(&self, claim: Claim<'_>, parts: &Parts) -> Result<Caller, Failure> {
         let (secret, otherwise) = match claim {
+            Claim::Secret(secret)
+                if AccessToken::looks_like(secret) && self.site.token_issuer().is_some() =>
+            {
+                return Ok(self.site.caller_by_token(secret, &self.own_addresses(parts)).await?);
+            }
             Claim::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
             Claim::Session { secret, otherwise } => (secret, otherwise),
             plain => return plain_caller(&plain),
@@ -103,6 +108,20 @@ impl Front {
     /// Reads a request body within the limits.
     pub(crate) async fn body(&self, body: Body) -> Result<Bytes, Failure> {
         read_body(body, &self.settings.limits).await
+    }
+
+    /// The addresses of the site for which a token may have been made, when the site knows its own address: all of it, a face, or the very
+    /// place that is asked. Where the address is only the caller's word there is none: a token made for another site would count here.
+    fn own_addresses(&self, parts: &Parts) -> Vec<String> {
+        if !self.owns_base(parts) {
+            return Vec::new();
+        }
+        let base = self.base(parts);
+        let path = parts.uri.path().trim_end_matches('/');
+        let face = path.split('/').nth(1).map(|face| format!("{base}/{face}"));
+        let mut addresses = vec![format!("{base}{path}"), base];
+        addresses.extend(face);
+        addresses
     }
 
     /// The address under which this caller reaches the site, without a trailing slash.

@@ -19,6 +19,7 @@ mod jsonrpc;
 mod limits;
 mod line;
 mod metrics;
+mod oauth;
 mod operations;
 mod pages;
 mod router;

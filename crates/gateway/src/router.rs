@@ -16,13 +16,14 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, identity, operations, pages};
+use crate::{a2a, api, identity, oauth, operations, pages};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
     a2a::routes()
         .merge(api::routes())
         .merge(identity::routes())
+        .merge(oauth::routes())
         .merge(operations::routes())
         .merge(pages::routes())
         .fallback(pages::nothing_here)
@@ -41,13 +42,17 @@ pub(crate) async fn answer(
     let face = Face::of(request.uri().path());
     let at_work = line.begin();
     request.extensions_mut().insert(Arc::clone(line));
+    let challenge = oauth::Challenge::of(front, &request);
     let answer = router.call(request);
     let response = match face {
         // Waiting for an agent takes as long as the agent may; the face limits the rest by itself.
         Face::A2a => answer.await,
         _ => within(front.settings.limits.answer_time, answer).await,
     };
-    let response = response.unwrap_or_else(|never| match never {});
+    let mut response = response.unwrap_or_else(|never| match never {});
+    if let Some(challenge) = challenge {
+        challenge.put(&mut response);
+    }
     let outcome = response.extensions().get().copied().unwrap_or_else(|| Outcome::of(response.status()));
     let took = begun.elapsed();
     front.settings.metrics.count(face, outcome, took);

@@ -8,10 +8,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
-use crate::{AgentName, KeyId, TraceContext, Visibility};
+use crate::{AgentName, Grant, KeyId, TraceContext, Visibility};
 
-/// To whom tasks belong, written `local`, `admin`, `key:ID` or `anon:ADDRESS`.
+/// To whom tasks belong, written `local`, `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:ADDRESS`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(Arc<str>);
@@ -145,6 +146,20 @@ impl Caller {
     #[must_use]
     pub fn key(id: &KeyId, scopes: impl Into<Arc<[Scope]>>) -> Self {
         Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()), trace: None }
+    }
+
+    /// The holder of a token of an authorization server. The owner is readable and still one for each issuer and subject.
+    #[must_use]
+    pub fn user(grant: &Grant, scopes: impl Into<Arc<[Scope]>>) -> Self {
+        let mut digest = Sha256::new();
+        digest.update(grant.issuer.as_bytes());
+        digest.update([0]);
+        digest.update(grant.subject.as_bytes());
+        let digest: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_@.".contains(*letter);
+        let name: String = grant.subject.chars().filter(is_plain).take(40).collect();
+        let owner = Owner::stored(&format!("user:{name}.{digest}"));
+        Self { owner, powers: Powers::Key(scopes.into()), trace: None }
     }
 
     /// Somebody unknown at this network address (IPv6 callers are told apart by their /64 only).

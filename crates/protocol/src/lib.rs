@@ -30,6 +30,7 @@ mod rotation;
 mod signature;
 mod task;
 mod time;
+mod token;
 mod trace;
 mod usage;
 mod world;
@@ -57,6 +58,7 @@ pub use task::{
     TaskState, TaskStatus, WireStreamItem, WireTask,
 };
 pub use time::Timestamp;
+pub use token::{AccessToken, BadToken, Grant, TokenKeys};
 pub use trace::TraceContext;
 pub use usage::Usage;
 pub use world::{Clock, Ids, Rng};

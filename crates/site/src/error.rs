@@ -76,6 +76,12 @@ pub enum SiteError {
     /// The credential is unknown, revoked or expired.
     #[error("this key is unknown, revoked or expired; make a new one with `agentsite key new`")]
     BadKey,
+    /// The token of an authorization server does not count; the words say why.
+    #[error("{0}")]
+    BadToken(String),
+    /// The caller is known and may do less than this.
+    #[error("{0}")]
+    ScopeNeeded(String),
     /// The keys in the store cannot be read.
     #[error(
         "the site's own keys in the store cannot be read; restore a backup with `agentsite restore BACKUP`"

@@ -21,6 +21,7 @@ mod settings;
 mod site;
 mod submission;
 mod tasks;
+mod tokens;
 mod workers;
 mod world;
 
@@ -44,5 +45,6 @@ pub use settings::{PushSettings, Retention, SiteSettings};
 pub use site::{Called, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};
+pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};

@@ -5,6 +5,8 @@
 
 use agentsite_protocol::{AgentName, ByteSize, Period};
 
+use crate::TokenIssuer;
+
 /// What an operator can set about a site.
 #[derive(Debug, Clone)]
 pub struct SiteSettings {
@@ -24,6 +26,8 @@ pub struct SiteSettings {
     pub drain: Period,
     /// Whether and how receivers are told about tasks.
     pub push: PushSettings,
+    /// The authorization server whose tokens are taken, beside the site's own keys.
+    pub issuer: Option<TokenIssuer>,
 }
 
 impl Default for SiteSettings {
@@ -37,6 +41,7 @@ impl Default for SiteSettings {
             max_message: ByteSize(1 << 20),
             drain: Period::seconds(10),
             push: PushSettings::default(),
+            issuer: None,
         }
     }
 }

@@ -18,6 +18,7 @@ use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::tasks::{Desk, Origin, check_message};
+use crate::tokens::Tokens;
 use crate::{
     AgentView, BrokenAgent, Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch,
     WorkerView, Workers, World, concierge, retention,
@@ -49,6 +50,7 @@ struct Inner {
     hub: Arc<Hub>,
     desk: Arc<Desk>,
     keys: Arc<Keys>,
+    tokens: Option<Tokens>,
     identity: Arc<Identity>,
     push: Arc<Push>,
     workers: Workers,
@@ -108,6 +110,8 @@ impl Site {
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
         let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
+        let issuer = settings.issuer.clone();
+        let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
@@ -131,6 +135,7 @@ impl Site {
             hub,
             desk,
             keys,
+            tokens,
             identity,
             push,
             workers,
@@ -177,6 +182,12 @@ impl Site {
         if let Err(error) = self.0.store.close().await {
             tracing::error!(%error, "The store did not close cleanly.");
         }
+    }
+
+    /// How the site is called.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.settings.name
     }
 
     /// Whether the site takes no more work.

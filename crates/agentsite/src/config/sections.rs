@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use agentsite_gateway::{HttpLimits, Rates};
 use agentsite_host::ModelApi;
-use agentsite_protocol::{AgentName, ByteSize, Period};
+use agentsite_protocol::{AgentName, ByteSize, Period, Scope};
 use agentsite_site::PushSettings;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) egress: EgressSection,
     /// How receivers are told about tasks (push notifications).
     pub(crate) push: PushSection,
+    /// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
+    pub(crate) oauth: OauthSection,
     /// Logs and traces.
     pub(crate) telemetry: TelemetrySection,
 }
@@ -82,6 +84,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             egress: EgressSection::default(),
             push: PushSection::default(),
+            oauth: OauthSection::default(),
             telemetry: TelemetrySection::default(),
         }
     }
@@ -252,6 +255,24 @@ impl Default for PushSection {
         let push = PushSettings::default();
         Self { enabled: push.enabled, deadline: push.deadline, timeout: push.timeout }
     }
+}
+
+/// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct OauthSection {
+    /// Name and address of the server, as its tokens write it, such as `https://login.example.org/realms/agents`. Its tokens must be made for
+    /// the site's own address (set public_url), or for a name in oauth.audience.
+    pub(crate) issuer: Option<String>,
+    /// Where the server's keys are. Found through the server's own description when left out.
+    pub(crate) jwks_url: Option<String>,
+    /// For whom tokens may be made beside the site's own addresses.
+    pub(crate) audience: Vec<String>,
+    /// Scopes that everybody with a token has: call, call:AGENT. Otherwise the token's own scopes count.
+    #[schemars(with = "Vec<String>")]
+    pub(crate) grant: Vec<Scope>,
+    /// Whether the scope admin in a token counts.
+    pub(crate) admin: bool,
 }
 
 /// Logs and traces.

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
-use agentsite_site::{PushSettings, Recovery, Retention, SiteSettings};
+use agentsite_site::{PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Anonymous, Config, Kit, LimitsSection, Loaded, docs};
@@ -42,6 +42,19 @@ pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
         .map_err(|error| CliError::error(error.to_string()))
 }
 
+/// The authorization server whose tokens are taken; its addresses were checked when the configuration was read.
+fn issuer(config: &Config) -> Option<TokenIssuer> {
+    let oauth = &config.oauth;
+    let url = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+    Some(TokenIssuer {
+        issuer: url(&oauth.issuer)?,
+        jwks_url: url(&oauth.jwks_url),
+        audience: oauth.audience.clone(),
+        grant: oauth.grant.clone(),
+        admin: oauth.admin,
+    })
+}
+
 /// What the site is told.
 pub(super) fn site_settings(config: &Config) -> SiteSettings {
     SiteSettings {
@@ -62,6 +75,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             deadline: config.push.deadline,
             timeout: config.push.timeout,
         },
+        issuer: issuer(config),
     }
 }
 

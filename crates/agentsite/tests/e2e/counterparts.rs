@@ -17,5 +17,6 @@ mod scripted_model;
 mod sdk_client;
 mod sdk_signatures;
 mod small_model;
+mod tokens;
 mod tools;
 mod traces;

@@ -1,4 +1,4 @@
-//! The verbs of a site about access: API keys, the admin token, and browsers that sign in.
+//! The verbs of a site about access: API keys, the admin token, tokens of an authorization server, and browsers that sign in.
 //!
 //! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
 //! `keys`' matter.
@@ -7,7 +7,8 @@ use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
 use agentsite_store::KeyRecord;
 
 use super::{Site, admin_only};
-use crate::{FirstRun, NewKey, Session, SiteError};
+use crate::tokens::Tokens;
+use crate::{FirstRun, NewKey, Session, SiteError, TokenIssuer};
 
 impl Site {
     /// Who holds this key, token or session.
@@ -16,6 +17,23 @@ impl Site {
     /// [`SiteError::BadKey`].
     pub async fn caller_by_key(&self, secret: &str) -> Result<Caller, SiteError> {
         self.0.keys.caller(secret).await
+    }
+
+    /// Whose tokens are taken beside the site's own keys.
+    #[must_use]
+    pub fn token_issuer(&self) -> Option<&TokenIssuer> {
+        self.0.tokens.as_ref().map(Tokens::issuer)
+    }
+
+    /// Who holds this token of the authorization server, made for one of these addresses of the site.
+    ///
+    /// # Errors
+    /// [`SiteError::BadToken`], [`SiteError::ScopeNeeded`]; [`SiteError::BadKey`] when no server is trusted.
+    pub async fn caller_by_token(&self, token: &str, addresses: &[String]) -> Result<Caller, SiteError> {
+        match &self.0.tokens {
+            Some(tokens) => tokens.caller(token, addresses).await,
+            None => Err(SiteError::BadKey),
+        }
     }
 
     /// Makes an API key.

@@ -1,0 +1,115 @@
+//! Callers with tokens of an authorization server, which another implementation signs.
+//!
+//! What every claim means is told in the tests of `protocol`; here that a site finds the server's keys, follows their rotation, and says
+//! to a client without a good token where to get one.
+
+use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use serde_json::{Value, json};
+
+use super::program::Program;
+use crate::site::{TestSite, python};
+
+struct Story {
+    issuer: Program,
+    site: TestSite,
+}
+
+impl Story {
+    async fn begin(more: &str) -> Option<Self> {
+        let issuer = Program::start(&python()?, "token_issuer.py").await;
+        let mut site = TestSite::new().flag("--anonymous").flag("none");
+        let config = format!("[oauth]\nissuer = {:?}\n{more}", issuer.url);
+        site.write("agentsite.toml", &config);
+        site.write("agents/near/agent.toml", "name = \"near\"\ndescription = \"d\"\nvisibility = \"peers\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n");
+        site.start();
+        Some(Self { issuer, site })
+    }
+
+    async fn token(&self, claims: Value) -> String {
+        let request = self.site.http.post(format!("{}/token", self.issuer.url)).json(&claims);
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        answer["token"].as_str().unwrap().to_owned()
+    }
+
+    /// Asks for the agents with a token and gives the answer.
+    async fn agents(&self, token: &str) -> reqwest::Response {
+        let request = self.site.http.get(format!("{}/api/agents", self.site.url));
+        request.header(AUTHORIZATION, format!("Bearer {token}")).send().await.unwrap()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_made_for_the_site_opens_what_its_scopes_name() {
+    let Some(story) = Story::begin("").await else { return };
+    for alg in ["RS256", "PS256", "ES256", "ES384", "EdDSA"] {
+        let token = story.token(json!({"alg": alg, "aud": story.site.url, "scope": "openid call"})).await;
+        let answer = story.agents(&token).await;
+        assert_eq!(answer.status(), 200, "{alg}: {}", answer.text().await.unwrap());
+        let body = answer.text().await.unwrap();
+        assert!(body.contains("\"near\""), "{alg}: {body}");
+    }
+    // Status is for admins; the scope admin counts only where the operator says so.
+    let token = story.token(json!({"aud": story.site.url, "scope": "call admin"})).await;
+    let request = story.site.http.get(format!("{}/api/status", story.site.url)).bearer_auth(&token);
+    assert_eq!(request.send().await.unwrap().status(), 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_for_another_resource_is_refused_with_the_way_to_a_good_one() {
+    let Some(story) = Story::begin("").await else { return };
+    let elsewhere = story.token(json!({"aud": "https://other.example/mcp", "scope": "call"})).await;
+    let none = story.token(json!({"aud": story.site.url, "scope": "openid"})).await;
+    for (token, status, error) in [(elsewhere, 401, "invalid_token"), (none, 403, "insufficient_scope")] {
+        let answer = story.agents(&token).await;
+        assert_eq!(answer.status(), status);
+        let challenge = answer.headers()[WWW_AUTHENTICATE].to_str().unwrap().to_owned();
+        assert!(challenge.contains(&format!("error=\"{error}\"")), "{challenge}");
+        let metadata = challenge.split("resource_metadata=\"").nth(1).unwrap().split('"').next().unwrap();
+        let document: Value = story.site.http.get(metadata).send().await.unwrap().json().await.unwrap();
+        assert_eq!(document["authorization_servers"][0], story.issuer.url.as_str());
+        assert_eq!(document["resource"], format!("{}/api/agents", story.site.url));
+    }
+    // A caller that names another host cannot make its token fit.
+    let foreign = story.token(json!({"aud": "http://other.example", "scope": "call"})).await;
+    let request = story.site.http.get(format!("{}/api/agents", story.site.url));
+    let request = request.header("host", "other.example").bearer_auth(&foreign);
+    assert_eq!(request.send().await.unwrap().status(), 401);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operators_name_audiences_and_what_everybody_may() {
+    let Some(story) = Story::begin("audience = [\"agents\"]\ngrant = [\"call:near\"]\nadmin = true\n").await
+    else {
+        return;
+    };
+    let body = story.agents(&story.token(json!({"aud": "agents"})).await).await.text().await.unwrap();
+    assert!(body.contains("\"near\"") && !body.contains("\"calc\""), "{body}");
+    let token = story.token(json!({"aud": "agents", "scope": "admin"})).await;
+    let request = story.site.http.get(format!("{}/api/status", story.site.url)).bearer_auth(&token);
+    assert_eq!(request.send().await.unwrap().status(), 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invented_key_names_do_not_make_the_site_a_burden() {
+    let Some(story) = Story::begin("").await else { return };
+    let good = story.token(json!({"aud": story.site.url, "scope": "call"})).await;
+    assert_eq!(story.agents(&good).await.status(), 200);
+    story.site.http.post(format!("{}/rotate", story.issuer.url)).body("").send().await.unwrap();
+    let newer = story.token(json!({"aud": story.site.url, "scope": "call"})).await;
+    for _ in 0..5 {
+        // The keys were fetched a moment ago and are not asked for again at once.
+        assert_eq!(story.agents(&newer).await.status(), 401);
+    }
+    let fetched: Value = story
+        .site
+        .http
+        .get(format!("{}/fetched", story.issuer.url))
+        .send()
+        .await
+        .unwrap()
+        .json()
+        .await
+        .unwrap();
+    assert_eq!(fetched["keys"], 1);
+    assert_eq!(story.agents(&good).await.status(), 200, "the keys that are known go on to count");
+}
