@@ -1,14 +1,17 @@
-//! Conformance: the built-in agent that the public A2A compatibility kits drive.
+//! Conformance: the built-in agent that the public A2A compatibility kits and the MCP conformance suite drive.
 //!
-//! Promises: what it does is told by the id of the message alone, as the kits' scenarios want it (`scene`); it uses nothing but the
-//! public Runner seam, so what the kits see is what any agent of a site gives. It is off unless the operator turns it on, because it
-//! answers everybody and does no work.
+//! Promises: what it does in a conversation is told by the id of the message alone, as the kits' scenarios want it (`scene`); its tools are
+//! those that the suite names (`toolbox`). It uses nothing but the public Runner and Toolbox seams, so what they see is what any agent of
+//! a site gives. It is off unless the operator turns it on, because it answers everybody and does no work.
 //!
 //! Timed scenes wait on the runtime's clock and heed a cancel while they wait.
 
 mod scene;
+mod toolbox;
 
-use agentsite_host::{Gone, Job, Manifest, Reporter, Runner};
+use std::sync::Arc;
+
+use agentsite_host::{Gone, Job, Manifest, Reporter, Runner, Toolbox};
 use agentsite_protocol::{Message, Outcome, Role};
 use futures::future::BoxFuture;
 
@@ -22,7 +25,7 @@ pub(crate) const WEBHOOKS: [&str; 3] = ["127.0.0.0/8", "::1", "localhost"];
 
 const MANIFEST: &str = r#"
 name = "conformance"
-description = "Plays the scenes of the A2A compatibility kits, each by the id of the message that asks for it"
+description = "Plays the scenes of the A2A compatibility kits and of the MCP conformance suite"
 visibility = "public"
 answers = "either"
 repeats = "new"
@@ -46,8 +49,17 @@ pub(crate) fn manifest() -> Manifest {
 }
 
 /// Plays the scene that a message asks for.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Conformance;
+#[derive(Debug, Clone)]
+pub(crate) struct Conformance {
+    toolbox: Arc<toolbox::SuiteToolbox>,
+}
+
+impl Conformance {
+    /// The agent with its tools.
+    pub(crate) fn new() -> Self {
+        Self { toolbox: Arc::new(toolbox::SuiteToolbox::new()) }
+    }
+}
 
 impl Runner for Conformance {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
@@ -64,6 +76,10 @@ impl Runner for Conformance {
         let answer = scene::reply(job.message.message_id.as_str());
         let answer = answer.map(|text| Message::text(job.ids.message(), Role::Agent, text));
         Box::pin(std::future::ready(answer))
+    }
+
+    fn toolbox(&self) -> Option<Arc<dyn Toolbox>> {
+        Some(self.toolbox.clone())
     }
 }
 

@@ -115,7 +115,7 @@ async fn serve(
     agents.install_demos().await;
     agents.refresh().await;
     if config.conformance != Kit::None {
-        site.install_runner(conformance::manifest(), Arc::new(conformance::Conformance));
+        site.install_runner(conformance::manifest(), Arc::new(conformance::Conformance::new()));
     }
     let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;
     parts::tell_recovery(&recovery);

@@ -175,6 +175,8 @@ pub enum Notice {
         /// What it says.
         data: Value,
     },
+    /// The rest takes long: a client that can come back for the result need not hold its connection.
+    Detach,
 }
 
 /// How much a line of a log matters, as in syslog.

@@ -52,7 +52,7 @@ async fn told(id: &str) -> String {
         }
         shown
     };
-    let (outcome, mut told) = tokio::join!(Conformance.run(job(id), report), listening);
+    let (outcome, mut told) = tokio::join!(Conformance::new().run(job(id), report), listening);
     told.push(match outcome {
         Outcome::Completed(words) => {
             format!("completed {}", words.map(|words| words.plain_text()).unwrap_or_default())
@@ -108,16 +108,16 @@ async fn a_cancel_ends_a_wait_at_once() {
     let job = job("test-resubscribe-message-id-1");
     let (cancel, began) = (job.cancel.clone(), Instant::now());
     let (report, _reports) = Reporter::channel();
-    let (outcome, ()) = tokio::join!(Conformance.run(job, report), async { cancel.cancel() });
+    let (outcome, ()) = tokio::join!(Conformance::new().run(job, report), async { cancel.cancel() });
     assert!(matches!(outcome, Outcome::Canceled(_)));
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 
 #[tokio::test]
 async fn one_id_is_answered_with_a_message() {
-    let answer = Conformance.reply(&job("tck-message-response-1a2b")).await.unwrap();
+    let answer = Conformance::new().reply(&job("tck-message-response-1a2b")).await.unwrap();
     assert_eq!((answer.role, answer.plain_text()), (Role::Agent, "Direct message response".into()));
-    assert_eq!(Conformance.reply(&job("tck-complete-task-1a2b")).await, None);
+    assert_eq!(Conformance::new().reply(&job("tck-complete-task-1a2b")).await, None);
 }
 
 #[test]

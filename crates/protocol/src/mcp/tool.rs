@@ -18,6 +18,8 @@ pub enum TaskSupport {
     Optional,
     /// Always a task; a client that cannot follow one is refused.
     Required,
+    /// It asks its caller first, as part of the answer; the call that comes with the answers is a task, as with `Required`.
+    AfterInput,
 }
 
 /// Something a tool server does.
