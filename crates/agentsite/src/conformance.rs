@@ -11,7 +11,7 @@ mod toolbox;
 
 use std::sync::Arc;
 
-use agentsite_host::{Gone, Job, Manifest, Reporter, Runner, Toolbox};
+use agentsite_host::{Gone, Job, Manifest, Reporter, Runner, Toolbox, ToolboxRunner};
 use agentsite_protocol::{Message, Outcome, Role};
 use futures::future::BoxFuture;
 
@@ -48,21 +48,24 @@ pub(crate) fn manifest() -> Manifest {
     Manifest::read(MANIFEST).expect("the built-in manifest is sound")
 }
 
-/// Plays the scene that a message asks for.
+/// Plays the scene that a message asks for, or uses the tool that it names.
 #[derive(Debug, Clone)]
 pub(crate) struct Conformance {
-    toolbox: Arc<toolbox::SuiteToolbox>,
+    tools: ToolboxRunner,
 }
 
 impl Conformance {
     /// The agent with its tools.
     pub(crate) fn new() -> Self {
-        Self { toolbox: Arc::new(toolbox::SuiteToolbox::new()) }
+        Self { tools: ToolboxRunner::new(Arc::new(toolbox::SuiteToolbox::new())) }
     }
 }
 
 impl Runner for Conformance {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        if job.memo.is_some() || ToolboxRunner::takes(&job.message) {
+            return self.tools.run(job, report);
+        }
         Box::pin(async move {
             tokio::select! {
                 biased;
@@ -79,7 +82,7 @@ impl Runner for Conformance {
     }
 
     fn toolbox(&self) -> Option<Arc<dyn Toolbox>> {
-        Some(self.toolbox.clone())
+        self.tools.toolbox()
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 
 use agentsite_protocol::TraceContext;
 use http::{HeaderMap, HeaderValue};
+use serde_json::Value;
 
 /// What came with a message for this one run.
 #[derive(Debug, Clone, Default)]
@@ -17,6 +18,8 @@ pub struct Aside {
     pub extensions: Vec<String>,
     /// In which trace the caller asks; passed on to whomever the agent calls.
     pub trace: Option<TraceContext>,
+    /// What a tool wanted to be reminded of when it asked its caller before the task began.
+    pub state: Option<Value>,
 }
 
 impl Aside {

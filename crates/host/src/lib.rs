@@ -22,6 +22,7 @@ mod runner;
 mod sandbox;
 mod scripted;
 mod toolbox;
+mod toolbox_runner;
 mod workshop;
 
 pub use agentsite_client::{Circuits, Egress, Receipt};
@@ -39,4 +40,5 @@ pub use scripted::ScriptedRunner;
 pub use toolbox::{
     About, CHANGE_QUEUE, Change, Exchange, LogLevel, NOTICE_QUEUE, Notice, ToolFault, Toolbox,
 };
+pub use toolbox_runner::{ToolboxRunner, open_questions, result_of};
 pub use workshop::{Environment, LaunchError, Workshop};

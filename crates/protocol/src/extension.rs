@@ -37,6 +37,9 @@ pub const TASK_AUTH_CREDENTIAL: &str = "urn:agentsite:a2a:task-auth:v1/credentia
 /// The bounds within which an agent works; only on the extended card.
 pub const LIMITS: &str = "urn:agentsite:a2a:limits:v1";
 
+/// What a tool of MCP gave, asked or was asked for, in the metadata of messages, artifacts and parts where A2A has no place for it.
+pub const MCP: &str = "urn:agentsite:a2a:mcp:v1";
+
 /// An extension that an agent declares on its card.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct AgentExtension {

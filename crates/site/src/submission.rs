@@ -39,7 +39,7 @@ impl Submission {
     /// Parts what is written down from what only the agent sees.
     pub(crate) fn part(mut self) -> Result<(Message, Option<Duration>, Aside), SiteError> {
         let credential = take_credential(&mut self.message)?;
-        let aside = Aside { credential, extensions: self.extensions, trace: None };
+        let aside = Aside { credential, extensions: self.extensions, ..Aside::default() };
         Ok((self.message, self.ttl.map(|ttl| ttl.0), aside))
     }
 }
