@@ -1,7 +1,7 @@
 //! The Rust SDK: use agents from programs, and the one way out of a site.
 //!
 //! Promises: everything that leaves a site goes through [`Egress`]. It speaks A2A ([`A2aClient`]: 1.0 by JSON-RPC, HTTP+JSON and gRPC,
-//! 0.3 by JSON-RPC, with failover and a circuit for each endpoint) and the own interface of a site ([`SiteClient`]), tells receivers
+//! 0.3 by JSON-RPC, with failover and a circuit for each endpoint), MCP ([`mcp::McpClient`]) and the own interface of a site ([`SiteClient`]), tells receivers
 //! about tasks ([`Receipt`]), and says who signed a card ([`verify_card`]). It does not serve anything and does not store anything.
 
 #![forbid(unsafe_code)]
@@ -11,9 +11,11 @@ mod circuit;
 mod circuits;
 mod egress;
 mod failure;
+pub mod mcp;
 mod push;
 mod signer;
 mod site;
+mod sse;
 mod token;
 
 pub use a2a::{

@@ -13,6 +13,7 @@ use agentsite_protocol::mcp::{
     Abilities, Completing, Completions, Contents, Prompt, PromptCall, PromptText, Reading, Reply, Resource,
     ResourceTemplate, Tool, ToolCall, ToolResult,
 };
+pub use agentsite_protocol::mcp::{Change, LogLevel, Notice};
 use agentsite_protocol::{Caller, JsonMap};
 use futures::future::{BoxFuture, ready};
 use serde_json::Value;
@@ -152,59 +153,6 @@ impl Exchange {
             let _ = notices.try_send(notice);
         }
     }
-}
-
-/// Something told on the way to a result.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Notice {
-    /// How far it is.
-    Progress {
-        /// Grows with every notice.
-        progress: f64,
-        /// What it will be at the end, where known.
-        total: Option<f64>,
-        /// In words.
-        message: Option<String>,
-    },
-    /// A line of a log.
-    Log {
-        /// How much it matters.
-        level: LogLevel,
-        /// Which part says it.
-        logger: Option<String>,
-        /// What it says.
-        data: Value,
-    },
-    /// The rest takes long: a client that can come back for the result need not hold its connection.
-    Detach,
-}
-
-/// How much a line of a log matters, as in syslog.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "lowercase")]
-#[expect(missing_docs, reason = "the words of RFC 5424 say it")]
-pub enum LogLevel {
-    Debug,
-    Info,
-    Notice,
-    Warning,
-    Error,
-    Critical,
-    Alert,
-    Emergency,
-}
-
-/// Something that changed in a toolbox.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    /// Its tools.
-    Tools,
-    /// Its resources or templates.
-    Resources,
-    /// Its prompts.
-    Prompts,
-    /// What stands in this resource.
-    Resource(String),
 }
 
 /// Why a toolbox did not do what was asked. What a model could mend is no fault but a result with `is_error`.

@@ -8,12 +8,14 @@
 
 mod content;
 mod input;
+mod notice;
 mod prompt;
 mod resource;
 mod tool;
 
 pub use content::Content;
 pub use input::{Abilities, InputNeeded, InputRequest, Reply, Round};
+pub use notice::{Change, LogLevel, Notice};
 pub use prompt::{
     Completing, CompletionOf, Completions, Prompt, PromptArgument, PromptCall, PromptMessage, PromptText,
 };

@@ -12,6 +12,7 @@ use futures::stream::{self, BoxStream};
 
 use super::A2aLimits;
 use super::wire::StreamItem;
+use crate::sse::EventSize;
 use crate::{ClientError, EgressAnswer};
 
 /// Longest id of an event that is remembered: it must fit into a header.
@@ -81,44 +82,9 @@ fn bounded(bytes: Pieces, from: String, most: usize) -> Pieces {
     bytes.map(check).boxed()
 }
 
-/// Counts the bytes of the event that is under way.
-#[derive(Debug, Default)]
-struct EventSize {
-    bytes: usize,
-    line_is_empty: bool,
-}
-
-impl EventSize {
-    /// The largest size that the event under way had while this piece came in.
-    fn after(&mut self, piece: &[u8]) -> usize {
-        let mut largest = 0;
-        for byte in piece {
-            self.bytes += 1;
-            largest = largest.max(self.bytes);
-            match byte {
-                b'\n' if self.line_is_empty => self.bytes = 0,
-                b'\n' => self.line_is_empty = true,
-                b'\r' => {}
-                _ => self.line_is_empty = false,
-            }
-        }
-        largest
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_size_of_an_event_begins_anew_after_a_blank_line() {
-        let mut size = EventSize::default();
-        assert_eq!(size.after(b"data: 1\r\n\r\n"), 11);
-        assert_eq!(size.after(b"data: 1"), 7);
-        assert_eq!(size.after(b"23\n: ping"), 16);
-        assert_eq!(size.after(b"\n\nd"), 18);
-        assert_eq!(size.bytes, 1);
-    }
 
     #[tokio::test]
     async fn an_event_without_an_end_is_stopped() {

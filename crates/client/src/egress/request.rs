@@ -243,6 +243,12 @@ impl EgressAnswer {
         checked.boxed()
     }
 
+    /// The body piece by piece without an end, for a reader that bounds each message in it.
+    pub(crate) fn endless(mut self) -> BoxStream<'static, Result<Bytes, EgressError>> {
+        self.limit = usize::MAX;
+        self.stream()
+    }
+
     /// The body with what follows it, up to the limit. There is no time limit: the reader sets one.
     pub(crate) fn pieces(self) -> BoxStream<'static, Result<Piece, EgressError>> {
         let (url, limit, timeout) = (self.url, self.limit, self.timeout);

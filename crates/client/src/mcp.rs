@@ -1,0 +1,379 @@
+//! MCP as a client: one connection to any tool server, of either era of the protocol.
+//!
+//! Promises: callers see one form, that of revision 2026-07-28: a question of the server is a value ([`Reply::Input`]), and the request
+//! is made again with the answers. For servers of older revisions, which ask in the middle of a call, the call is set aside and taken up
+//! again. Everything a server says is bounded in size, count and time; dropping a future tells the server to stop.
+//!
+//! It does not start processes, keeps no lists and asks nobody. `rmcp` is the engine (docs/decisions/0010-mcp-client-on-rmcp.md); none
+//! of its types leaves this module.
+
+mod answer;
+mod call;
+mod calls;
+mod connect;
+mod failure;
+mod http;
+mod lines;
+mod listening;
+mod oauth;
+mod options;
+mod pages;
+mod tap;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use agentsite_protocol::mcp::{
+    Change, Completing, CompletionOf, Completions, Contents, Notice, Prompt, PromptCall, PromptText, Reading,
+    Reply, Resource, ResourceTemplate, Round, Tool, ToolCall, ToolResult,
+};
+use rmcp::RoleClient;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, CompleteRequest, CompleteRequestParams,
+    CompletionContext, GetPromptRequest, GetPromptRequestParams, ReadResourceRequest,
+    ReadResourceRequestParams, Reference,
+};
+use rmcp::service::{Peer, RunningService};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, broadcast, watch};
+
+pub use failure::McpError;
+pub use oauth::{Consent, CredentialStore, OAuth, RegisteredClient};
+pub use options::{Address, Authorization, Limits, Options};
+
+use answer::Answering;
+use call::{Call, Outcome, Stopped};
+use calls::{Calls, OnNotice};
+use listening::Listening;
+
+#[cfg(test)]
+mod tests;
+
+/// Under which a request of revision 2026-07-28 says from which level on it wants lines of a log.
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// A connection to a tool server. Cheap to clone; the connection ends with the last clone.
+#[derive(Clone, Debug)]
+pub struct McpClient {
+    connection: Arc<Connection>,
+}
+
+/// Who a tool server is and what it has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct About {
+    /// Its name for programs; empty when it does not say.
+    pub name: String,
+    /// Its name for people.
+    pub title: Option<String>,
+    /// Its version; empty when it does not say.
+    pub version: String,
+    /// How a model should use it.
+    pub instructions: Option<String>,
+    /// Whether it has tools.
+    pub tools: bool,
+    /// Whether it has resources.
+    pub resources: bool,
+    /// Whether it tells when a resource changes.
+    pub subscriptions: bool,
+    /// Whether it has prompts.
+    pub prompts: bool,
+    /// Whether it completes arguments.
+    pub completions: bool,
+    /// Whether its tools log.
+    pub logging: bool,
+}
+
+struct Connection {
+    peer: Peer<RoleClient>,
+    engine: Mutex<Option<RunningService<RoleClient, Answering>>>,
+    calls: Arc<Calls>,
+    listening: Listening,
+    about: About,
+    revision: String,
+    modern: bool,
+    options: Options,
+    /// Why the connection was ended from our side.
+    fate: Arc<OnceLock<String>>,
+    alive: watch::Receiver<()>,
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Connection")
+            .field("about", &self.about)
+            .field("revision", &self.revision)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.calls.clear();
+    }
+}
+
+impl McpClient {
+    /// Connects: asks for revision 2026-07-28 first, and shakes hands as the older revisions do with a server that does not know it.
+    ///
+    /// # Errors
+    /// [`McpError`] when the server cannot be reached, speaks nothing we speak, or lets us in only with an authorization we do not have.
+    pub async fn connect(address: Address, options: Options) -> Result<Self, McpError> {
+        connect::connect(address, options).await.map(|connection| Self { connection: Arc::new(connection) })
+    }
+
+    /// Who the server is and what it has.
+    #[must_use]
+    pub fn about(&self) -> &About {
+        &self.connection.about
+    }
+
+    /// The revision of the protocol that is spoken, such as `2026-07-28`.
+    #[must_use]
+    pub fn revision(&self) -> &str {
+        &self.connection.revision
+    }
+
+    /// All tools.
+    ///
+    /// # Errors
+    /// [`McpError`] when the list cannot be had whole.
+    pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
+        if self.connection.about.tools { pages::tools(&self.connection).await } else { Ok(Vec::new()) }
+    }
+
+    /// All resources with a fixed address.
+    ///
+    /// # Errors
+    /// [`McpError`] when the list cannot be had whole.
+    pub async fn resources(&self) -> Result<Vec<Resource>, McpError> {
+        if self.connection.about.resources {
+            pages::resources(&self.connection).await
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// All families of resources.
+    ///
+    /// # Errors
+    /// [`McpError`] when the list cannot be had whole.
+    pub async fn templates(&self) -> Result<Vec<ResourceTemplate>, McpError> {
+        if self.connection.about.resources {
+            pages::templates(&self.connection).await
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// All prompts.
+    ///
+    /// # Errors
+    /// [`McpError`] when the list cannot be had whole.
+    pub async fn prompts(&self) -> Result<Vec<Prompt>, McpError> {
+        if self.connection.about.prompts { pages::prompts(&self.connection).await } else { Ok(Vec::new()) }
+    }
+
+    /// Uses a tool. Dropping the future tells the server to stop, unless the call was set aside with a question.
+    ///
+    /// # Errors
+    /// [`McpError`]; what the tool itself says went wrong is a result with `is_error`.
+    pub async fn call(
+        &self,
+        call: ToolCall,
+        on_notice: impl Fn(Notice) + Send + Sync + 'static,
+    ) -> Result<Reply<ToolResult>, McpError> {
+        let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments);
+        (params.input_responses, params.request_state) = wire_round(&call.round);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        self.connection.go(format!("tool {}", call.name), &call.round, request, Arc::new(on_notice)).await
+    }
+
+    /// Reads a resource.
+    ///
+    /// # Errors
+    /// [`McpError`].
+    pub async fn read(&self, reading: Reading) -> Result<Reply<Vec<Contents>>, McpError> {
+        let mut params = ReadResourceRequestParams::new(reading.uri.clone());
+        (params.input_responses, params.request_state) = wire_round(&reading.round);
+        let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
+        let reply = self
+            .connection
+            .go(format!("resource {}", reading.uri), &reading.round, request, silent())
+            .await?;
+        Ok(match reply {
+            Reply::Done(answer::Read { contents }) => Reply::Done(contents),
+            Reply::Input(needed) => Reply::Input(needed),
+        })
+    }
+
+    /// Fills a prompt.
+    ///
+    /// # Errors
+    /// [`McpError`].
+    pub async fn prompt(&self, call: PromptCall) -> Result<Reply<PromptText>, McpError> {
+        let mut params = GetPromptRequestParams::new(call.name.clone());
+        let arguments = call.arguments.into_iter().map(|(name, value)| (name, Value::String(value)));
+        params.arguments = Some(arguments.collect());
+        (params.input_responses, params.request_state) = wire_round(&call.round);
+        let request = ClientRequest::GetPromptRequest(GetPromptRequest::new(params));
+        self.connection.go(format!("prompt {}", call.name), &call.round, request, silent()).await
+    }
+
+    /// What may fill a place of a prompt or a template.
+    ///
+    /// # Errors
+    /// [`McpError`].
+    pub async fn complete(&self, completing: Completing) -> Result<Completions, McpError> {
+        let of = match completing.of {
+            CompletionOf::Prompt(name) => Reference::for_prompt(name),
+            CompletionOf::Template(uri) => Reference::for_resource(uri),
+        };
+        let argument = rmcp::model::ArgumentInfo::new(completing.argument, completing.value);
+        let mut params = CompleteRequestParams::new(of, argument);
+        if !completing.others.is_empty() {
+            params.context = Some(CompletionContext::with_arguments(completing.others.into_iter().collect()));
+        }
+        let request = ClientRequest::CompleteRequest(CompleteRequest::new(params));
+        let answer::Completed { completion } = self.connection.ask("complete", request).await?;
+        Ok(completion)
+    }
+
+    /// Tells from now on what changes at the server. A receiver that lags behind should look at everything again.
+    #[must_use]
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        let changes = self.connection.calls.changes();
+        self.connection.listening.begin(&self.connection);
+        changes
+    }
+
+    /// Wants to be told when this resource changes; [`McpClient::changes`] tells it.
+    ///
+    /// # Errors
+    /// [`McpError`] when the server does not tell such things.
+    pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
+        self.connection.listening.watch(&self.connection, uri, true).await
+    }
+
+    /// Wants to be told no longer.
+    ///
+    /// # Errors
+    /// [`McpError`] when the server does not tell such things.
+    pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
+        self.connection.listening.watch(&self.connection, uri, false).await
+    }
+
+    /// Waits until the connection is over, and says why.
+    pub async fn closed(&self) -> McpError {
+        let mut alive = self.connection.alive.clone();
+        while alive.changed().await.is_ok() {}
+        self.connection.gone()
+    }
+
+    /// Whether the connection is over.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.connection.peer.is_transport_closed()
+    }
+
+    /// Ends the connection in good order: calls under way fail, and a session of the server is given back.
+    pub async fn close(&self) {
+        self.connection.calls.clear();
+        let engine = self.connection.engine.lock().await.take();
+        if let Some(mut engine) = engine {
+            let _ = engine.close_with_timeout(connect::GOODBYE).await;
+        }
+    }
+}
+
+impl Connection {
+    /// Makes a request that the server may answer with a question, or takes up one that was set aside.
+    async fn go<T: serde::de::DeserializeOwned>(
+        &self,
+        subject: String,
+        round: &Round,
+        request: ClientRequest,
+        on_notice: OnNotice,
+    ) -> Result<Reply<T>, McpError> {
+        let call = match Call::resume(&self.calls, &subject, round, on_notice.clone()) {
+            Some(call) => call?,
+            None => self.send(subject, request, on_notice).await?,
+        };
+        match self.known(call.go_on().await)? {
+            Outcome::Asked(needed) => Ok(Reply::Input(needed)),
+            Outcome::Answer(result) => answer::read(result),
+        }
+    }
+
+    /// Makes a request that has one answer.
+    async fn ask<T: serde::de::DeserializeOwned>(
+        &self,
+        what: &'static str,
+        request: ClientRequest,
+    ) -> Result<T, McpError> {
+        let after = self.options.limits.request;
+        let asking = async {
+            let call = self.send(what.to_owned(), request, silent()).await?;
+            self.known(call.go_on().await)
+        };
+        let late = |_| McpError::TimedOut { what: "answer", after };
+        match tokio::time::timeout(after, asking).await.map_err(late)?? {
+            Outcome::Answer(result) => match answer::read(result)? {
+                Reply::Done(value) => Ok(value),
+                Reply::Input(_) => {
+                    Err(McpError::BadAnswer(format!("it asks back where nothing is to ask: {what}")))
+                }
+            },
+            Outcome::Asked(_) => {
+                Err(McpError::BadAnswer(format!("it asks back where nothing is to ask: {what}")))
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        subject: String,
+        request: ClientRequest,
+        on_notice: OnNotice,
+    ) -> Result<Call, McpError> {
+        let level = self.options.log.filter(|_| self.modern);
+        let meta = level.and_then(|level| serde_json::from_value(json!({ LOG_LEVEL: level })).ok());
+        let limits = self.options.limits;
+        let sent = Call::send(
+            &self.peer,
+            &self.calls,
+            limits,
+            subject,
+            request,
+            meta.unwrap_or_default(),
+            on_notice,
+        )
+        .await;
+        self.known(sent)
+    }
+
+    /// Says what a stop means, with the reason for which we ended the connection where there is one.
+    fn known<T>(&self, result: Result<T, Stopped>) -> Result<T, McpError> {
+        result.map_err(|stopped| match stopped {
+            Stopped::Known(error) => error,
+            Stopped::Service(rmcp::ServiceError::TransportClosed) => self.gone(),
+            Stopped::Service(error) => McpError::from(error),
+        })
+    }
+
+    fn gone(&self) -> McpError {
+        match self.fate.get() {
+            Some(why) => McpError::TooLarge(why.clone()),
+            None => McpError::Down("the tool server ended the connection".into()),
+        }
+    }
+}
+
+fn silent() -> OnNotice {
+    Arc::new(|_| {})
+}
+
+/// The answers and the state of a round as they stand on the wire of revision 2026-07-28.
+fn wire_round(round: &Round) -> (Option<BTreeMap<String, Value>>, Option<String>) {
+    let answers = (!round.answers.is_empty()).then(|| round.answers.clone());
+    (answers, round.state.as_ref().and_then(Value::as_str).map(str::to_owned))
+}

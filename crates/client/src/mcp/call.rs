@@ -1,0 +1,168 @@
+//! Call: one request from the moment it leaves until it is answered, and its pauses when the server asks back.
+//!
+//! Promises: a call ends: with an answer, with a question that sets it aside, or in time with an error. Dropping it at any moment tells
+//! the server to stop. It does not read answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agentsite_protocol::mcp::{InputNeeded, Round};
+use rmcp::RoleClient;
+use rmcp::model::{
+    CancelledNotificationParam, ClientRequest, GetExtensions, RequestMetaObject, ServerResult,
+};
+use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::calls::{CallMark, Calls, OnNotice, Question};
+use super::{Limits, McpError};
+
+/// The one field of the state of a call that was set aside here; a server of revision 2026-07-28 gives a text instead.
+const STATE: &str = "call";
+
+/// How a call went on.
+pub(super) enum Outcome {
+    /// The server answered.
+    Answer(ServerResult),
+    /// The server asked back, and the call was set aside.
+    Asked(InputNeeded),
+}
+
+/// Why a call did not go on.
+pub(super) enum Stopped {
+    /// The engine or the server says so.
+    Service(ServiceError),
+    /// We say so.
+    Known(McpError),
+}
+
+impl From<McpError> for Stopped {
+    fn from(error: McpError) -> Self {
+        Self::Known(error)
+    }
+}
+
+/// One request under way.
+pub(super) struct Call {
+    mark: CallMark,
+    calls: Arc<Calls>,
+    limits: Limits,
+    subject: String,
+    handle: RequestHandle<RoleClient>,
+    questions: mpsc::Receiver<Question>,
+    life: Arc<Notify>,
+    /// The questions that were put to the caller, by the names they got.
+    asked: BTreeMap<String, oneshot::Sender<Value>>,
+    count: usize,
+    over: bool,
+}
+
+impl Call {
+    /// Sends a request. `subject` is what it is about, so that answers to a question come back to the same thing.
+    pub(super) async fn send(
+        peer: &Peer<RoleClient>,
+        calls: &Arc<Calls>,
+        limits: Limits,
+        subject: String,
+        mut request: ClientRequest,
+        meta: RequestMetaObject,
+        on_notice: OnNotice,
+    ) -> Result<Self, Stopped> {
+        let (mark, (questions, life)) = calls.begin(on_notice);
+        request.extensions_mut().insert(mark);
+        let options = PeerRequestOptions::no_options().with_meta(meta);
+        let handle = match peer.send_cancellable_request(request, options).await {
+            Ok(handle) => handle,
+            Err(error) => {
+                calls.end(mark);
+                return Err(Stopped::Service(error));
+            }
+        };
+        let calls = calls.clone();
+        let (asked, count, over) = (BTreeMap::new(), 0, false);
+        Ok(Self { mark, calls, limits, subject, handle, questions, life, asked, count, over })
+    }
+
+    /// Takes up a call that was set aside, and gives it the answers it waits for.
+    pub(super) fn resume(
+        calls: &Arc<Calls>,
+        subject: &str,
+        round: &Round,
+        on_notice: OnNotice,
+    ) -> Option<Result<Self, McpError>> {
+        let id = round.state.as_ref()?.get(STATE)?.as_str()?;
+        let Some(mut call) = calls.unpark(id, on_notice) else { return Some(Err(McpError::CallGone)) };
+        if call.subject != subject {
+            return Some(Err(McpError::CallGone));
+        }
+        for (name, answer) in std::mem::take(&mut call.asked) {
+            // A question without an answer is dropped here, which refuses it.
+            if let Some(value) = round.answers.get(&name) {
+                let _ = answer.send(value.clone());
+            }
+        }
+        Some(Ok(call))
+    }
+
+    pub(super) const fn mark(&self) -> CallMark {
+        self.mark
+    }
+
+    /// Waits until the call is answered, asks back, or takes too long.
+    pub(super) async fn go_on(mut self) -> Result<Outcome, Stopped> {
+        let (silence, total) = (self.limits.call_silence, self.limits.call);
+        let end = Instant::now() + total;
+        let mut quiet = Instant::now() + silence;
+        loop {
+            tokio::select! {
+                biased;
+                answer = &mut self.handle.rx => {
+                    self.over = true;
+                    let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+                    return answer.map(Outcome::Answer).map_err(Stopped::Service);
+                }
+                Some(question) = self.questions.recv() => return Ok(Outcome::Asked(self.set_aside(question)?)),
+                () = self.life.notified() => quiet = Instant::now() + silence,
+                () = tokio::time::sleep_until(quiet) => return Err(late(silence).into()),
+                () = tokio::time::sleep_until(end) => return Err(late(total).into()),
+            }
+        }
+    }
+
+    fn set_aside(mut self, first: Question) -> Result<InputNeeded, McpError> {
+        let mut requests = BTreeMap::new();
+        let mut next = Some(first);
+        while let Some(Question { request, answer }) = next {
+            self.count += 1;
+            let name = format!("question-{}", self.count);
+            self.asked.insert(name.clone(), answer);
+            requests.insert(name, request);
+            next = self.questions.try_recv().ok();
+        }
+        let calls = self.calls.clone();
+        let id = calls.park(self)?;
+        Ok(InputNeeded { requests, state: Some(json!({ STATE: id })) })
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        self.calls.end(self.mark);
+        if self.over {
+            return;
+        }
+        let (peer, id) = (self.handle.peer.clone(), self.handle.id.clone());
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let reason = Some("nobody waits for it any more".to_owned());
+                let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
+            });
+        }
+    }
+}
+
+fn late(after: std::time::Duration) -> McpError {
+    McpError::TimedOut { what: "answer", after }
+}

@@ -1,0 +1,270 @@
+//! Calls: which requests are under way, whose a notice or a question is, and which calls wait for an answer of our side.
+//!
+//! Promises: a question of a server reaches the caller whose call it is about, and nobody else: when several calls are under way and the
+//! server does not say which one it means, it waits until only one is left, and is refused after a while. Calls that wait for answers
+//! are bounded in number and time. It does not speak to servers: `call` does.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agentsite_protocol::Rng;
+use agentsite_protocol::mcp::{Abilities, Change, InputRequest, Notice};
+use rmcp::model::{ProgressToken, RequestId};
+use serde_json::Value;
+use tokio::sync::{Notify, broadcast, mpsc, oneshot};
+
+use super::call::Call;
+use super::{Limits, McpError};
+
+/// Changes that may wait for a listener; one that is further behind is told so and looks at everything again.
+const CHANGE_QUEUE: usize = 64;
+
+/// Questions of one call that may wait to be put to the caller; more than a few at once is a flood.
+const QUESTION_QUEUE: usize = 16;
+
+/// How long a question waits until it is clear whose it is. Other calls end in the meantime, or the server is told to give up.
+const UNCLEAR: Duration = Duration::from_secs(30);
+
+/// By which a request is known from before it leaves until it is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CallMark(u64);
+
+/// Who hears the notices of a call.
+pub(super) type OnNotice = Arc<dyn Fn(Notice) + Send + Sync>;
+
+/// A question of a server, and the way back.
+#[derive(Debug)]
+pub(super) struct Question {
+    pub(super) request: InputRequest,
+    pub(super) answer: oneshot::Sender<Value>,
+}
+
+/// Why a question was not put to anybody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Unasked {
+    #[error("this client cannot be asked that")]
+    Unable,
+    #[error("no call is under way that this question could be about")]
+    NoCall,
+    #[error("several calls are under way, and nothing says which of them this question is about")]
+    Unclear,
+    #[error("too many questions at once")]
+    TooMany,
+    #[error("the caller did not answer")]
+    NoAnswer,
+}
+
+/// All calls of one connection.
+pub(super) struct Calls {
+    /// A std lock: it is held for a few map operations and never across an await.
+    open: Mutex<Open>,
+    moved: Notify,
+    changes: broadcast::Sender<Change>,
+    abilities: Abilities,
+    limits: Limits,
+    rng: Arc<dyn Rng>,
+}
+
+#[derive(Default)]
+struct Open {
+    last: u64,
+    running: BTreeMap<CallMark, Running>,
+    parked: HashMap<String, Call>,
+}
+
+struct Running {
+    request: Option<RequestId>,
+    token: Option<ProgressToken>,
+    on_notice: OnNotice,
+    questions: mpsc::Sender<Question>,
+    life: Arc<Notify>,
+    waits: bool,
+}
+
+/// Whose a question is.
+enum Whose {
+    Of(mpsc::Sender<Question>),
+    Nobodys,
+    Unclear,
+}
+
+/// What a call hears: questions, and signs of life.
+pub(super) type Ears = (mpsc::Receiver<Question>, Arc<Notify>);
+
+impl Calls {
+    pub(super) fn new(abilities: Abilities, limits: Limits, rng: Arc<dyn Rng>) -> Self {
+        let (changes, _) = broadcast::channel(CHANGE_QUEUE);
+        Self { open: Mutex::default(), moved: Notify::new(), changes, abilities, limits, rng }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Open> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call known before it leaves.
+    pub(super) fn begin(&self, on_notice: OnNotice) -> (CallMark, Ears) {
+        let (questions, asked) = mpsc::channel(QUESTION_QUEUE);
+        let life = Arc::new(Notify::new());
+        let running =
+            Running { request: None, token: None, on_notice, questions, life: life.clone(), waits: false };
+        let mut open = self.open();
+        open.last += 1;
+        let mark = CallMark(open.last);
+        open.running.insert(mark, running);
+        (mark, (asked, life))
+    }
+
+    /// The request of a call is about to leave under this id.
+    pub(super) fn sent(&self, mark: CallMark, request: RequestId, token: Option<ProgressToken>) {
+        if let Some(running) = self.open().running.get_mut(&mark) {
+            running.request = Some(request);
+            running.token = token;
+        }
+    }
+
+    /// A call is over, whichever way.
+    pub(super) fn end(&self, mark: CallMark) {
+        self.open().running.remove(&mark);
+        self.moved.notify_waiters();
+    }
+
+    /// Sets a call aside until its caller comes back with answers; gives the id under which it is taken up again.
+    pub(super) fn park(self: &Arc<Self>, call: Call) -> Result<String, McpError> {
+        let mut id = String::with_capacity(32);
+        for byte in self.rng.bytes16() {
+            let _ = write!(id, "{byte:02x}");
+        }
+        let refused = {
+            let mut open = self.open();
+            if open.parked.len() >= self.limits.parked {
+                Some(call)
+            } else {
+                if let Some(running) = open.running.get_mut(&call.mark()) {
+                    running.waits = true;
+                }
+                open.parked.insert(id.clone(), call);
+                None
+            }
+        };
+        self.moved.notify_waiters();
+        if let Some(call) = refused {
+            drop(call);
+            return Err(McpError::TooManyParked(self.limits.parked));
+        }
+        let (calls, parked, patience) = (Arc::downgrade(self), id.clone(), self.limits.patience);
+        tokio::spawn(async move {
+            tokio::time::sleep(patience).await;
+            if let Some(calls) = calls.upgrade() {
+                let late = calls.open().parked.remove(&parked);
+                drop(late);
+            }
+        });
+        Ok(id)
+    }
+
+    /// Takes a call up again.
+    pub(super) fn unpark(&self, id: &str, on_notice: OnNotice) -> Option<Call> {
+        let mut open = self.open();
+        let call = open.parked.remove(id)?;
+        if let Some(running) = open.running.get_mut(&call.mark()) {
+            running.waits = false;
+            running.on_notice = on_notice;
+        }
+        Some(call)
+    }
+
+    /// Lets go of all calls that wait for answers.
+    pub(super) fn clear(&self) {
+        let parked = std::mem::take(&mut self.open().parked);
+        drop(parked);
+    }
+
+    /// Puts a question to the caller whose call it is about, and waits for the answer.
+    pub(super) async fn ask(
+        &self,
+        origin: Option<RequestId>,
+        request: InputRequest,
+    ) -> Result<Value, Unasked> {
+        if !self.abilities.allows(&request) {
+            return Err(Unasked::Unable);
+        }
+        let clear = self.whose_in_the_end(origin.as_ref());
+        let questions = tokio::time::timeout(UNCLEAR, clear).await.map_err(|_| Unasked::Unclear)??;
+        let (answer, answered) = oneshot::channel();
+        questions.try_send(Question { request, answer }).map_err(|_| Unasked::TooMany)?;
+        answered.await.map_err(|_| Unasked::NoAnswer)
+    }
+
+    async fn whose_in_the_end(&self, origin: Option<&RequestId>) -> Result<mpsc::Sender<Question>, Unasked> {
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            moved.as_mut().enable();
+            match self.whose(origin) {
+                Whose::Of(questions) => return Ok(questions),
+                Whose::Nobodys => return Err(Unasked::NoCall),
+                Whose::Unclear => moved.await,
+            }
+        }
+    }
+
+    fn whose(&self, origin: Option<&RequestId>) -> Whose {
+        let open = self.open();
+        let running = || open.running.values();
+        if let Some(origin) = origin {
+            let of = running().find(|call| call.request.as_ref() == Some(origin));
+            return of.map_or(Whose::Nobodys, |call| Whose::Of(call.questions.clone()));
+        }
+        let mut busy = running().filter(|call| !call.waits);
+        match (busy.next(), busy.next()) {
+            (Some(call), None) => return Whose::Of(call.questions.clone()),
+            (Some(_), Some(_)) => return Whose::Unclear,
+            (None, _) => {}
+        }
+        let mut waiting = running();
+        match (waiting.next(), waiting.next()) {
+            (Some(call), None) => Whose::Of(call.questions.clone()),
+            (Some(_), Some(_)) => Whose::Unclear,
+            (None, _) => Whose::Nobodys,
+        }
+    }
+
+    /// A call tells how far it is.
+    pub(super) fn progressed(&self, token: &ProgressToken, notice: Notice) {
+        let of = {
+            let open = self.open();
+            let found = open.running.values().find(|call| call.token.as_ref() == Some(token));
+            found.map(|call| (call.life.clone(), call.on_notice.clone()))
+        };
+        if let Some((life, on_notice)) = of {
+            life.notify_one();
+            on_notice(notice);
+        }
+    }
+
+    /// The server logs something; heard by the only call under way, because nothing says which of several it is about.
+    pub(super) fn logged(&self, notice: Notice) {
+        let of = {
+            let open = self.open();
+            let mut busy = open.running.values().filter(|call| !call.waits);
+            match (busy.next(), busy.next()) {
+                (Some(call), None) => Some(call.on_notice.clone()),
+                _ => None,
+            }
+        };
+        if let Some(on_notice) = of {
+            on_notice(notice);
+        }
+    }
+
+    /// Something changed at the server.
+    pub(super) fn changed(&self, change: Change) {
+        let _ = self.changes.send(change);
+    }
+
+    /// Tells from now on what changes.
+    pub(super) fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}

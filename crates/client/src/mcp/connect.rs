@@ -1,0 +1,178 @@
+//! Connect: the first words with a tool server.
+//!
+//! Promises: revision 2026-07-28 is tried first, and a server that does not know it is greeted in the older way; the first words are
+//! bounded in time like everything else. It does not try again when a server is down.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, Implementation, ProtocolVersion,
+    ServerPeerInfo,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
+};
+use rmcp::transport::Transport;
+use rmcp::transport::streamable_http_client::{
+    StreamableHttpClientTransport, StreamableHttpClientTransportConfig,
+};
+use serde_json::{Value, json};
+use tokio::sync::{Mutex, watch};
+
+use super::answer::Answering;
+use super::calls::Calls;
+use super::http::Http;
+use super::lines::Lines;
+use super::listening::Listening;
+use super::tap::Tap;
+use super::{About, Address, Authorization, Connection, McpError, Options};
+
+/// How long a goodbye may take.
+pub(super) const GOODBYE: Duration = Duration::from_secs(5);
+
+type Engine = RunningService<RoleClient, Answering>;
+
+/// What a connection is made of before the first word.
+struct Beginning {
+    calls: Arc<Calls>,
+    fate: Arc<OnceLock<String>>,
+    options: Options,
+}
+
+/// Connects to a server.
+pub(super) async fn connect(address: Address, options: Options) -> Result<Connection, McpError> {
+    let calls = Arc::new(Calls::new(options.abilities, options.limits, options.rng.clone()));
+    let beginning = Beginning { calls, fate: Arc::default(), options };
+    let connection = match address {
+        Address::Pipes { read, write } => {
+            let lines = Lines::new(read, write, beginning.options.limits.message, beginning.fate.clone());
+            beginning.greet(|| lines.clone()).await?
+        }
+        Address::Url { url, egress, authorization, headers } => {
+            let http = Http::new(egress, headers, beginning.options.limits);
+            let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
+            config.max_sse_event_size = beginning.options.limits.message;
+            if let Authorization::Bearer(token) = &authorization {
+                config = config.auth_header(token.secret());
+            }
+            beginning
+                .greet(|| StreamableHttpClientTransport::with_client(http.clone(), config.clone()))
+                .await?
+        }
+    };
+    connection.wish_for_logs().await;
+    Ok(connection)
+}
+
+impl Beginning {
+    /// Greets a server in the new way, and in the older way when it says that it knows only that.
+    async fn greet<T: Transport<RoleClient> + 'static>(
+        self,
+        transport: impl Fn() -> T,
+    ) -> Result<Connection, McpError> {
+        let new = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        };
+        let (engine, alive) = match self.serve(transport(), new).await {
+            Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. })
+                if server_supported.iter().any(ProtocolVersion::has_initialize) =>
+            {
+                self.serve(transport(), ClientLifecycleMode::Initialize).await
+            }
+            other => other,
+        }
+        .map_err(|error| self.failure(error))?;
+        let info = engine
+            .peer()
+            .peer_info()
+            .ok_or_else(|| McpError::BadAnswer("it does not say who it is".into()))?;
+        Ok(Connection {
+            peer: engine.peer().clone(),
+            engine: Mutex::new(Some(engine)),
+            listening: Listening::default(),
+            about: about(&info),
+            revision: info.protocol_version.to_string(),
+            modern: !info.protocol_version.has_initialize(),
+            calls: self.calls,
+            options: self.options,
+            fate: self.fate,
+            alive,
+        })
+    }
+
+    async fn serve<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: T,
+        mode: ClientLifecycleMode,
+    ) -> Result<(Engine, watch::Receiver<()>), ClientInitializeError> {
+        let (alive, living) = watch::channel(());
+        let tap = Tap::new(transport, self.calls.clone(), alive);
+        let answering = Answering { config: self.config(), calls: self.calls.clone() };
+        let serving = serve_client_with_lifecycle(answering, tap, mode);
+        let served = tokio::time::timeout(self.options.limits.connect, serving).await;
+        let engine = served.map_err(|_| ClientInitializeError::Cancelled)??;
+        Ok((engine, living))
+    }
+
+    fn failure(&self, error: ClientInitializeError) -> McpError {
+        match (self.fate.get(), error) {
+            (Some(why), _) => McpError::TooLarge(why.clone()),
+            (None, ClientInitializeError::Cancelled) => {
+                McpError::TimedOut { what: "say who it is", after: self.options.limits.connect }
+            }
+            (None, error) => McpError::from(error),
+        }
+    }
+
+    /// Who we are, and what we can do.
+    fn config(&self) -> ClientConfig {
+        let able = self.options.abilities;
+        let mut capabilities = serde_json::Map::new();
+        if able.forms || able.urls {
+            let mut kinds = serde_json::Map::new();
+            kinds.extend(able.forms.then(|| ("form".to_owned(), json!({}))));
+            kinds.extend(able.urls.then(|| ("url".to_owned(), json!({}))));
+            capabilities.insert("elicitation".into(), Value::Object(kinds));
+        }
+        capabilities.extend(able.sampling.then(|| ("sampling".to_owned(), json!({}))));
+        capabilities.extend(able.roots.then(|| ("roots".to_owned(), json!({}))));
+        let capabilities: ClientCapabilities =
+            serde_json::from_value(Value::Object(capabilities)).unwrap_or_default();
+        let name = Implementation::new(self.options.name.clone(), self.options.version.clone());
+        ClientConfig::new(capabilities, name).with_protocol_version(ProtocolVersion::V_2025_11_25)
+    }
+}
+
+impl Connection {
+    /// Tells a server of an older revision from which level on it is to log; newer ones are told with every request.
+    async fn wish_for_logs(&self) {
+        let Some(level) = self.options.log else { return };
+        if self.modern || !self.about.logging {
+            return;
+        }
+        let request = CustomRequest::new("logging/setLevel", Some(json!({ "level": level })));
+        if let Err(error) = self.ask::<Value>("log", ClientRequest::CustomRequest(request)).await {
+            tracing::debug!(%error, "a tool server that logs takes no wish for a level");
+        }
+    }
+}
+
+fn about(info: &ServerPeerInfo) -> About {
+    let has = &info.capabilities;
+    let server = info.server_info.clone();
+    About {
+        name: server.as_ref().map(|server| server.name.clone()).unwrap_or_default(),
+        title: server.as_ref().and_then(|server| server.title.clone()),
+        version: server.map(|server| server.version).unwrap_or_default(),
+        instructions: info.instructions.clone(),
+        tools: has.tools.is_some(),
+        resources: has.resources.is_some(),
+        subscriptions: has.resources.as_ref().is_some_and(|resources| resources.subscribe == Some(true)),
+        prompts: has.prompts.is_some(),
+        completions: has.completions.is_some(),
+        logging: has.logging.is_some(),
+    }
+}

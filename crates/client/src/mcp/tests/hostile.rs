@@ -1,0 +1,1 @@
+//! Hostile servers, played by the test at the other end of a pipe.
