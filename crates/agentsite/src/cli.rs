@@ -14,6 +14,7 @@ mod identity;
 mod init;
 mod key;
 mod manual;
+mod mcp_check;
 mod outbox;
 mod serve;
 mod shell;
@@ -115,6 +116,9 @@ enum Verb {
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,
+    /// What the conformance suite of MCP runs as a client.
+    #[command(hide = true)]
+    McpCheck(mcp_check::Arguments),
     /// Print the completions of a shell.
     Completions(completions::Arguments),
     /// Print this manual as Markdown.
@@ -174,6 +178,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
+        Some(Verb::McpCheck(arguments)) => on_one_core(mcp_check::run(&shell, arguments)),
         Some(Verb::Completions(arguments)) => completions::run(&arguments, &mut Cli::command()),
         Some(Verb::HelpMarkdown) => {
             output.piece(&manual::page(Cli::command()))?;

@@ -15,6 +15,7 @@ mod failure;
 mod http;
 mod lines;
 mod listening;
+mod login;
 mod oauth;
 mod options;
 mod pages;
@@ -38,19 +39,25 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, broadcast, watch};
 
 pub use failure::McpError;
-pub use oauth::{Consent, CredentialStore, OAuth, RegisteredClient};
+pub use oauth::{Consent, CredentialStore, InMemory, OAuth, RegisteredClient};
 pub use options::{Address, Authorization, Limits, Options};
 
 use answer::Answering;
 use call::{Call, Outcome, Stopped};
 use calls::{Calls, OnNotice};
+use failure::challenge_of;
 use listening::Listening;
+use login::Login;
 
 #[cfg(test)]
 mod tests;
 
 /// Under which a request of revision 2026-07-28 says from which level on it wants lines of a log.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+
+/// How often one request may lead to a login: once for the first token, and for scopes that are wanted one after the other. A server
+/// that is never content must not ask a person forever.
+const MAX_LOGINS: usize = 3;
 
 /// A connection to a tool server. Cheap to clone; the connection ends with the last clone.
 #[derive(Clone, Debug)]
@@ -94,6 +101,7 @@ struct Connection {
     options: Options,
     /// Why the connection was ended from our side.
     fate: Arc<OnceLock<String>>,
+    login: Option<Arc<Login>>,
     alive: watch::Receiver<()>,
 }
 
@@ -294,14 +302,15 @@ impl Connection {
         request: ClientRequest,
         on_notice: OnNotice,
     ) -> Result<Reply<T>, McpError> {
-        let call = match Call::resume(&self.calls, &subject, round, on_notice.clone()) {
-            Some(call) => call?,
-            None => self.send(subject, request, on_notice).await?,
-        };
-        match self.known(call.go_on().await)? {
-            Outcome::Asked(needed) => Ok(Reply::Input(needed)),
-            Outcome::Answer(result) => answer::read(result),
+        if let Some(call) = Call::resume(&self.calls, &subject, round, on_notice.clone()) {
+            let outcome = call?.go_on().await;
+            return self.known(outcome).and_then(Outcome::read);
         }
+        let outcome = self.admitted(|| async {
+            let call = self.send(subject.clone(), request.clone(), on_notice.clone()).await?;
+            call.go_on().await
+        });
+        outcome.await?.read()
     }
 
     /// Makes a request that has one answer.
@@ -311,21 +320,37 @@ impl Connection {
         request: ClientRequest,
     ) -> Result<T, McpError> {
         let after = self.options.limits.request;
-        let asking = async {
-            let call = self.send(what.to_owned(), request, silent()).await?;
-            self.known(call.go_on().await)
-        };
-        let late = |_| McpError::TimedOut { what: "answer", after };
-        match tokio::time::timeout(after, asking).await.map_err(late)?? {
-            Outcome::Answer(result) => match answer::read(result)? {
-                Reply::Done(value) => Ok(value),
-                Reply::Input(_) => {
-                    Err(McpError::BadAnswer(format!("it asks back where nothing is to ask: {what}")))
-                }
-            },
-            Outcome::Asked(_) => {
-                Err(McpError::BadAnswer(format!("it asks back where nothing is to ask: {what}")))
+        let outcome = self.admitted(|| async {
+            let call = self.send(what.to_owned(), request.clone(), silent()).await?;
+            let late = |_| Stopped::Known(McpError::TimedOut { what: "answer", after });
+            tokio::time::timeout(after, call.go_on()).await.map_err(late)?
+        });
+        match outcome.await?.read()? {
+            Reply::Done(value) => Ok(value),
+            Reply::Input(_) => {
+                Err(McpError::BadAnswer(format!("it asks back where there is nothing to ask ({what})")))
             }
+        }
+    }
+
+    /// Does something, and again after a login when the server refused it for want of one.
+    async fn admitted<T, F: Future<Output = Result<T, Stopped>>>(
+        &self,
+        request: impl Fn() -> F,
+    ) -> Result<T, McpError> {
+        let mut logins = 0;
+        loop {
+            let turn = self.login.as_ref().map_or(0, |login| login.turn());
+            let stopped = match request().await {
+                Ok(value) => return Ok(value),
+                Err(stopped) => stopped,
+            };
+            let challenge = if let Stopped::Service(error) = &stopped { challenge_of(error) } else { None };
+            match (challenge, &self.login) {
+                (Some(challenge), Some(login)) if logins < MAX_LOGINS => login.renew(challenge, turn).await?,
+                _ => return self.known(Err(stopped)),
+            }
+            logins += 1;
         }
     }
 
@@ -334,21 +359,11 @@ impl Connection {
         subject: String,
         request: ClientRequest,
         on_notice: OnNotice,
-    ) -> Result<Call, McpError> {
+    ) -> Result<Call, Stopped> {
         let level = self.options.log.filter(|_| self.modern);
         let meta = level.and_then(|level| serde_json::from_value(json!({ LOG_LEVEL: level })).ok());
-        let limits = self.options.limits;
-        let sent = Call::send(
-            &self.peer,
-            &self.calls,
-            limits,
-            subject,
-            request,
-            meta.unwrap_or_default(),
-            on_notice,
-        )
-        .await;
-        self.known(sent)
+        let (limits, meta) = (self.options.limits, meta.unwrap_or_default());
+        Call::send(&self.peer, &self.calls, limits, subject, request, meta, on_notice).await
     }
 
     /// Says what a stop means, with the reason for which we ended the connection where there is one.

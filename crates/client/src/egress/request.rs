@@ -1,7 +1,7 @@
 //! One request through the egress, and the answer to it.
 //!
 //! Promises: a request always ends: in time, or with an error; an answer is never read beyond its limit. Only `GET` follows
-//! redirects, each hop is checked like the first address, and what the caller added (credentials among it) goes to the
+//! redirects, unless the caller wants to see them; each hop is checked like the first address, and what the caller added (credentials among it) goes to the
 //! first origin only. It knows nothing of JSON-RPC or agents.
 
 use std::time::Duration;
@@ -36,6 +36,7 @@ pub struct EgressRequest {
     timeout: Duration,
     limit: usize,
     http2: bool,
+    follows: bool,
 }
 
 impl EgressRequest {
@@ -49,6 +50,7 @@ impl EgressRequest {
             timeout: TIMEOUT,
             limit: MAX_ANSWER,
             http2: false,
+            follows: true,
         }
     }
 
@@ -104,6 +106,12 @@ impl EgressRequest {
         self
     }
 
+    /// Gives a redirect back as the answer that it is.
+    pub const fn without_redirects(mut self) -> Self {
+        self.follows = false;
+        self
+    }
+
     /// Sets how large the answer may be.
     pub const fn limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -124,7 +132,7 @@ impl EgressRequest {
         let redirects = self.egress.max_redirects();
         for _ in 0..=redirects {
             let response = self.hop().await?;
-            let target = if self.method == Method::GET { redirect(&response) } else { None };
+            let target = if self.follows && self.method == Method::GET { redirect(&response) } else { None };
             let Some(target) = target else {
                 return Ok(EgressAnswer {
                     response,

@@ -6,18 +6,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agentsite_protocol::mcp::{InputNeeded, Round};
+use agentsite_protocol::mcp::{InputNeeded, Reply, Round};
 use rmcp::RoleClient;
 use rmcp::model::{
     CancelledNotificationParam, ClientRequest, GetExtensions, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RequestHandle, ServiceError};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::calls::{CallMark, Calls, OnNotice, Question};
-use super::{Limits, McpError};
+use super::{Limits, McpError, answer};
 
 /// The one field of the state of a call that was set aside here; a server of revision 2026-07-28 gives a text instead.
 const STATE: &str = "call";
@@ -28,6 +29,16 @@ pub(super) enum Outcome {
     Answer(ServerResult),
     /// The server asked back, and the call was set aside.
     Asked(InputNeeded),
+}
+
+impl Outcome {
+    /// Reads the answer, or gives the question in the form of an answer.
+    pub(super) fn read<T: DeserializeOwned>(self) -> Result<Reply<T>, McpError> {
+        match self {
+            Self::Answer(result) => answer::read(result),
+            Self::Asked(needed) => Ok(Reply::Input(needed)),
+        }
+    }
 }
 
 /// Why a call did not go on.

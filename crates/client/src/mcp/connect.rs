@@ -26,8 +26,9 @@ use super::calls::Calls;
 use super::http::Http;
 use super::lines::Lines;
 use super::listening::Listening;
+use super::login::Login;
 use super::tap::Tap;
-use super::{About, Address, Authorization, Connection, McpError, Options};
+use super::{About, Address, Authorization, Connection, MAX_LOGINS, McpError, Options};
 
 /// How long a goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_secs(5);
@@ -38,20 +39,25 @@ type Engine = RunningService<RoleClient, Answering>;
 struct Beginning {
     calls: Arc<Calls>,
     fate: Arc<OnceLock<String>>,
+    login: Option<Arc<Login>>,
     options: Options,
 }
 
 /// Connects to a server.
 pub(super) async fn connect(address: Address, options: Options) -> Result<Connection, McpError> {
     let calls = Arc::new(Calls::new(options.abilities, options.limits, options.rng.clone()));
-    let beginning = Beginning { calls, fate: Arc::default(), options };
+    let mut beginning = Beginning { calls, fate: Arc::default(), login: None, options };
     let connection = match address {
         Address::Pipes { read, write } => {
             let lines = Lines::new(read, write, beginning.options.limits.message, beginning.fate.clone());
             beginning.greet(|| lines.clone()).await?
         }
         Address::Url { url, egress, authorization, headers } => {
-            let http = Http::new(egress, headers, beginning.options.limits);
+            if let Authorization::OAuth(oauth) = &authorization {
+                let login = Login::new(url.clone(), egress.clone(), oauth.clone());
+                beginning.login = Some(Arc::new(login));
+            }
+            let http = Http::new(egress, headers, beginning.login.clone(), beginning.options.limits);
             let mut config = StreamableHttpClientTransportConfig::with_uri(url.as_str());
             config.max_sse_event_size = beginning.options.limits.message;
             if let Authorization::Bearer(token) = &authorization {
@@ -72,19 +78,19 @@ impl Beginning {
         self,
         transport: impl Fn() -> T,
     ) -> Result<Connection, McpError> {
-        let new = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::V_2025_11_25),
-        };
-        let (engine, alive) = match self.serve(transport(), new).await {
-            Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. })
-                if server_supported.iter().any(ProtocolVersion::has_initialize) =>
-            {
-                self.serve(transport(), ClientLifecycleMode::Initialize).await
+        let mut logins = 0;
+        let (engine, alive) = loop {
+            let turn = self.login.as_ref().map_or(0, |login| login.turn());
+            let error = match self.hello(&transport).await {
+                Ok(connected) => break connected,
+                Err(error) => error,
+            };
+            match (error.auth_challenge(), &self.login) {
+                (Some(challenge), Some(login)) if logins < MAX_LOGINS => login.renew(challenge, turn).await?,
+                _ => return Err(self.failure(error)),
             }
-            other => other,
-        }
-        .map_err(|error| self.failure(error))?;
+            logins += 1;
+        };
         let info = engine
             .peer()
             .peer_info()
@@ -99,8 +105,27 @@ impl Beginning {
             calls: self.calls,
             options: self.options,
             fate: self.fate,
+            login: self.login,
             alive,
         })
+    }
+
+    async fn hello<T: Transport<RoleClient> + 'static>(
+        &self,
+        transport: &impl Fn() -> T,
+    ) -> Result<(Engine, watch::Receiver<()>), ClientInitializeError> {
+        let new = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        };
+        match self.serve(transport(), new).await {
+            Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. })
+                if server_supported.iter().any(ProtocolVersion::has_initialize) =>
+            {
+                self.serve(transport(), ClientLifecycleMode::Initialize).await
+            }
+            other => other,
+        }
     }
 
     async fn serve<T: Transport<RoleClient> + 'static>(

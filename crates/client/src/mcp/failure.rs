@@ -145,6 +145,12 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_WORDS).collect()
 }
 
+/// The challenge of a server that refused a request for want of another authorization: nothing was done, so it may be made again.
+pub(super) fn challenge_of(error: &ServiceError) -> Option<&str> {
+    let ServiceError::TransportSend(error) = error else { return None };
+    error.error.downcast_ref::<StreamableHttpError<EgressError>>()?.auth_challenge()
+}
+
 /// Reads what went wrong out of an error of a transport.
 pub(super) fn of_transport(error: &DynamicTransportError) -> McpError {
     match error.error.downcast_ref::<StreamableHttpError<EgressError>>() {
@@ -154,6 +160,9 @@ pub(super) fn of_transport(error: &DynamicTransportError) -> McpError {
         ),
         Some(StreamableHttpError::InsufficientScope(_)) => {
             McpError::Unauthorized("the authorization does not reach far enough for this".into())
+        }
+        Some(StreamableHttpError::Auth(error)) => {
+            McpError::Unauthorized(format!("the login to the tool server failed: {error}"))
         }
         Some(StreamableHttpError::UnexpectedServerResponse(what)) => McpError::BadAnswer(short(what)),
         Some(StreamableHttpError::UnexpectedContentType(kind)) => {

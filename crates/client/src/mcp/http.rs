@@ -24,6 +24,7 @@ use sse_stream::{Sse, SseStream};
 use url::Url;
 
 use super::Limits;
+use super::login::Login;
 use crate::sse::EventSize;
 use crate::{Egress, EgressAnswer, EgressError, EgressRequest};
 
@@ -40,19 +41,20 @@ type Failure = StreamableHttpError<EgressError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
 /// Streamable HTTP through the egress.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Http {
     egress: Egress,
     headers: HeaderMap,
+    login: Option<Arc<Login>>,
     limits: Limits,
 }
 
 impl Http {
-    pub(super) fn new(egress: Egress, headers: HeaderMap, limits: Limits) -> Self {
-        Self { egress, headers, limits }
+    pub(super) fn new(egress: Egress, headers: HeaderMap, login: Option<Arc<Login>>, limits: Limits) -> Self {
+        Self { egress, headers, login, limits }
     }
 
-    fn request(
+    async fn request(
         &self,
         method: Method,
         url: &str,
@@ -71,6 +73,10 @@ impl Http {
                 HeaderValue::from_str(&session).map_err(|_| unfit("its session id fits no header"))?;
             request = request.header(SESSION, session);
         }
+        let token = match (token, &self.login) {
+            (None, Some(login)) => login.token().await?,
+            (token, _) => token,
+        };
         if let Some(token) = token {
             request = request.bearer(&token);
         }
@@ -90,7 +96,7 @@ impl StreamableHttpClient for Http {
         headers: Headers,
     ) -> Result<StreamableHttpPostResponse, Failure> {
         let in_session = session.is_some();
-        let request = self.request(Method::POST, &uri, token, session, headers)?.header(ACCEPT, BOTH);
+        let request = self.request(Method::POST, &uri, token, session, headers).await?.header(ACCEPT, BOTH);
         let request = request.json(&message).map_err(StreamableHttpError::Client)?;
         let request = request.timeout(self.limits.call).limit(self.limits.message);
         let answer = request.send().await.map_err(StreamableHttpError::Client)?;
@@ -133,7 +139,7 @@ impl StreamableHttpClient for Http {
         token: Option<String>,
         headers: Headers,
     ) -> Result<(), Failure> {
-        let request = self.request(Method::DELETE, &uri, token, Some(session), headers)?;
+        let request = self.request(Method::DELETE, &uri, token, Some(session), headers).await?;
         let answer = request.timeout(GOODBYE).send().await.map_err(StreamableHttpError::Client)?;
         match answer.status() {
             status if status.is_success() || status == StatusCode::METHOD_NOT_ALLOWED => Ok(()),
@@ -149,7 +155,8 @@ impl StreamableHttpClient for Http {
         token: Option<String>,
         headers: Headers,
     ) -> Result<Events, Failure> {
-        let mut request = self.request(Method::GET, &uri, token, session, headers)?.header(ACCEPT, EVENTS);
+        let mut request =
+            self.request(Method::GET, &uri, token, session, headers).await?.header(ACCEPT, EVENTS);
         if let Some(last) = last_event.and_then(|id| HeaderValue::from_str(&id).ok()) {
             request = request.header(LAST_EVENT, last);
         }

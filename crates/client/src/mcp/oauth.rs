@@ -1,18 +1,19 @@
-//! OAuth 2.1 as a client: how we get a token when a tool server asks for one.
+//! OAuth 2.1 as a client: what somebody must bring who wants to use servers that ask for a token.
 //!
-//! Promises: the person decides ([`Consent`]), the keeper of the site decides where credentials stay ([`CredentialStore`]), and all of it
-//! goes through the egress.
+//! Promises: a person decides ([`Consent`]), and whoever runs the site decides where credentials stay ([`CredentialStore`]). The steps
+//! themselves are in `login`.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, ready};
 use url::Url;
 
 use super::McpError;
 use crate::Token;
 
-/// How to get a token.
+/// How to get a token from the authorization server that a tool server names.
 #[derive(Debug, Clone)]
 pub struct OAuth {
     /// Where the authorization server sends the person back to.
@@ -21,14 +22,30 @@ pub struct OAuth {
     pub consent: Arc<dyn Consent>,
     /// Where credentials stay.
     pub store: Arc<dyn CredentialStore>,
-    /// A client that was registered before, by hand.
+    /// A client that was registered before, by hand; preferred to everything else.
     pub client: Option<RegisteredClient>,
-    /// Where the document about our client is, for servers that read one.
+    /// Where the document about our client is, for authorization servers that read one; preferred to registering a client.
     pub metadata: Option<Url>,
-    /// The name a person reads when a client is registered.
+    /// The name that a person reads when a client is registered.
     pub client_name: String,
-    /// Scopes to ask for when the server names none.
+    /// Scopes to ask for when the tool server names none.
     pub scopes: Vec<String>,
+}
+
+impl OAuth {
+    /// Asks a person, registers a client where needed, and forgets everything at the end.
+    #[must_use]
+    pub fn new(redirect: Url, consent: Arc<dyn Consent>) -> Self {
+        Self {
+            redirect,
+            consent,
+            store: Arc::new(InMemory::default()),
+            client: None,
+            metadata: None,
+            client_name: "agentsite".into(),
+            scopes: Vec::new(),
+        }
+    }
 }
 
 /// A client that was registered before.
@@ -40,16 +57,46 @@ pub struct RegisteredClient {
     pub secret: Option<Token>,
 }
 
-/// Asks a person for consent in a browser.
+/// Asks a person for consent.
 pub trait Consent: Send + Sync + fmt::Debug + 'static {
-    /// Opens the address of the authorization server and comes back with the address to which it sent the person.
+    /// Shows the address of the authorization server and comes back with the address to which it sent the person.
     fn ask(&self, address: Url) -> BoxFuture<'_, Result<Url, McpError>>;
 }
 
-/// Keeps credentials over restarts; what is kept is secret and no business of the keeper.
+/// Keeps credentials; what is kept is secret, and its form is no business of the keeper.
 pub trait CredentialStore: Send + Sync + fmt::Debug + 'static {
     /// What was kept for this server.
     fn load(&self, server: &Url) -> BoxFuture<'_, Result<Option<String>, McpError>>;
-    /// Keeps it; nothing to keep means to forget.
+
+    /// Keeps it in the place of what was kept before; nothing to keep means to forget.
     fn save(&self, server: &Url, credentials: Option<String>) -> BoxFuture<'_, Result<(), McpError>>;
+}
+
+/// Keeps credentials until the program ends.
+#[derive(Default)]
+pub struct InMemory {
+    /// A std lock: held for one map operation.
+    kept: Mutex<HashMap<Url, String>>,
+}
+
+impl fmt::Debug for InMemory {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("InMemory(…)")
+    }
+}
+
+impl CredentialStore for InMemory {
+    fn load(&self, server: &Url) -> BoxFuture<'_, Result<Option<String>, McpError>> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned();
+        Box::pin(ready(Ok(kept)))
+    }
+
+    fn save(&self, server: &Url, credentials: Option<String>) -> BoxFuture<'_, Result<(), McpError>> {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        match credentials {
+            Some(credentials) => kept.insert(server.clone(), credentials),
+            None => kept.remove(server),
+        };
+        Box::pin(ready(Ok(())))
+    }
 }

@@ -1,0 +1,241 @@
+//! Login: getting and keeping the token of one tool server.
+//!
+//! Promises: the server's own challenge says where to ask and for what; an authorization server that changed gets nothing of the old
+//! one; a person is asked by one request at a time, and the others use what came of it. Discovery, registration, proof keys and the
+//! checks of issuer and resource are the engine's. It does not decide how often to try: `Connection` does.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use rmcp::transport::auth::{
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
+    OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
+    StoredCredentials, WWWAuthenticateParams,
+};
+use tokio::sync::Mutex;
+use url::Url;
+
+use super::{McpError, OAuth};
+use crate::Egress;
+
+/// How long an authorization server may take to answer.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How long a person may take to consent.
+const CONSENT: Duration = Duration::from_secs(600);
+
+/// The token of one server, and the way to the next one.
+pub(super) struct Login {
+    server: Url,
+    egress: Egress,
+    oauth: OAuth,
+    /// Held while a person is asked, so that only one request asks.
+    state: Mutex<State>,
+    /// How many tokens there were; tells a request whether the token that was refused is still the one we have.
+    turn: AtomicU64,
+}
+
+#[derive(Default)]
+struct State {
+    /// The engine; missing at first, and after a login that was broken off.
+    manager: Option<AuthorizationManager>,
+    /// Who issued the token we have.
+    issuer: Option<String>,
+}
+
+impl Login {
+    pub(super) fn new(server: Url, egress: Egress, oauth: OAuth) -> Self {
+        Self { server, egress, oauth, state: Mutex::default(), turn: AtomicU64::new(0) }
+    }
+
+    /// Which token is the present one.
+    pub(super) fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
+    }
+
+    /// The token to come in with, when there is one; refreshed when it is about to end.
+    pub(super) async fn token(&self) -> Result<Option<String>, AuthError> {
+        let mut state = self.state.lock().await;
+        let manager = match state.manager.take() {
+            Some(manager) => manager,
+            None => self.manager().await?,
+        };
+        let token = manager.get_access_token().await;
+        state.manager = Some(manager);
+        match token {
+            Ok(token) => Ok(Some(token)),
+            Err(AuthError::AuthorizationRequired) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Gets another token, as the server's challenge to the token of this turn wants it.
+    pub(super) async fn renew(&self, challenge: &str, turn: u64) -> Result<(), McpError> {
+        let mut state = self.state.lock().await;
+        if self.turn() != turn {
+            return Ok(());
+        }
+        self.renewed(&mut state, challenge).await.map_err(|error| refused(&error))?;
+        self.turn.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    async fn renewed(&self, state: &mut State, challenge: &str) -> Result<(), AuthError> {
+        let mut manager = match state.manager.take() {
+            Some(manager) => manager,
+            None => self.manager().await?,
+        };
+        let found = manager.resolve_metadata_from_challenge(Some(challenge)).await?;
+        let issuer = found.metadata.issuer.clone();
+        manager.set_metadata(found.metadata);
+        let known = state.issuer.is_some() && state.issuer == issuer;
+        let wants = WWWAuthenticateParams::parse(challenge, &self.server);
+        let session = match wants.scope.filter(|_| known && challenge.contains("insufficient_scope")) {
+            Some(scope) => {
+                let address = manager.request_scope_upgrade(&scope).await?;
+                AuthorizationSession::for_scope_upgrade(manager, address, self.oauth.redirect.as_str())
+            }
+            None if known && manager.refresh_token().await.is_ok() => {
+                state.manager = Some(manager);
+                return Ok(());
+            }
+            None => self.session(manager).await?,
+        };
+        let address = Url::parse(session.get_authorization_url())?;
+        let asked = tokio::time::timeout(CONSENT, self.oauth.consent.ask(address)).await;
+        let back = asked.map_err(|_| failed("nobody consented in time".into()))?;
+        let back = back.map_err(|error| failed(error.to_string()))?;
+        if let Some(error) = denial(&back) {
+            return Err(failed(error));
+        }
+        session.handle_callback_url(back.as_str()).await?;
+        state.manager = Some(session.auth_manager);
+        state.issuer = issuer;
+        Ok(())
+    }
+
+    /// Begins a login: registers a client where needed, and chooses the scopes.
+    async fn session(&self, manager: AuthorizationManager) -> Result<AuthorizationSession, AuthError> {
+        let mut request = AuthorizationRequest::new(self.oauth.redirect.as_str())
+            .with_client_name(self.oauth.client_name.clone())
+            .with_initial_scope_selection();
+        if manager.select_initial_scopes(&[]).await.is_empty() {
+            request = request.with_scopes(self.oauth.scopes.clone());
+        }
+        if let Some(client) = &self.oauth.client {
+            request = request.with_preregistered_client(client.id.clone());
+            if let Some(secret) = &client.secret {
+                request = request.with_client_secret(secret.secret());
+            }
+        }
+        if let Some(metadata) = &self.oauth.metadata {
+            request = request.with_client_metadata_url(metadata.as_str());
+        }
+        AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)
+    }
+
+    /// The engine, with what was kept from before.
+    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
+        let fetch = Arc::new(Fetch(self.egress.clone()));
+        let mut manager =
+            AuthorizationManager::new_with_oauth_http_client(self.server.as_str(), fetch).await?;
+        manager.set_credential_store(Kept { server: self.server.clone(), oauth: self.oauth.clone() });
+        if manager.initialize_from_store().await?
+            && let Some(client) = &self.oauth.client
+            && let Some(secret) = &client.secret
+        {
+            let config = OAuthClientConfig::new(client.id.clone(), self.oauth.redirect.as_str());
+            manager.configure_client(config.with_client_secret(secret.secret()))?;
+        }
+        Ok(manager)
+    }
+}
+
+fn failed(why: String) -> AuthError {
+    AuthError::AuthorizationFailed(why)
+}
+
+fn refused(error: &AuthError) -> McpError {
+    McpError::Unauthorized(format!("the login to the tool server failed: {error}"))
+}
+
+/// What an authorization server says when it sends a person back without consent.
+fn denial(back: &Url) -> Option<String> {
+    let said =
+        |name: &str| back.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
+    let error = said("error")?;
+    Some(said("error_description").map_or_else(|| error.clone(), |words| format!("{error}: {words}")))
+}
+
+/// The way of the engine to authorization servers: the egress.
+struct Fetch(Egress);
+
+impl OAuthHttpClient for Fetch {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let (parts, body) = request.request.into_parts();
+            let url = Url::parse(&parts.uri.to_string())?;
+            let mut asking = self.0.request(parts.method.clone(), url).timeout(ANSWER);
+            if parts.method != Method::GET {
+                asking = asking.body("application/x-www-form-urlencoded", body);
+            }
+            asking = asking.headers(&parts.headers);
+            if request.redirect_policy == OAuthHttpRedirectPolicy::Stop {
+                asking = asking.without_redirects();
+            }
+            let answer = asking.send().await?;
+            let (status, headers) = (answer.status(), answer.headers().clone());
+            let mut response = http::Response::new(answer.bytes().await?.to_vec());
+            *response.status_mut() = status;
+            *response.headers_mut() = headers;
+            Ok(response)
+        })
+    }
+}
+
+/// The keeper of the engine's credentials: the one that the caller brought.
+struct Kept {
+    server: Url,
+    oauth: OAuth,
+}
+
+type Keeping<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
+
+fn unkept(error: impl ToString) -> AuthError {
+    AuthError::CredentialStoreError(error.to_string())
+}
+
+impl CredentialStore for Kept {
+    fn load<'a, 'b>(&'a self) -> Keeping<'b, Option<StoredCredentials>>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            let kept = self.oauth.store.load(&self.server).await.map_err(unkept)?;
+            kept.map(|kept| serde_json::from_str(&kept).map_err(unkept)).transpose()
+        })
+    }
+
+    fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> Keeping<'b, ()>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move {
+            let written = serde_json::to_string(&credentials).map_err(unkept)?;
+            self.oauth.store.save(&self.server, Some(written)).await.map_err(unkept)
+        })
+    }
+
+    fn clear<'a, 'b>(&'a self) -> Keeping<'b, ()>
+    where
+        'a: 'b,
+        Self: 'b,
+    {
+        Box::pin(async move { self.oauth.store.save(&self.server, None).await.map_err(unkept) })
+    }
+}
