@@ -10,8 +10,6 @@ mod contexts;
 mod errand;
 mod memo;
 mod server;
-mod standing;
-mod supervision;
 mod supervisor;
 mod work;
 
@@ -22,24 +20,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::Token;
+use agentsite_client::{A2aClient, Token};
 use agentsite_protocol::{AgentCard, ByteSize, Outcome};
 use futures::future::BoxFuture;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
+use crate::child::Watch;
 use crate::{A2aRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use contexts::Contexts;
 use errand::Errand;
 use server::ServerCommand;
-use standing::Watch;
 use supervisor::{Approach, Supervisor, Way};
 
 /// Runs tasks at an A2A agent.
 #[derive(Debug)]
 pub struct A2aRunner {
-    watch: Watch,
+    watch: Watch<A2aClient>,
     contexts: Arc<Contexts>,
     start_timeout: Duration,
     output: ByteSize,
@@ -115,11 +113,16 @@ impl Runner for A2aRunner {
     }
 
     fn health(&self) -> Health {
-        self.watch.health()
+        // One whose endpoints all fail is down although its card can be had.
+        let resting = self.watch.way().and_then(|client| client.resting());
+        match (self.watch.health(), resting) {
+            (Health::Ready, Some(why)) => Health::Down(why),
+            (health, _) => health,
+        }
     }
 
     fn card(&self) -> Option<Arc<AgentCard>> {
-        self.watch.card()
+        self.watch.way().map(|client| client.card().clone())
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {

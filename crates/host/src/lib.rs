@@ -10,6 +10,7 @@
 pub mod a2a;
 mod aside;
 pub mod builtin;
+mod child;
 mod contract;
 mod exec;
 mod launch;

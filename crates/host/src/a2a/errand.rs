@@ -24,8 +24,8 @@ use serde_json::Value;
 
 use super::contexts::Contexts;
 use super::memo::RemoteMemo;
-use super::standing::Watch;
 use super::work::RemoteWork;
+use crate::child::Watch;
 use crate::{Credential, Gone, Job, Reporter};
 
 /// How often an agent that cannot be reached is asked for the task before the run fails; with [`LONGEST_PAUSE`] about ten seconds,
@@ -46,7 +46,7 @@ const ANSWER: &str = "answer";
 pub(super) struct Errand {
     job: Job,
     report: Reporter,
-    watch: Watch,
+    watch: Watch<A2aClient>,
     contexts: Arc<Contexts>,
     start_timeout: Duration,
     output: ByteSize,
@@ -83,7 +83,7 @@ impl Errand {
     pub(super) fn new(
         job: Job,
         report: Reporter,
-        watch: Watch,
+        watch: Watch<A2aClient>,
         contexts: Arc<Contexts>,
         start_timeout: Duration,
         output: ByteSize,

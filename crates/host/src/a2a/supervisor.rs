@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::server::{Server, ServerCommand};
-use super::standing::{Bulletin, Watch, bulletin};
-use super::supervision::Supervision;
+use crate::child::{Bulletin, Supervision, Watch, bulletin};
 use crate::{AgentLog, LogSource};
 
 /// How often the card of an agent elsewhere is fetched again: its skills change rarely.
@@ -72,7 +71,7 @@ pub(super) struct Supervisor {
     way: Way,
     approach: Approach,
     start_timeout: Duration,
-    bulletin: Bulletin,
+    bulletin: Bulletin<A2aClient>,
     log: AgentLog,
     stop: CancellationToken,
     supervision: Supervision,
@@ -88,7 +87,7 @@ impl Supervisor {
         start_timeout: Duration,
         log: AgentLog,
         stop: CancellationToken,
-    ) -> (Self, Watch) {
+    ) -> (Self, Watch<A2aClient>) {
         let (bulletin, watch) = bulletin();
         let (supervision, began) = (Supervision::default(), Instant::now());
         let server = None;

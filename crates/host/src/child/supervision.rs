@@ -19,7 +19,7 @@ const MISSED_PROBES: u32 = 3;
 
 /// Decides about one agent.
 #[derive(Debug)]
-pub(super) struct Supervision {
+pub(crate) struct Supervision {
     missed: u32,
     wait: Duration,
     healthy_since: Option<Duration>,
@@ -33,19 +33,19 @@ impl Default for Supervision {
 
 impl Supervision {
     /// The agent answered.
-    pub(super) fn answered(&mut self, now: Duration) {
+    pub(crate) fn answered(&mut self, now: Duration) {
         self.missed = 0;
         self.healthy_since.get_or_insert(now);
     }
 
     /// The agent did not answer a probe; tells whether it is lost now.
-    pub(super) fn missed(&mut self) -> bool {
+    pub(crate) fn missed(&mut self) -> bool {
         self.missed += 1;
         self.healthy_since.is_none() || self.missed >= MISSED_PROBES
     }
 
     /// The agent is lost; gives the wait before the next try.
-    pub(super) fn lost(&mut self, now: Duration) -> Duration {
+    pub(crate) fn lost(&mut self, now: Duration) -> Duration {
         let healthy = self.healthy_since.take().map_or(Duration::ZERO, |since| now.saturating_sub(since));
         self.missed = 0;
         let wait = if healthy >= HEALTHY_FOR { FIRST_WAIT } else { self.wait };
