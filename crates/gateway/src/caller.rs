@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use agentsite_site::KEY_PREFIX;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, header};
 
@@ -113,6 +114,19 @@ impl Door {
         }
         let otherwise = Box::new(self.claim_without_credential(line, parts));
         Ok(Claim::Session { secret, otherwise })
+    }
+
+    /// The same for programs that must send some word as their key even where none is needed: from this machine a word that has not the
+    /// form of a key counts as none. A key that is wrong stays wrong.
+    pub(crate) fn claim_of_program<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
+        let claim = self.claim(line, parts)?;
+        match claim {
+            Claim::Secret(word) if !word.starts_with(KEY_PREFIX) => {
+                let without = self.claim_without_credential(line, parts);
+                Ok(if without == Ok(Claim::Local) { Claim::Local } else { claim })
+            }
+            other => Ok(other),
+        }
     }
 
     fn claim_without_credential<'a>(&self, line: &Line, parts: &Parts) -> Result<Claim<'a>, Refusal> {

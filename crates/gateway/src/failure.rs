@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::metrics::Outcome;
 
 mod grpc;
+mod openai;
 
 #[cfg(test)]
 mod tests;

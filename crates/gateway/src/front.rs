@@ -19,6 +19,7 @@ use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
 use crate::line::Line;
 use crate::settings::GatewaySettings;
+use crate::transcripts::Transcripts;
 
 /// What every handler works with.
 #[derive(Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Front {
     pub(crate) stop: CancellationToken,
     /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
     pub(crate) closing: CancellationToken,
+    /// Conversations with programs that tell the whole transcript each time.
+    pub(crate) transcripts: Transcripts,
     listen: SocketAddr,
     door: Door,
     throttle: Throttle,
@@ -50,6 +53,7 @@ impl Front {
             registry,
             stop,
             closing: CancellationToken::new(),
+            transcripts: Transcripts::default(),
             listen,
             door,
             throttle,
@@ -58,7 +62,15 @@ impl Front {
 
     /// Recognises the caller and lets it in.
     pub(crate) async fn admit(&self, parts: &Parts) -> Result<Caller, Failure> {
-        let claim = self.door.claim(line(parts)?, parts)?;
+        self.admit_claim(parts, self.door.claim(line(parts)?, parts)?).await
+    }
+
+    /// The same for programs that must send some word as their key, even from this machine, where none is needed.
+    pub(crate) async fn admit_program(&self, parts: &Parts) -> Result<Caller, Failure> {
+        self.admit_claim(parts, self.door.claim_of_program(line(parts)?, parts)?).await
+    }
+
+    async fn admit_claim(&self, parts: &Parts, claim: Claim<'_>) -> Result<Caller, Failure> {
         let caller = match self.recognise(claim, parts).await {
             Ok(caller) => caller,
             Err(failure) => {

@@ -1,4 +1,4 @@
-//! Every face of a site spoken over HTTP: A2A, the REST face, pages and operations.
+//! Every face of a site spoken over HTTP: A2A, the OpenAI-style face, the REST face, pages and operations.
 //!
 //! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
 //! the site to all of them. Every request is recognised (`caller`), bounded (`limits`) and counted (`metrics`) before the
@@ -20,6 +20,7 @@ mod limits;
 mod line;
 mod metrics;
 mod oauth;
+mod openai;
 mod operations;
 mod pages;
 mod router;
@@ -28,6 +29,7 @@ mod settings;
 mod sse;
 mod tls;
 mod trace;
+mod transcripts;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;

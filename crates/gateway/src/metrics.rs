@@ -24,6 +24,8 @@ const LATENCY: [f64; 14] =
 pub(crate) enum Face {
     /// A2A.
     A2a,
+    /// Agents as if they were models.
+    OpenAi,
     /// The REST face of the command line and the pages.
     Api,
     /// Pages for people.
@@ -33,12 +35,13 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    const ALL: [Self; 4] = [Self::A2a, Self::Api, Self::Pages, Self::Operations];
+    const ALL: [Self; 5] = [Self::A2a, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
 
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {
         match path.as_bytes() {
             [b'/', b'a', b'2', b'a', ..] | [b'/', b'l', b'f', b'.', ..] | [b'/', b'.', ..] => Self::A2a,
+            [b'/', b'v', b'1', b'/', ..] => Self::OpenAi,
             [b'/', b'a', b'p', b'i', ..] => Self::Api,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
@@ -76,6 +79,7 @@ impl EncodeLabelValue for Face {
             out,
             match self {
                 Self::A2a => "a2a",
+                Self::OpenAi => "openai",
                 Self::Api => "api",
                 Self::Pages => "pages",
                 Self::Operations => "operations",
@@ -115,8 +119,8 @@ pub struct GatewayMetrics {
     latency: Family<FaceLabel, Histogram>,
     connections: Gauge,
     // The members of the two families, so that a request takes no lock to find its own.
-    counters: [[Counter; 3]; 4],
-    histograms: [Histogram; 4],
+    counters: [[Counter; 3]; 5],
+    histograms: [Histogram; 5],
 }
 
 impl Default for GatewayMetrics {

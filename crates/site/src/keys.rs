@@ -28,6 +28,9 @@ const LAST_USED_GRAIN: Duration = Duration::from_secs(60);
 /// Most keys and sessions of a site: far more than people make by hand, few enough to be held in memory.
 const MAX_KEYS: usize = 10_000;
 
+/// How every key of a site begins, so that it is recognised as one wherever it turns up.
+pub const KEY_PREFIX: &str = "ask_";
+
 /// The setting that marks a site as begun.
 const BEGUN: &str = "begun";
 
@@ -76,7 +79,7 @@ impl Keys {
 
     /// Who holds this secret.
     pub(crate) async fn caller(&self, secret: &str) -> Result<Caller, SiteError> {
-        let id = secret.strip_prefix("ask_").and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
+        let id = secret.strip_prefix(KEY_PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
         let id: KeyId = id.and_then(|id| id.parse().ok()).ok_or(SiteError::BadKey)?;
         let record = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
         let record = record.ok_or(SiteError::BadKey)?;
@@ -228,7 +231,7 @@ impl Keys {
 
     fn secret(&self) -> (KeyId, String) {
         let id = hex(&self.random::<6>());
-        let secret = format!("ask_{id}_{}", hex(&self.random::<32>()));
+        let secret = format!("{KEY_PREFIX}{id}_{}", hex(&self.random::<32>()));
         (id.parse().expect("hex is an id"), secret)
     }
 

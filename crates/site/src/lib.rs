@@ -38,7 +38,7 @@ pub use agentsite_store::{
 pub use error::SiteError;
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
-pub use keys::{FirstRun, NewKey, Session};
+pub use keys::{FirstRun, KEY_PREFIX, NewKey, Session};
 pub use metrics::SiteMetrics;
 pub use push::Letter;
 pub use settings::{PushSettings, Retention, SiteSettings};

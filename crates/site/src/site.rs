@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Aside, LogLine, Manifest, Runner, Workshop};
-use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{JournalQuery, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter};
+use agentsite_protocol::{AgentName, Caller, Ids, JournalLine, Task, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_store::{
+    Change, JournalQuery, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
+};
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
@@ -437,6 +439,26 @@ impl Site {
     /// [`SiteError::Store`].
     pub async fn expire(&self) -> Result<usize, SiteError> {
         retention::expire(&self.0.desk, &self.0.keys, &self.0.settings.retention).await
+    }
+
+    /// Removes a task that has ended, with everything that was said in it; what somebody must still be told of it leaves first.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended.
+    pub async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
+        let task = self.task(caller, id).await?;
+        if !task.head.state.is_terminal() {
+            return Err(SiteError::TaskBusy(task.head.state));
+        }
+        let line = JournalLine {
+            at: self.ids().clock().now(),
+            actor: caller.owner().as_str().into(),
+            agent: Some(task.head.agent),
+            task: Some(id),
+            text: "had a finished task removed".into(),
+        };
+        self.0.store.commit(Change { forget: vec![id], journal: vec![line], ..Change::default() }).await?;
+        self.expire().await.map(|_| ())
     }
 
     /// The list of background work, for those who add to it.

@@ -30,6 +30,8 @@ pub struct Change {
     pub settings: Vec<SettingChange>,
     /// What agents have used.
     pub usage: Vec<UsageChange>,
+    /// Ended tasks whose time is over from now on, whatever was said before; the next expiry takes them. Others are not touched.
+    pub forget: Vec<TaskId>,
 }
 
 /// New events of one task.

@@ -80,7 +80,7 @@ macro_rules! contract_suite {
             push: receivers_are_kept_by_task, every_receiver_of_the_moment_is_told, a_removed_receiver_is_told_no_more,
                 receivers_go_with_their_task, a_task_stays_while_something_must_leave;
             expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
-                open_tasks_never_expire, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
+                open_tasks_never_expire, a_forgotten_task_goes_when_it_has_ended, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }
     };
     (@cases $make:expr; $($group:ident: $($case:ident),+ $(,)?;)+) => {

@@ -85,7 +85,7 @@ async fn use_python(client: &McpClient) {
         .iter()
         .map(|notice| match notice {
             Notice::Progress { message, .. } => message.clone(),
-            Notice::Log { .. } => None,
+            Notice::Log { .. } | Notice::Detach => None,
         })
         .collect();
     assert_eq!(steps, [Some("step 1".into()), Some("step 2".into()), Some("step 3".into())]);

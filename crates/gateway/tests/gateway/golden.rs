@@ -27,7 +27,7 @@ fn steady(value: &mut Value, port: &str) {
     }
 }
 
-fn hold(story: &Story, name: &str, mut found: Value) {
+pub(crate) fn hold(story: &Story, name: &str, mut found: Value) {
     steady(&mut found, &story.address.port().to_string());
     let file = format!("{}/tests/golden/{name}.json", env!("CARGO_MANIFEST_DIR"));
     let found = format!("{}\n", serde_json::to_string_pretty(&found).unwrap());

@@ -14,6 +14,7 @@ mod golden;
 mod grpc;
 mod identity;
 mod old_version;
+mod openai;
 mod pages;
 mod push;
 mod rest;

@@ -6,7 +6,7 @@ use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
 use super::samples::{Life, at, line, parcel, post, sent, task_id};
-use crate::{Expiry, JournalQuery, OutboxChange, SharedStore};
+use crate::{Change, Expiry, JournalQuery, OutboxChange, SharedStore};
 
 /// An expiry that removes nothing.
 fn nothing() -> Expiry {
@@ -128,4 +128,15 @@ pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: 
     assert_eq!(store.stats().await.unwrap().dead, 0);
     store.commit(line(200, "a new line")).await.unwrap();
     assert_eq!(seqs(&store).await, [5, 4]);
+}
+
+pub(crate) async fn a_forgotten_task_goes_when_it_has_ended(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=3).await;
+    store.commit(Life::new(4).open()).await.unwrap();
+    let forget = vec![task_id(2), task_id(4), task_id(9)];
+    store.commit(Change { forget, ..Change::default() }).await.unwrap();
+    let store = fresh.reread().await;
+    assert_eq!(store.expire(Expiry { now: at(0), ..nothing() }).await.unwrap(), 1);
+    assert_eq!(left(&store).await, [1, 3, 4]);
 }

@@ -63,6 +63,10 @@ impl Content {
             };
         }
         change.usage.into_iter().for_each(|change| self.add_usage(change));
+        for id in change.forget {
+            let ended = self.tasks.get_mut(&id).filter(|kept| kept.head.state.is_terminal());
+            ended.into_iter().for_each(|kept| kept.expires_at = Some(Timestamp::from_millis(0)));
+        }
         Ok(())
     }
 

@@ -48,6 +48,10 @@ pub(super) fn apply(
     for one in &change.usage {
         add_usage(db, one)?;
     }
+    for task in &change.forget {
+        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4";
+        db.prepare_cached(sql)?.execute([task.as_bytes().as_slice()])?;
+    }
     Ok(Ok(()))
 }
 

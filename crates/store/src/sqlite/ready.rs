@@ -3,7 +3,7 @@
 //! Promises: whatever can be refused without the file is refused here, and whatever costs time without the file is spent
 //! here. It does not touch the database.
 
-use agentsite_protocol::{JournalLine, TaskHead, Timestamp};
+use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
 use super::seal;
 use crate::{
@@ -28,6 +28,7 @@ pub(super) struct Ready {
     pub(super) keys: Vec<KeyChange>,
     pub(super) settings: Vec<SettingChange>,
     pub(super) usage: Vec<UsageChange>,
+    pub(super) forget: Vec<TaskId>,
     /// About how many bytes it will write.
     pub(super) cost: usize,
 }
@@ -82,9 +83,9 @@ impl Ready {
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
             )));
         }
-        let Change { journal, push, notice, outbox, keys, settings, usage, .. } =
+        let Change { journal, push, notice, outbox, keys, settings, usage, forget, .. } =
             Change { task: None, ..change };
-        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, cost })
+        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, forget, cost })
     }
 }
 
