@@ -7,6 +7,7 @@ mod a2a;
 mod bare;
 mod grpc;
 mod load;
+mod mcp;
 mod process;
 mod report;
 
@@ -62,6 +63,8 @@ enum Subject {
     Site,
     /// The bindings of A2A side by side, streams, the tail over many rounds.
     A2a,
+    /// Tools of MCP in both forms of the protocol.
+    Mcp,
 }
 
 /// Measures and prints.
@@ -70,6 +73,7 @@ pub(crate) async fn run(args: &BenchArgs, output: Output) -> Result<Exit, CliErr
     let report = match args.subject {
         Subject::Site => measure(args, &folder.0, output).await?,
         Subject::A2a => a2a::measure(args, &folder.0, output).await?,
+        Subject::Mcp => mcp::measure(args, &folder.0, output).await?,
     };
     report.print(output)?;
     Ok(Exit::Ok)

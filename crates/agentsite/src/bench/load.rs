@@ -23,6 +23,9 @@ const EVENT: &[u8] = b"\ndata: ";
 /// How a body of chunks ends.
 const LAST_CHUNK: &[u8] = b"\r\n0\r\n\r\n";
 
+/// What every client of MCP says that it reads.
+const MCP_ACCEPT: &str = "accept: application/json, text/event-stream\r\n";
+
 /// Largest answer that is read.
 const MAX_ANSWER: usize = 1 << 20;
 
@@ -97,9 +100,34 @@ impl Request {
         )
     }
 
+    /// MCP `tools/call` of a tool that takes a message, in the stateless form.
+    pub(super) fn call_tool(path: &str, tool: &str) -> Self {
+        let meta = r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"bench","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}"#;
+        let head = format!(
+            "{MCP_ACCEPT}mcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: {tool}\r\n"
+        );
+        Self::post_with(path, &head, &Self::tool_body(tool, meta))
+    }
+
+    /// MCP `tools/call` in a session of the older form.
+    pub(super) fn call_tool_in(path: &str, tool: &str, session: &str) -> Self {
+        let head = format!("{MCP_ACCEPT}mcp-protocol-version: 2025-11-25\r\nmcp-session-id: {session}\r\n");
+        Self::post_with(path, &head, &Self::tool_body(tool, ""))
+    }
+
+    fn tool_body(tool: &str, meta: &str) -> String {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"hello world {NUMBER}"}}{meta}}}}}"#
+        )
+    }
+
     fn post(path: &str, body: &str) -> Self {
+        Self::post_with(path, "a2a-version: 1.0\r\n", body)
+    }
+
+    fn post_with(path: &str, head: &str, body: &str) -> Self {
         let text = format!(
-            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\na2a-version: 1.0\r\ncontent-length: {}\r\n\r\n{body}",
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{head}content-length: {}\r\n\r\n{body}",
             body.len()
         );
         let number_at = text.find(NUMBER).expect("the body has the number");
