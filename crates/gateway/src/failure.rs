@@ -2,7 +2,7 @@
 //!
 //! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC, reason, and word for the
 //! REST face; nothing else in the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence
-//! is for the caller; causes inside the site go to the log only.
+//! is for the caller; causes inside the site go to the log only. Those of MCP follow its revisions 2025-11-25 and 2026-07-28.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,12 +16,14 @@ use serde::Serialize;
 use crate::metrics::Outcome;
 
 mod grpc;
+mod mcp;
 mod openai;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use grpc::{GRPC, grpc_success};
+pub(crate) use mcp::Era;
 
 /// What went wrong, as far as a caller can act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +58,12 @@ pub(crate) enum Fault {
     StoreFull,
     Stopping,
     TimedOut,
+    NoSuchResource,
+    NoSuchSession,
+    NotAcceptable,
+    HeaderMismatch,
+    NeedsAbility,
+    ProtocolVersion,
 }
 
 /// One row of the table.
@@ -69,6 +77,8 @@ pub(crate) struct Row {
     pub(crate) status: u16,
     /// JSON-RPC code.
     pub(crate) rpc: i32,
+    /// JSON-RPC code of MCP, whose own numbers are others than those of A2A.
+    pub(crate) mcp: i32,
     /// Status by its name in `google.rpc.Code`, for HTTP+JSON and gRPC.
     pub(crate) code: &'static str,
     /// Reason in the ErrorInfo detail; empty where the specification has no detail.
@@ -98,11 +108,11 @@ const fn row(
     code: &'static str,
     reason: &'static str,
 ) -> Row {
-    Row { fault, word, status, rpc, code, reason, keeps_status: rpc == OURS }
+    Row { fault, word, status, rpc, mcp: mcp::code(rpc), code, reason, keeps_status: rpc == OURS }
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 30] = [
+pub(crate) const TABLE: [Row; 36] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -147,6 +157,12 @@ pub(crate) const TABLE: [Row; 30] = [
     row(Fault::StoreFull, "store_full", 507, OURS, EXHAUSTED, "STORE_FULL"),
     row(Fault::Stopping, "stopping", 503, OURS, "UNAVAILABLE", "SITE_STOPPING"),
     row(Fault::TimedOut, "timed_out", 503, OURS, "UNAVAILABLE", "TIMED_OUT"),
+    row(Fault::NoSuchResource, "no_such_resource", 404, -32602, "NOT_FOUND", "RESOURCE_NOT_FOUND"),
+    row(Fault::NoSuchSession, "no_such_session", 404, OURS, "NOT_FOUND", "SESSION_NOT_FOUND"),
+    row(Fault::NotAcceptable, "not_acceptable", 406, OURS, ARGUMENT, "NOT_ACCEPTABLE"),
+    row(Fault::HeaderMismatch, "header_mismatch", 400, -32020, ARGUMENT, "HEADER_MISMATCH"),
+    row(Fault::NeedsAbility, "needs_ability", 400, -32021, PRECONDITION, "CAPABILITY_REQUIRED"),
+    row(Fault::ProtocolVersion, "protocol_version", 400, -32022, PRECONDITION, "VERSION_NOT_SUPPORTED"),
 ];
 
 /// A fault with the words for its caller.
@@ -157,6 +173,8 @@ pub(crate) struct Failure {
     retry_after: Option<Duration>,
     facts: Vec<(&'static str, String)>,
     violations: Vec<Violation>,
+    /// What MCP says besides the sentence.
+    data: Option<Box<serde_json::Value>>,
 }
 
 /// A field that is missing or wrong.
@@ -176,6 +194,7 @@ impl Failure {
             retry_after: None,
             facts: Vec::new(),
             violations: Vec::new(),
+            data: None,
         }
     }
 

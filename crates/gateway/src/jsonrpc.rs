@@ -16,7 +16,7 @@ use crate::failure::{Failure, Fault};
 mod tests;
 
 /// Longest id of a request. A stream repeats it with every event, so a long one would multiply.
-const MAX_ID: usize = 256;
+pub(crate) const MAX_ID: usize = 256;
 
 /// Longest excerpt of a foreign word that an error repeats.
 const EXCERPT: usize = 60;
@@ -122,12 +122,12 @@ impl<'a> Frame<'a> {
 }
 
 /// Whether it is a number that a reader can hold; JSON itself sets no bound, and an answer that bears `1e999` cannot be read.
-fn is_number(raw: &str) -> bool {
+pub(crate) fn is_number(raw: &str) -> bool {
     serde_json::from_str::<serde_json::Number>(raw).is_ok()
 }
 
 /// Reads a JSON string, borrowed when it holds no escapes.
-fn string(raw: &str) -> Option<Cow<'_, str>> {
+pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
     let inside = raw.strip_prefix('"')?.strip_suffix('"')?;
     if inside.contains('\\') {
         serde_json::from_str(raw).ok().map(Cow::Owned)

@@ -1,4 +1,4 @@
-//! Every face of a site spoken over HTTP: A2A, the OpenAI-style face, the REST face, pages and operations.
+//! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, the REST face, pages and operations.
 //!
 //! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
 //! the site to all of them. Every request is recognised (`caller`), bounded (`limits`) and counted (`metrics`) before the
@@ -18,6 +18,7 @@ mod identity;
 mod jsonrpc;
 mod limits;
 mod line;
+mod mcp;
 mod metrics;
 mod oauth;
 mod openai;
@@ -34,6 +35,7 @@ mod transcripts;
 pub use a2a::a2a_methods;
 pub use api::api_paths;
 pub use jsonrpc::fuzz_decode;
+pub use mcp::fuzz_mcp;
 pub use metrics::GatewayMetrics;
 pub use server::{Gateway, GatewayError};
 pub use settings::{

@@ -24,6 +24,8 @@ const LATENCY: [f64; 14] =
 pub(crate) enum Face {
     /// A2A.
     A2a,
+    /// MCP.
+    Mcp,
     /// Agents as if they were models.
     OpenAi,
     /// The REST face of the command line and the pages.
@@ -35,12 +37,14 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    const ALL: [Self; 5] = [Self::A2a, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
+    const ALL: [Self; 6] =
+        [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
 
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {
         match path.as_bytes() {
             [b'/', b'a', b'2', b'a', ..] | [b'/', b'l', b'f', b'.', ..] | [b'/', b'.', ..] => Self::A2a,
+            [b'/', b'm', b'c', b'p'] | [b'/', b'm', b'c', b'p', b'/', ..] => Self::Mcp,
             [b'/', b'v', b'1', b'/', ..] => Self::OpenAi,
             [b'/', b'a', b'p', b'i', ..] => Self::Api,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
@@ -79,6 +83,7 @@ impl EncodeLabelValue for Face {
             out,
             match self {
                 Self::A2a => "a2a",
+                Self::Mcp => "mcp",
                 Self::OpenAi => "openai",
                 Self::Api => "api",
                 Self::Pages => "pages",
@@ -119,8 +124,8 @@ pub struct GatewayMetrics {
     latency: Family<FaceLabel, Histogram>,
     connections: Gauge,
     // The members of the two families, so that a request takes no lock to find its own.
-    counters: [[Counter; 3]; 5],
-    histograms: [Histogram; 5],
+    counters: [[Counter; 3]; 6],
+    histograms: [Histogram; 6],
 }
 
 impl Default for GatewayMetrics {

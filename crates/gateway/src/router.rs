@@ -16,13 +16,14 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, identity, oauth, openai, operations, pages};
+use crate::{a2a, api, identity, mcp, oauth, openai, operations, pages};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
     a2a::routes()
         .merge(api::routes())
         .merge(identity::routes())
+        .merge(mcp::routes(&front.site))
         .merge(oauth::routes())
         .merge(openai::routes())
         .merge(operations::routes())
@@ -47,7 +48,7 @@ pub(crate) async fn answer(
     let answer = router.call(request);
     let response = match face {
         // Waiting for an agent takes as long as the agent may; the face limits the rest by itself.
-        Face::A2a | Face::OpenAi => answer.await,
+        Face::A2a | Face::Mcp | Face::OpenAi => answer.await,
         _ => within(front.settings.limits.answer_time, answer).await,
     };
     let mut response = response.unwrap_or_else(|never| match never {});

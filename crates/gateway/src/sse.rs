@@ -46,6 +46,16 @@ pub(crate) fn event<E>(
     written
 }
 
+/// Writes one event of JSON that is there already.
+pub(crate) fn json_event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
+    if let Some(id) = id {
+        out.extend_from_slice(format!("id: {id}\n").as_bytes());
+    }
+    out.extend_from_slice(b"data: ");
+    out.extend_from_slice(json);
+    out.extend_from_slice(b"\n\n");
+}
+
 /// A response that sends `first` at once and then what the source gives.
 pub(crate) fn respond(front: &Arc<Front>, at_work: AtWork, first: Vec<u8>, source: impl Source) -> Response {
     let state = Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work };

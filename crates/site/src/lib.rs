@@ -17,6 +17,7 @@ mod lane;
 mod metrics;
 mod push;
 mod retention;
+mod secret;
 mod settings;
 mod site;
 mod submission;

@@ -19,6 +19,7 @@ use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::push::{Bell, Courier, Push, PushParts};
+use crate::secret::Secret;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
 use crate::{
@@ -54,6 +55,7 @@ struct Inner {
     keys: Arc<Keys>,
     tokens: Option<Tokens>,
     identity: Arc<Identity>,
+    secret: Secret,
     push: Arc<Push>,
     workers: Workers,
     concierge: AgentName,
@@ -114,6 +116,7 @@ impl Site {
         let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
+        let secret = Secret::open(&store, &ids).await?;
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
@@ -139,6 +142,7 @@ impl Site {
             keys,
             tokens,
             identity,
+            secret,
             push,
             workers,
             concierge,
@@ -471,6 +475,12 @@ impl Site {
     #[must_use]
     pub fn ids(&self) -> &Ids {
         &self.0.desk.ids
+    }
+
+    /// The site's own key for one purpose, such as sealing what a caller keeps for it; the same after a restart.
+    #[must_use]
+    pub fn key_for(&self, purpose: &str) -> [u8; 32] {
+        self.0.secret.key_for(purpose)
     }
 
     /// What the operator has set.
