@@ -216,13 +216,35 @@ async fn stream(
                 }
             }
             done = &mut working => {
+                telling.rest(&mut first);
                 telling.guard.disarm();
-                return done.map(json_response);
+                if first.is_empty() {
+                    return done.map(json_response);
+                }
+                sse::json_event(&mut first, None, &body(done, asked.id));
+                let source = CallStream { working: None, telling: None, id: String::new() };
+                return Ok(sse::respond(call.front, call.at_work()?, first, source));
             }
         }
     }
     let source = CallStream { working: Some(working), telling: Some(telling), id: asked.id.to_owned() };
     Ok(sse::respond(call.front, call.at_work()?, first, source))
+}
+
+/// The last message of a stream.
+fn body(done: Result<Vec<u8>, Failure>, id: &str) -> Vec<u8> {
+    done.unwrap_or_else(|failure| failure.mcp_body(Era::Stateless, Some(id)))
+}
+
+impl Telling {
+    /// Writes what was told before the end and not yet sent on.
+    fn rest(&mut self, out: &mut Vec<u8>) {
+        while let Ok(notice) = self.notices.try_recv() {
+            if let Some(json) = self.wanted.write(&notice) {
+                sse::json_event(out, None, &json);
+            }
+        }
+    }
 }
 
 /// A call that tells something on the way. Dropping it ends the call.
@@ -247,8 +269,8 @@ impl sse::Source for CallStream {
                         }
                     }
                     done = &mut *working => {
-                        let body = done.unwrap_or_else(|failure| failure.mcp_body(Era::Stateless, Some(&self.id)));
-                        sse::json_event(&mut out, None, &body);
+                        telling.rest(&mut out);
+                        sse::json_event(&mut out, None, &body(done, &self.id));
                         self.working = None;
                         if let Some(telling) = self.telling.take() {
                             telling.guard.disarm();
