@@ -21,6 +21,7 @@ mod models;
 mod orphans;
 mod runner;
 mod sandbox;
+mod schemas;
 mod scripted;
 mod toolbox;
 mod toolbox_runner;
@@ -31,12 +32,13 @@ pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
     A2aBinding, A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest,
-    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SkillEntry, Stdin, agent_schema,
+    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SchemaEntry, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{
     CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
 };
+pub use schemas::load_schemas;
 pub use scripted::ScriptedRunner;
 pub use toolbox::{
     About, CHANGE_QUEUE, Change, Exchange, LogLevel, NOTICE_QUEUE, Notice, ToolFault, Toolbox,

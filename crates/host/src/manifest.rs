@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeMap;
 
 use agentsite_client::Binding;
-use agentsite_protocol::{AgentName, ByteSize, Period, Skill, Visibility};
+use agentsite_protocol::{AgentName, ByteSize, JsonMap, Period, Skill, Visibility};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
@@ -111,6 +111,34 @@ pub struct SkillEntry {
     /// `peers` or `private` keeps it off the public card; callers who are known find it on the extended one.
     #[serde(default = "everybody", skip_serializing_if = "is_public")]
     pub visibility: Visibility,
+    /// JSON Schema of its arguments, for callers that use it as a tool: a table, or a file in the agent's folder. They are sent as a data
+    /// part `{"skill": ID, "arguments": {…}}`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input_schema: Option<SchemaEntry>,
+    /// JSON Schema of the data part with which it answers: a table, or a file in the agent's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<SchemaEntry>,
+}
+
+/// A JSON Schema as the file gives it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum SchemaEntry {
+    /// Name of a JSON file in the agent's folder.
+    File(String),
+    /// The schema itself.
+    Table(JsonMap),
+}
+
+impl SchemaEntry {
+    /// The schema, once it is read.
+    #[must_use]
+    pub fn table(&self) -> Option<&JsonMap> {
+        match self {
+            Self::Table(schema) => Some(schema),
+            Self::File(_) => None,
+        }
+    }
 }
 
 fn everybody() -> Visibility {

@@ -11,6 +11,7 @@ mod input;
 mod notice;
 mod prompt;
 mod resource;
+mod schema;
 mod tool;
 
 pub use content::Content;
@@ -20,4 +21,5 @@ pub use prompt::{
     Completing, CompletionOf, Completions, Prompt, PromptArgument, PromptCall, PromptMessage, PromptText,
 };
 pub use resource::{Contents, Reading, Resource, ResourceTemplate};
+pub use schema::misfit;
 pub use tool::{TaskSupport, Tool, ToolCall, ToolResult};

@@ -6,7 +6,7 @@
 use std::sync::{Arc, Weak};
 
 use agentsite_host::{Aside, CallError, CallFrom, Calls};
-use agentsite_protocol::{AgentName, Caller, Message, Role, TaskId, TaskState};
+use agentsite_protocol::{AgentName, Caller, Message, Role, TaskState};
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
@@ -54,9 +54,9 @@ impl SiteCalls {
         let (parent, depth) = (Some(from.task), from.depth + 1);
         let origin = Origin { parent, depth, deadline: from.deadline, aside, ..Origin::default() };
         let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
-        let mut nobody_waits = CancelOnDrop { desk: &desk, caller: &caller, task: Some(watch.id()) };
+        let waiter = desk.waiter(&caller, watch.id());
         let task = watch.settled().await;
-        nobody_waits.task = None;
+        waiter.leave();
         match task.head.state {
             TaskState::Completed => Ok(task.answer()),
             state => {
@@ -87,23 +87,5 @@ impl Calls for SiteCalls {
             }
         }
         Some(words)
-    }
-}
-
-/// Ends the called agent's task when the one who called is gone.
-struct CancelOnDrop<'a> {
-    desk: &'a Arc<Desk>,
-    caller: &'a Caller,
-    task: Option<TaskId>,
-}
-
-impl Drop for CancelOnDrop<'_> {
-    fn drop(&mut self) {
-        if let Some(task) = self.task {
-            let (desk, caller) = (self.desk.clone(), self.caller.clone());
-            self.desk.running.spawn(async move {
-                let _ = desk.cancel(&caller, task).await;
-            });
-        }
     }
 }

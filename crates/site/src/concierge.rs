@@ -106,6 +106,11 @@ fn nobody(agents: &[Arc<Entry>]) -> String {
 
 /// The agent whose words fit best; `None` when no word that says anything fits.
 fn choose(text: &str, agents: &[Arc<Entry>]) -> Option<AgentName> {
+    ranked(text, agents).into_iter().next().map(|(_, entry)| entry.manifest.name.clone())
+}
+
+/// The agents whose words fit, each with how well, the best first.
+pub(crate) fn ranked(text: &str, agents: &[Arc<Entry>]) -> Vec<(f64, Arc<Entry>)> {
     let wanted: HashSet<String> = words(text).collect();
     let profiles: Vec<HashMap<String, f64>> = agents.iter().map(|entry| profile(entry)).collect();
     let rarity = |word: &String| {
@@ -115,10 +120,10 @@ fn choose(text: &str, agents: &[Arc<Entry>]) -> Option<AgentName> {
     let score = |profile: &HashMap<String, f64>| -> f64 {
         wanted.iter().filter_map(|word| profile.get(word).map(|weight| weight * rarity(word))).sum()
     };
-    let scored = agents.iter().zip(&profiles).map(|(entry, profile)| (score(profile), &entry.manifest.name));
-    let best =
-        scored.filter(|(score, _)| *score > 0.0).max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(a.1)))?;
-    Some(best.1.clone())
+    let scored = agents.iter().zip(&profiles).map(|(entry, profile)| (score(profile), entry.clone()));
+    let mut fits: Vec<(f64, Arc<Entry>)> = scored.filter(|(score, _)| *score > 0.0).collect();
+    fits.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.manifest.name.cmp(&b.1.manifest.name)));
+    fits
 }
 
 /// The words an agent is known by, with their weights.

@@ -11,15 +11,19 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentsite_host::{AgentLog, LogSource, Manifest, Runner, RuntimeKind, Workshop};
+use agentsite_host::{AgentLog, LogSource, Manifest, Runner, RuntimeKind, Workshop, load_schemas};
 use agentsite_protocol::{AgentName, Caller, Clock, Skill, Timestamp, Usage, Visibility};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
 use crate::SiteError;
+use crate::feeds::Feeds;
 use crate::lane::Lane;
 
 pub(crate) use card::for_both_versions;
+
+/// How the addresses of resources begin that tell of agents.
+pub(crate) const AGENT_RESOURCES: &str = "agentsite://agents/";
 
 /// One agent of the site with everything needed to run it.
 #[derive(Debug)]
@@ -87,12 +91,15 @@ pub(crate) struct Hub {
     broken: ArcSwap<Vec<BrokenAgent>>,
     /// When an agent was last added, replaced or taken out, in milliseconds.
     changed_at: AtomicI64,
+    /// Who is told of it.
+    pub(crate) feeds: Feeds,
 }
 
 impl Hub {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
-        Self { clock, entries: ArcSwap::default(), broken: ArcSwap::default(), changed_at }
+        let (entries, broken) = (ArcSwap::default(), ArcSwap::default());
+        Self { clock, entries, broken, changed_at, feeds: Feeds::default() }
     }
 
     /// When an agent was last added, replaced or taken out.
@@ -107,6 +114,7 @@ impl Hub {
             entries
         });
         self.changed_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
+        self.feeds.agents_changed(|uri| uri.starts_with(AGENT_RESOURCES));
     }
 
     /// The agent, if this caller may call it.
@@ -132,12 +140,14 @@ impl Hub {
     /// Adds an agent or replaces one; gives the replaced one, whose runner must then be stopped. `None` also when nothing changed.
     pub(crate) fn install(
         &self,
-        manifest: Manifest,
+        mut manifest: Manifest,
         folder: Option<PathBuf>,
         workshop: &Workshop,
         anew: bool,
     ) -> Result<Option<Arc<Entry>>, SiteError> {
         let before = self.get(&manifest.name);
+        load_schemas(&mut manifest, folder.as_deref())
+            .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         if !anew && before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder)
         {
             return Ok(None);

@@ -10,6 +10,7 @@
 mod calls;
 mod concierge;
 mod error;
+mod feeds;
 mod hub;
 mod identity;
 mod keys;

@@ -14,6 +14,7 @@ mod log;
 mod message_only;
 mod recover;
 mod sleep;
+mod waiter;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -249,7 +250,8 @@ impl Desk {
         }
     }
 
-    fn admit(&self, entry: &Entry) -> Result<Admission, SiteError> {
+    /// A place for work of an agent, now or later.
+    pub(crate) fn admit(&self, entry: &Entry) -> Result<Admission, SiteError> {
         if self.stopping.is_cancelled() {
             return Err(SiteError::Stopping);
         }

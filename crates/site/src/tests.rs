@@ -10,6 +10,7 @@ mod identity;
 mod limits;
 mod push;
 mod talk;
+mod toolkit;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};

@@ -6,7 +6,15 @@
 //!
 //! It does not know how the protocol is spoken: `gateway` does.
 
+mod answer;
+mod hosted;
+mod offers;
+mod prompts;
+mod resources;
+mod services;
+mod talk;
 mod task;
+mod transcript;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +24,7 @@ use agentsite_protocol::mcp::{
     Completing, Completions, Contents, Prompt, PromptCall, PromptText, Reading, Reply, Resource,
     ResourceTemplate, Tool, ToolCall, ToolResult,
 };
-use agentsite_protocol::{AgentName, Caller, TaskId};
+use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskId};
 use serde_json::Value;
 use tokio::sync::broadcast;
 
@@ -25,12 +33,23 @@ pub use task::{ToolTask, ToolTaskState};
 use super::Site;
 use crate::SiteError;
 use crate::hub::Entry;
+use offers::Offer;
+use resources::Address;
+
+/// How a model should use the whole site.
+const HOW_TO_USE: &str = "This is a site of agents. Each agent is a tool that takes a message in plain language, or is a set of tools whose \
+names begin with its own. `find_agents` says which agent fits a request; `call_agent` calls any of them by name. An answer comes with the \
+ids `task` and `context`: send `context` to go on with a conversation, and `task` to answer a question of the agent. `get_task`, \
+`cancel_task` and `list_tasks` are for work that takes long.";
 
 /// The site, or one of its agents, as a set of tools.
 #[derive(Debug, Clone)]
 pub struct Toolkit {
-    #[expect(dead_code, reason = "agents as tools are submitted through it")]
     site: Site,
+    /// For whom it was made; changes are told to this one.
+    caller: Caller,
+    /// Under which address the site is reached, for cards.
+    base: Option<Arc<str>>,
     kind: Kind,
 }
 
@@ -80,11 +99,17 @@ impl Site {
                 }
             }
         };
-        Ok(Toolkit { site: self.clone(), kind })
+        Ok(Toolkit { site: self.clone(), caller: caller.clone(), base: None, kind })
     }
 }
 
 impl Toolkit {
+    /// The same, with the address under which the site is reached, such as `https://example.org`: cards then name it and are signed.
+    #[must_use]
+    pub fn at(self, base: &str) -> Self {
+        Self { base: Some(base.into()), ..self }
+    }
+
     /// The agent whose tools these are; `None` for the whole site.
     #[must_use]
     pub fn agent(&self) -> Option<&AgentName> {
@@ -97,9 +122,39 @@ impl Toolkit {
     /// What there is besides tools.
     #[must_use]
     pub fn about(&self) -> About {
+        let talked_to = |name: String, version: String, instructions: String| About {
+            name,
+            version,
+            instructions: Some(instructions),
+            resources: true,
+            prompts: true,
+            completions: true,
+            logging: false,
+        };
         match &self.kind {
-            Kind::Hosted(_, toolbox) => toolbox.about(),
-            Kind::Whole | Kind::Agent(_) => About::default(),
+            Kind::Whole => {
+                let settings = self.site.settings();
+                let words = format!("{} {HOW_TO_USE}", settings.description);
+                talked_to(settings.name.clone(), env!("CARGO_PKG_VERSION").into(), words)
+            }
+            Kind::Agent(entry) => {
+                let (name, manifest) = (entry.manifest.name.to_string(), &entry.manifest);
+                let words = format!(
+                    "{} Send it a `message`; its answer comes with `context`, to go on with the conversation, and `task`, to answer a question.",
+                    manifest.description
+                );
+                talked_to(name, manifest.version.clone(), words)
+            }
+            Kind::Hosted(entry, toolbox) => {
+                let mut about = toolbox.about();
+                if about.name.is_empty() {
+                    about.name = entry.manifest.name.to_string();
+                }
+                if about.version.is_empty() {
+                    about.version.clone_from(&entry.manifest.version);
+                }
+                about
+            }
         }
     }
 
@@ -108,10 +163,11 @@ impl Toolkit {
     /// # Errors
     /// [`ToolkitError`] says what is wrong.
     pub async fn tools(&self, exchange: &Exchange) -> Result<Arc<[Tool]>, ToolkitError> {
-        match &self.kind {
-            Kind::Hosted(_, toolbox) => Ok(toolbox.tools(exchange).await?),
-            Kind::Whole | Kind::Agent(_) => Ok(Arc::default()),
-        }
+        Ok(match &self.kind {
+            Kind::Hosted(_, toolbox) => toolbox.tools(exchange).await?,
+            Kind::Agent(entry) => offers::listed(offers::of_agent(entry)).into(),
+            Kind::Whole => offers::listed(offers::of_site(&self.site, exchange).await).into(),
+        })
     }
 
     /// Uses a tool.
@@ -119,9 +175,29 @@ impl Toolkit {
     /// # Errors
     /// [`ToolkitError`] says what is wrong.
     pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
-        match &self.kind {
-            Kind::Hosted(_, toolbox) => Ok(Called::Reply(toolbox.call(exchange, call).await?)),
-            Kind::Whole | Kind::Agent(_) => Err(ToolFault::NoSuchTool(call.name).into()),
+        let offers = match &self.kind {
+            Kind::Hosted(entry, toolbox) => {
+                return hosted::call(&self.site, entry, toolbox, exchange, call).await;
+            }
+            Kind::Agent(entry) => offers::of_agent(entry),
+            Kind::Whole => offers::of_site(&self.site, &exchange).await,
+        };
+        let offer = offers.into_iter().find(|(name, _)| *name == call.name).map(|(_, offer)| offer);
+        let site = &self.site;
+        match offer {
+            None => Err(ToolFault::NoSuchTool(crate::tasks::excerpt(&call.name)).into()),
+            Some(Offer::Service(service)) => service.call(site, exchange, call).await,
+            Some(Offer::Agent(entry)) => {
+                talk::say(site, &entry, exchange, &call.arguments, &call.round).await
+            }
+            Some(Offer::Skill(entry, at)) => {
+                let skill = &entry.manifest.skills[at];
+                talk::use_skill(site, &entry, skill, exchange, &call.arguments, &call.round).await
+            }
+            Some(Offer::Tool(entry, toolbox, tool)) => {
+                let call = ToolCall { name: tool.name, ..call };
+                hosted::call(site, &entry, &toolbox, exchange, call).await
+            }
         }
     }
 
@@ -132,7 +208,7 @@ impl Toolkit {
     pub async fn resources(&self, exchange: &Exchange) -> Result<Vec<Resource>, ToolkitError> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => Ok(toolbox.resources(exchange).await?),
-            Kind::Whole | Kind::Agent(_) => Ok(Vec::new()),
+            Kind::Whole | Kind::Agent(_) => self.site_resources(&exchange.caller).await,
         }
     }
 
@@ -143,7 +219,7 @@ impl Toolkit {
     pub async fn templates(&self, exchange: &Exchange) -> Result<Vec<ResourceTemplate>, ToolkitError> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => Ok(toolbox.templates(exchange).await?),
-            Kind::Whole | Kind::Agent(_) => Ok(Vec::new()),
+            Kind::Whole | Kind::Agent(_) => Ok(resources::templates()),
         }
     }
 
@@ -157,8 +233,14 @@ impl Toolkit {
         reading: Reading,
     ) -> Result<Reply<Vec<Contents>>, ToolkitError> {
         match &self.kind {
-            Kind::Hosted(_, toolbox) => Ok(toolbox.read(exchange, reading).await?),
-            Kind::Whole | Kind::Agent(_) => Err(ToolFault::NoSuchResource(reading.uri).into()),
+            Kind::Hosted(entry, toolbox) => {
+                let cancel = exchange.cancel.clone();
+                let weight = |all: &Vec<Contents>| all.iter().map(Contents::size).sum();
+                hosted::within(&self.site, entry, &cancel, toolbox.read(exchange, reading), weight).await
+            }
+            Kind::Whole | Kind::Agent(_) => {
+                self.site_resource(&exchange.caller, &reading.uri).await.map(Reply::Done)
+            }
         }
     }
 
@@ -169,7 +251,7 @@ impl Toolkit {
     pub async fn prompts(&self, exchange: &Exchange) -> Result<Vec<Prompt>, ToolkitError> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => Ok(toolbox.prompts(exchange).await?),
-            Kind::Whole | Kind::Agent(_) => Ok(Vec::new()),
+            Kind::Whole | Kind::Agent(_) => Ok(self.site_prompts(&exchange.caller)),
         }
     }
 
@@ -183,8 +265,12 @@ impl Toolkit {
         call: PromptCall,
     ) -> Result<Reply<PromptText>, ToolkitError> {
         match &self.kind {
-            Kind::Hosted(_, toolbox) => Ok(toolbox.prompt(exchange, call).await?),
-            Kind::Whole | Kind::Agent(_) => Err(ToolFault::NoSuchPrompt(call.name).into()),
+            Kind::Hosted(entry, toolbox) => {
+                let cancel = exchange.cancel.clone();
+                let weight = |text: &PromptText| text.messages.iter().map(|one| one.content.size()).sum();
+                hosted::within(&self.site, entry, &cancel, toolbox.prompt(exchange, call), weight).await
+            }
+            Kind::Whole | Kind::Agent(_) => self.site_prompt(&exchange.caller, &call).map(Reply::Done),
         }
     }
 
@@ -199,7 +285,7 @@ impl Toolkit {
     ) -> Result<Completions, ToolkitError> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => Ok(toolbox.complete(exchange, completing).await?),
-            Kind::Whole | Kind::Agent(_) => Ok(Completions::default()),
+            Kind::Whole | Kind::Agent(_) => self.site_completions(&exchange.caller, &completing).await,
         }
     }
 
@@ -208,14 +294,23 @@ impl Toolkit {
     pub fn changes(&self) -> Option<broadcast::Receiver<Change>> {
         match &self.kind {
             Kind::Hosted(_, toolbox) => toolbox.changes(),
-            Kind::Whole | Kind::Agent(_) => None,
+            Kind::Whole | Kind::Agent(_) => Some(self.site.0.hub.feeds.listen(self.caller.owner())),
         }
     }
 
-    /// Somebody wants to know (or no longer) when this resource changes.
+    /// Somebody wants to know (or no longer) when this resource changes. What is not for the caller is watched in vain.
     pub fn watch(&self, uri: &str, on: bool) {
         if let Kind::Hosted(_, toolbox) = &self.kind {
-            toolbox.watch(uri, on);
+            return toolbox.watch(uri, on);
+        }
+        let (feeds, owner) = (&self.site.0.hub.feeds, self.caller.owner());
+        match (on, Address::read(uri)) {
+            (false, _) => feeds.unwatch(owner, uri),
+            (true, Some(Address::Card(_))) => feeds.watch(owner, uri, || None),
+            (true, Some(Address::Task(id) | Address::Artifact(id, _))) => {
+                feeds.watch(owner, uri, || Some(self.follow(id, uri.to_owned())));
+            }
+            (true, None) => {}
         }
     }
 
@@ -224,8 +319,7 @@ impl Toolkit {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's or no call of a tool of this toolkit.
     pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<ToolTask, SiteError> {
-        let _ = caller;
-        Err(SiteError::NoSuchTask(id.to_string()))
+        Ok(task::view(&self.site, &self.call_of(caller, id).await?))
     }
 
     /// Answers questions of a task; answers to questions that are not open are ignored.
@@ -236,10 +330,25 @@ impl Toolkit {
         &self,
         caller: &Caller,
         id: TaskId,
-        answers: BTreeMap<String, Value>,
+        mut answers: BTreeMap<String, Value>,
     ) -> Result<(), SiteError> {
-        let _ = (caller, answers);
-        Err(SiteError::NoSuchTask(id.to_string()))
+        let task = self.call_of(caller, id).await?;
+        let open = task::open(&task);
+        answers.retain(|key, answer| open.contains_key(key) && answer.is_object());
+        if answers.is_empty() {
+            return Ok(());
+        }
+        let all = answers.len() == open.len();
+        let told = if task::is_call(&task) {
+            hosted::answer(&self.site, caller, &task, answers, all).await
+        } else {
+            self.answer(caller, &task, answers).await
+        };
+        match told {
+            // Somebody else was quicker; the question is no longer open.
+            Err(SiteError::TaskBusy(_) | SiteError::TaskEnded(_)) => Ok(()),
+            told => told,
+        }
     }
 
     /// Ends a task; one that has ended stays as it is.
@@ -247,7 +356,66 @@ impl Toolkit {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's.
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
-        let _ = caller;
-        Err(SiteError::NoSuchTask(id.to_string()))
+        self.call_of(caller, id).await?;
+        match self.site.cancel(caller, id).await {
+            Ok(_) | Err(SiteError::NotCancelable(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The agents of this toolkit that the caller may call.
+    fn agents(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+        match &self.kind {
+            Kind::Whole => self.site.0.hub.list(caller),
+            Kind::Agent(entry) | Kind::Hosted(entry, _) => {
+                let visible = caller.may_call(&entry.manifest.name, entry.manifest.visibility);
+                Some(entry.clone()).filter(|_| visible).into_iter().collect()
+            }
+        }
+    }
+
+    /// A task of this toolkit; of a set of tools only what is a call.
+    async fn call_of(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        let task = self.own_task(caller, id).await?;
+        if matches!(self.kind, Kind::Hosted(..)) && !task::is_call(&task) {
+            return Err(SiteError::NoSuchTask(id.to_string()));
+        }
+        Ok(task)
+    }
+
+    /// Answers the question of an agent that is talked to; turning it down ends the task.
+    async fn answer(
+        &self,
+        caller: &Caller,
+        task: &Task,
+        answers: BTreeMap<String, Value>,
+    ) -> Result<(), SiteError> {
+        match answers.values().next().and_then(talk::words_of) {
+            Some(words) => {
+                let mut message = Message::text(self.site.ids().message(), Role::User, words);
+                message.task_id = Some(task.head.id.to_string());
+                self.site.send(caller, &task.head.agent, message).await.map(|_| ())
+            }
+            None => self.site.cancel(caller, task.head.id).await.map(|_| ()),
+        }
+    }
+
+    /// Tells of every change of a task until it has ended or nobody hears.
+    fn follow(&self, id: TaskId, uri: String) -> tokio::task::AbortHandle {
+        let (site, caller) = (self.site.clone(), self.caller.clone());
+        let following = async move {
+            let Ok(task) = site.task(&caller, id).await else { return };
+            let Ok(mut watch) = site.watch_to_end(&caller, id, task.head.seq).await else { return };
+            while watch.next().await.is_some() {
+                if !site.0.hub.feeds.resource_changed(caller.owner(), &uri) {
+                    return;
+                }
+            }
+        };
+        let stop = self.site.0.desk.stopping.clone();
+        let handle = self.site.0.desk.running.spawn(async move {
+            stop.run_until_cancelled(following).await;
+        });
+        handle.abort_handle()
     }
 }

@@ -1,0 +1,289 @@
+//! Services: the tools about the site itself. They find agents and call them, and tell of tasks.
+//!
+//! Promises: whoever asks sees only agents that it may call and tasks that are its own; what is not for it answers as not existing. What is
+//! wrong with the arguments comes back as a result that a model can mend.
+
+mod describe;
+
+use std::sync::Arc;
+
+use agentsite_host::{Exchange, ToolFault};
+use agentsite_protocol::mcp::{Reply, TaskSupport, Tool, ToolCall, ToolResult, misfit};
+use agentsite_protocol::{AgentName, TaskHead, TaskId, TaskState};
+use agentsite_store::TaskFilter;
+use serde_json::{Value, json};
+
+use super::answer::standing;
+use super::talk::{files_schema, mendable, say, use_skill, wrong};
+use super::{Called, ToolkitError, hosted};
+use crate::hub::Entry;
+use crate::site::Site;
+use crate::{SiteError, concierge};
+
+/// Agents found when nothing else is asked for, and most of them.
+const FOUND: (usize, usize) = (5, 50);
+
+/// Agents or tasks on one page when nothing else is asked for, and most of them.
+const PAGE: (usize, usize) = (20, 100);
+
+/// A tool about the site itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Service {
+    FindAgents,
+    CallAgent,
+    GetTask,
+    CancelTask,
+    ListTasks,
+    ListAgents,
+    DescribeAgent,
+}
+
+impl Service {
+    /// All of them, in the order in which they are listed.
+    pub(super) const ALL: [Self; 7] = [
+        Self::FindAgents,
+        Self::CallAgent,
+        Self::GetTask,
+        Self::CancelTask,
+        Self::ListTasks,
+        Self::ListAgents,
+        Self::DescribeAgent,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::FindAgents => "find_agents",
+            Self::CallAgent => "call_agent",
+            Self::GetTask => "get_task",
+            Self::CancelTask => "cancel_task",
+            Self::ListTasks => "list_tasks",
+            Self::ListAgents => "list_agents",
+            Self::DescribeAgent => "describe_agent",
+        }
+    }
+
+    /// Whether it is only listed where there are too many agents to list their tools.
+    pub(super) const fn is_for_many(self) -> bool {
+        matches!(self, Self::ListAgents | Self::DescribeAgent)
+    }
+
+    const fn description(self) -> &'static str {
+        match self {
+            Self::FindAgents => "Finds the agents of this site whose words fit a request, the best first",
+            Self::CallAgent => {
+                "Calls an agent of this site: with a message in plain language, or with one of its tools and arguments"
+            }
+            Self::GetTask => "Tells where a task stands and what came of it",
+            Self::CancelTask => "Ends a task that is not done",
+            Self::ListTasks => "Lists your tasks, the last changed first",
+            Self::ListAgents => "Lists the agents of this site by name",
+            Self::DescribeAgent => {
+                "Tells what an agent can do: its skills, and its tools with their arguments"
+            }
+        }
+    }
+
+    /// The tool as clients see it.
+    pub(super) fn tool(self) -> Tool {
+        let reads = !matches!(self, Self::CallAgent | Self::CancelTask);
+        let hints = match self {
+            Self::CallAgent => json!({ "readOnlyHint": false, "openWorldHint": true }),
+            Self::CancelTask => json!({
+                "readOnlyHint": false, "destructiveHint": true, "idempotentHint": true, "openWorldHint": false,
+            }),
+            _ => json!({ "readOnlyHint": reads, "openWorldHint": false }),
+        };
+        Tool {
+            name: self.name().into(),
+            description: Some(self.description().into()),
+            input_schema: self.schema(),
+            annotations: hints.as_object().cloned(),
+            tasks: if self == Self::CallAgent { TaskSupport::Optional } else { TaskSupport::Never },
+            ..Tool::default()
+        }
+    }
+
+    fn schema(self) -> Value {
+        let text = |about: &str| json!({ "type": "string", "description": about });
+        let number = |most: usize, about: &str| json!({ "type": "integer", "minimum": 1, "maximum": most, "description": about });
+        let (fields, required) = match self {
+            Self::FindAgents => (
+                json!({ "query": text("What you need, in plain language"), "k": number(FOUND.1, "How many; 5 when left out") }),
+                vec!["query"],
+            ),
+            Self::CallAgent => (
+                json!({
+                    "agent": text("Its name"),
+                    "message": text("What you want, in plain language"),
+                    "tool": text("One of its tools, instead of a message"),
+                    "arguments": { "type": "object", "description": "The arguments of that tool" },
+                    "context": text("Goes on with a conversation: the `context` of an earlier answer"),
+                    "task": text("Answers a question of the agent: the `task` that asked"),
+                    "files": files_schema(),
+                }),
+                vec!["agent"],
+            ),
+            Self::GetTask | Self::CancelTask => (json!({ "task": text("Its id") }), vec!["task"]),
+            Self::ListTasks => (
+                json!({
+                    "agent": text("Only those of this agent"),
+                    "state": { "type": "string", "enum": TaskState::ALL.map(TaskState::word), "description": "Only those in this state" },
+                    "limit": number(PAGE.1, "How many; 20 when left out"),
+                }),
+                vec![],
+            ),
+            Self::ListAgents => (
+                json!({ "after": text("Goes on after this name"), "limit": number(PAGE.1, "How many; 20 when left out") }),
+                vec![],
+            ),
+            Self::DescribeAgent => (json!({ "agent": text("Its name") }), vec!["agent"]),
+        };
+        json!({ "type": "object", "properties": fields, "required": required, "additionalProperties": false })
+    }
+
+    /// Does what is asked.
+    pub(super) async fn call(
+        self,
+        site: &Site,
+        exchange: Exchange,
+        call: ToolCall,
+    ) -> Result<Called, ToolkitError> {
+        let arguments = Value::Object(call.arguments.clone());
+        if let Some(why) = misfit(&self.schema(), &arguments) {
+            return Ok(wrong(&why));
+        }
+        if self == Self::CallAgent {
+            return call_agent(site, exchange, call).await;
+        }
+        let done = match self {
+            Self::FindAgents => Ok(find(site, &exchange, &arguments)),
+            Self::GetTask => get(site, &exchange, &arguments).await,
+            Self::CancelTask => cancel(site, &exchange, &arguments).await,
+            Self::ListTasks => list(site, &exchange, &arguments).await,
+            Self::ListAgents => {
+                Ok(describe::list(site, &exchange, &arguments, limit(&arguments, "limit", PAGE)))
+            }
+            Self::DescribeAgent | Self::CallAgent => describe::one(site, &exchange, &arguments).await,
+        };
+        done.or_else(mendable).map(|result| Called::Reply(Reply::Done(result)))
+    }
+}
+
+/// Calls an agent by its name.
+async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
+    let ToolCall { mut arguments, round, .. } = call;
+    let entry = match visible(site, &exchange, &Value::Object(arguments.clone())) {
+        Ok(entry) => entry,
+        Err(error) => return mendable(error).map(|result| Called::Reply(Reply::Done(result))),
+    };
+    arguments.remove("agent");
+    let tool = arguments.remove("tool").and_then(|tool| tool.as_str().map(str::to_owned));
+    let given =
+        arguments.remove("arguments").and_then(|given| given.as_object().cloned()).unwrap_or_default();
+    match (tool, entry.runner.toolbox()) {
+        (None, None) => say(site, &entry, exchange, &arguments, &round).await,
+        (None, Some(_)) if !arguments.contains_key("message") => {
+            Ok(wrong("this agent is a set of tools; name one as `tool`, with its `arguments`"))
+        }
+        // A set of tools may have a model that reads plain language; if not, it says so.
+        (None, Some(_)) => say(site, &entry, exchange, &arguments, &round).await,
+        (Some(name), Some(toolbox)) => {
+            let call = ToolCall { name, arguments: given, round };
+            match hosted::call(site, &entry, &toolbox, exchange, call).await {
+                Err(ToolkitError::Tool(fault @ ToolFault::NoSuchTool(_))) => Ok(wrong(&fault.to_string())),
+                called => called,
+            }
+        }
+        (Some(name), None) => {
+            let skill =
+                entry.manifest.skills.iter().find(|skill| skill.id == name && skill.input_schema.is_some());
+            match skill {
+                Some(skill) => use_skill(site, &entry, skill, exchange, &given, &round).await,
+                None => Ok(wrong("this agent has no such tool; send it a `message`")),
+            }
+        }
+    }
+}
+
+/// The agents whose words fit.
+fn find(site: &Site, exchange: &Exchange, arguments: &Value) -> ToolResult {
+    let query = arguments["query"].as_str().unwrap_or_default();
+    let agents = site.0.hub.list(&exchange.caller);
+    let found: Vec<Arc<Entry>> = concierge::ranked(query, &agents)
+        .into_iter()
+        .take(limit(arguments, "k", FOUND))
+        .map(|(_, entry)| entry)
+        .collect();
+    if found.is_empty() {
+        return ToolResult {
+            structured_content: Some(json!({ "agents": [] })),
+            ..ToolResult::text("No agent fits these words; say it otherwise, or list the agents.")
+        };
+    }
+    describe::agents(&found, None)
+}
+
+async fn get(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
+    let task = site.task(&exchange.caller, task_id(arguments)?).await?;
+    let told = standing(&task);
+    let mut words = format!("{} is {}.", task.head.id, task.head.state.word());
+    for part in [task.answer(), last_words(&task)] {
+        if !part.is_empty() && !words.contains(&part) {
+            words.push('\n');
+            words.push_str(&part);
+        }
+    }
+    Ok(ToolResult { structured_content: Some(told), ..ToolResult::text(words) })
+}
+
+fn last_words(task: &agentsite_protocol::Task) -> String {
+    task.status.message.as_ref().map(agentsite_protocol::Message::plain_text).unwrap_or_default()
+}
+
+async fn cancel(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
+    let task = site.cancel(&exchange.caller, task_id(arguments)?).await?;
+    let words = format!("{} is {}.", task.head.id, task.head.state.word());
+    Ok(ToolResult { structured_content: Some(standing(&task)), ..ToolResult::text(words) })
+}
+
+async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
+    let states = arguments["state"].as_str().and_then(TaskState::from_word);
+    let agent = match arguments["agent"].as_str() {
+        Some(_) => Some(visible(site, exchange, arguments)?.manifest.name.clone()),
+        None => None,
+    };
+    // Also for the people who run the site: an assistant wants to know of its own work.
+    let owner = Some(exchange.caller.owner().clone());
+    let filter = TaskFilter { owner, agent, states: states.into_iter().collect(), ..TaskFilter::default() };
+    let page = site.tasks(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
+    let line =
+        |head: &TaskHead| format!("{} {} {} {}", head.id, head.agent, head.state.word(), head.updated_at);
+    let row = |head: &TaskHead| json!({ "task": head.id, "agent": head.agent, "state": head.state.word(), "context": head.context, "updatedAt": head.updated_at });
+    let lines: Vec<String> = page.items.iter().map(line).collect();
+    let words = if lines.is_empty() { "You have no such tasks.".to_owned() } else { lines.join("\n") };
+    let rows: Vec<Value> = page.items.iter().map(row).collect();
+    let more = page.next.is_some();
+    Ok(ToolResult {
+        structured_content: Some(json!({ "tasks": rows, "more": more })),
+        ..ToolResult::text(words)
+    })
+}
+
+/// The agent that the arguments name, if it is for this caller.
+fn visible(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Arc<Entry>, SiteError> {
+    let name = arguments["agent"].as_str().unwrap_or_default();
+    let missing = || SiteError::NoSuchAgent(crate::tasks::excerpt(name));
+    let name: AgentName = name.parse().map_err(|_| missing())?;
+    site.0.hub.visible(&exchange.caller, &name)
+}
+
+fn task_id(arguments: &Value) -> Result<TaskId, SiteError> {
+    let id = arguments["task"].as_str().unwrap_or_default();
+    id.parse().map_err(|_| SiteError::NoSuchTask(crate::tasks::excerpt(id)))
+}
+
+/// How many are wanted.
+fn limit(arguments: &Value, name: &str, (usual, most): (usize, usize)) -> usize {
+    let wanted = arguments[name].as_u64().and_then(|wanted| usize::try_from(wanted).ok());
+    wanted.unwrap_or(usual).clamp(1, most)
+}
