@@ -78,10 +78,13 @@ impl Telemetry {
     }
 }
 
-/// Reads rules like `info` or `info,agentsite_site=debug`.
+/// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice as `info`, which helps only
+/// whoever asks for it.
 fn rules(text: &str) -> Result<EnvFilter, CliError> {
     let wrong = |error| CliError::error(format!("telemetry.log: `{text}` is no rule for the log: {error}"));
-    EnvFilter::builder().parse(text).map_err(wrong)
+    let quieter = text.starts_with("info") && !text.contains("rmcp");
+    let rules = if quieter { format!("{text},rmcp=warn") } else { text.to_owned() };
+    EnvFilter::builder().parse(rules).map_err(wrong)
 }
 
 fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Layer<Registry> + Send + Sync> {

@@ -39,7 +39,7 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, broadcast, watch};
 
 pub use failure::McpError;
-pub use oauth::{Consent, CredentialStore, InMemory, OAuth, RegisteredClient};
+pub use oauth::{Consent, CredentialStore, Grant, InMemory, OAuth, RegisteredClient};
 pub use options::{Address, Authorization, Limits, Options};
 
 use answer::Answering;

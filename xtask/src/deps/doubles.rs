@@ -9,10 +9,23 @@ use crate::metadata::Package;
 
 /// Doublings that cannot be helped at present: the crate, and who has to move first.
 const KNOWN: &[(&str, &str)] = &[
-    ("getrandom", "ring 0.17 stays on 0.2"),
+    ("base64", "oauth2 5 of rmcp stays on 0.22"),
+    ("block-buffer", "digest 0.10 for oauth2 5 of rmcp"),
+    ("cpufeatures", "sha2 0.10 for oauth2 5 of rmcp"),
+    ("crypto-common", "digest 0.10 for oauth2 5 of rmcp"),
+    ("digest", "sha2 0.10 for oauth2 5 of rmcp"),
+    ("getrandom", "ring 0.17 and oauth2 5 of rmcp stay on 0.2"),
     ("hashbrown", "governor 0.10 is on 0.16 and its dashmap on 0.14; indexmap has moved on"),
-    ("rand_core", "opentelemetry_sdk 0.33 is on rand 0.9; the signature crates have moved on"),
+    ("rand", "oauth2 5 of rmcp is on 0.8, opentelemetry_sdk 0.33 on 0.9"),
+    ("rand_chacha", "rand 0.8 for oauth2 5 of rmcp, rand 0.9 for opentelemetry_sdk 0.33"),
+    (
+        "rand_core",
+        "opentelemetry_sdk 0.33 is on rand 0.9, oauth2 5 of rmcp on 0.8; the signature crates have moved on",
+    ),
+    ("sha2", "oauth2 5 of rmcp stays on 0.10"),
     ("syn", "tracing-attributes 0.1 stays on 2; costs compile time only"),
+    ("thiserror", "oauth2 5 of rmcp stays on 1"),
+    ("thiserror-impl", "thiserror 1 for oauth2 5 of rmcp; costs compile time only"),
 ];
 
 /// Finds the doublings nobody explained.

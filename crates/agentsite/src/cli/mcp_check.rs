@@ -30,6 +30,9 @@ const METADATA: &str = "https://conformance-test.local/client-metadata.json";
 /// Where a person would come back to; nothing listens there, because the suite's answer is read off its redirect.
 const REDIRECT: &str = "http://localhost:3000/callback";
 
+/// A tool of the suite that gives the schema of another tool back.
+const ECHO_SCHEMA: &str = "json_schema_echo";
+
 /// How often a server may ask back about one request.
 const MAX_ROUNDS: usize = 10;
 
@@ -71,12 +74,14 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
 }
 
 fn login(egress: &Egress, context: &Context, scenario: &str) -> OAuth {
+    let secret = context.client_secret.as_deref().map(Token::new);
+    let client = context.client_id.clone().map(|id| RegisteredClient { id, secret });
+    if let Some(client) = client.clone().filter(|_| scenario.starts_with("auth/client-credentials")) {
+        return OAuth::machine(client);
+    }
     let consent = Arc::new(Headless(egress.clone()));
     let mut login = OAuth::new(REDIRECT.parse().expect("the address is sound"), consent);
-    login.client = context
-        .client_id
-        .clone()
-        .map(|id| RegisteredClient { id, secret: context.client_secret.as_deref().map(Token::new) });
+    login.client = client;
     // Everywhere else the suite wants to see a client registered.
     if scenario == "auth/basic-cimd" {
         login.metadata = METADATA.parse().ok();
@@ -87,7 +92,7 @@ fn login(egress: &Egress, context: &Context, scenario: &str) -> OAuth {
 async fn use_all(address: Address, wanted: Vec<WantedCall>) -> Result<(), McpError> {
     let client = McpClient::connect(address, Options::new(Arc::new(SystemRng))).await?;
     let tools = client.tools().await?;
-    let calls = if wanted.is_empty() { tools.iter().map(made_up_call).collect() } else { wanted };
+    let calls = if wanted.is_empty() { made_up_calls(&tools) } else { wanted };
     for WantedCall { name, arguments } in calls {
         use_tool(&client, ToolCall { name, arguments, round: Round::default() }).await?;
     }
@@ -104,8 +109,17 @@ async fn use_all(address: Address, wanted: Vec<WantedCall>) -> Result<(), McpErr
     Ok(())
 }
 
-fn made_up_call(tool: &Tool) -> WantedCall {
-    WantedCall { name: tool.name.clone(), arguments: made_up::arguments(&tool.input_schema) }
+/// A call of each tool. A tool that echoes a schema is there to see what became of that of its neighbour.
+fn made_up_calls(tools: &[Tool]) -> Vec<WantedCall> {
+    let call = |tool: &Tool| {
+        let mut arguments = made_up::arguments(&tool.input_schema);
+        let other = tools.iter().find(|other| other.name != tool.name);
+        if let (true, Some(other)) = (tool.name == ECHO_SCHEMA, other) {
+            arguments.insert("schema".into(), other.input_schema.clone());
+        }
+        WantedCall { name: tool.name.clone(), arguments }
+    };
+    tools.iter().map(call).collect()
 }
 
 async fn use_tool(client: &McpClient, mut call: ToolCall) -> Result<(), McpError> {

@@ -8,6 +8,7 @@ mod conformance;
 mod elsewhere;
 mod examples;
 mod hosted_agent;
+mod mcp_client;
 mod old_sdk;
 mod program;
 mod push;

@@ -301,20 +301,25 @@ pub(crate) fn answer(reply: &Value) -> String {
 
 /// The Python of the venv with the official counterparts; fails in CI when it is missing.
 pub(crate) fn python() -> Option<PathBuf> {
-    python_named("AGENTSITE_TEST_PYTHON")
+    counterpart("AGENTSITE_TEST_PYTHON")
 }
 
 /// The same with the counterparts of A2A 0.3.
 pub(crate) fn old_python() -> Option<PathBuf> {
-    python_named("AGENTSITE_TEST_PYTHON_03")
+    counterpart("AGENTSITE_TEST_PYTHON_03")
 }
 
-fn python_named(variable: &str) -> Option<PathBuf> {
+/// Node and the folder of the npm packages.
+pub(crate) fn node_modules() -> Option<(PathBuf, PathBuf)> {
+    Some((counterpart("AGENTSITE_TEST_NODE")?, counterpart("AGENTSITE_TEST_NPM")?))
+}
+
+fn counterpart(variable: &str) -> Option<PathBuf> {
     match std::env::var_os(variable) {
         Some(path) => Some(path.into()),
         None => {
             assert!(std::env::var_os("CI").is_none(), "{variable} is not set: run `cargo xtask test`");
-            println!("skipped: run `cargo xtask test`, which sets up the Python counterparts");
+            println!("skipped: run `cargo xtask test`, which sets up the counterparts");
             None
         }
     }

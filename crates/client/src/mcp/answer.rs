@@ -76,7 +76,10 @@ impl Service<RoleClient> for Answering {
             Some(InboundStreamOrigin::OutboundRequest(id)) => Some(id.clone()),
             _ => None,
         };
-        let value = serde_json::to_value(request).unwrap_or_default();
+        let mut value = serde_json::to_value(request).unwrap_or_default();
+        if let Some(fields) = value.as_object_mut() {
+            fields.retain(|_, field| !field.is_null());
+        }
         let mut asked: InputRequest = serde_json::from_value(value)
             .map_err(|error| ErrorData::invalid_params(error.to_string(), None))?;
         asked.params.remove("_meta");

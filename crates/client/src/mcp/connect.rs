@@ -124,6 +124,10 @@ impl Beginning {
             {
                 self.serve(transport(), ClientLifecycleMode::Initialize).await
             }
+            // A lax server of an older revision answers anything with something.
+            Err(ClientInitializeError::ExpectedInitResult(_)) => {
+                self.serve(transport(), ClientLifecycleMode::Initialize).await
+            }
             other => other,
         }
     }

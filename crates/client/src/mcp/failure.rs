@@ -11,6 +11,7 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
 
+use super::lines::TOO_LARGE;
 use crate::EgressError;
 
 /// Why a tool server could not be used.
@@ -135,6 +136,9 @@ impl From<ClientInitializeError> for McpError {
 }
 
 fn refused(error: rmcp::ErrorData) -> McpError {
+    if error.code == TOO_LARGE {
+        return McpError::TooLarge(error.message.into_owned());
+    }
     McpError::Refused { code: i64::from(error.code.0), message: short(&error.message), data: error.data }
 }
 

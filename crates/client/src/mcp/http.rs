@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::header::{ACCEPT, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::auth::WWWAuthenticateParams;
 use rmcp::transport::streamable_http_client::{
     AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
@@ -115,7 +115,11 @@ impl StreamableHttpClient for Http {
         }
         let session = header(&answer, &SESSION).map(str::to_owned);
         if answer.is_type("text/event-stream") {
-            return Ok(StreamableHttpPostResponse::Sse(events(answer, self.limits.message), session));
+            let of = match &message {
+                ClientJsonRpcMessage::Request(request) => Some(request.id.clone()),
+                _ => None,
+            };
+            return Ok(StreamableHttpPostResponse::Sse(events(answer, self.limits.message, of), session));
         }
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
         if !wants_answer {
@@ -168,7 +172,7 @@ impl StreamableHttpClient for Http {
         match answer.status() {
             StatusCode::METHOD_NOT_ALLOWED => Err(StreamableHttpError::ServerDoesNotSupportSse),
             status if !status.is_success() => Err(status_error(&answer).into()),
-            _ if answer.is_type("text/event-stream") => Ok(events(answer, self.limits.message)),
+            _ if answer.is_type("text/event-stream") => Ok(events(answer, self.limits.message, None)),
             _ => Err(StreamableHttpError::ServerDoesNotSupportSse),
         }
     }
@@ -229,18 +233,25 @@ async fn refusal(
     Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}"))))
 }
 
-/// The events of an answer, each of them bounded.
-fn events(answer: EgressAnswer, most: usize) -> Events {
+/// The events of an answer, each of them bounded: a larger one ends the stream, and the request whose stream it is.
+fn events(answer: EgressAnswer, most: usize, of: Option<RequestId>) -> Events {
     let mut size = EventSize::default();
-    let mut failed = false;
-    let bytes = answer.endless().map(move |piece: Result<Bytes, EgressError>| {
+    let spoiled = Arc::new(AtomicBool::new(false));
+    let seen = spoiled.clone();
+    let bounded = answer.endless().map(move |piece| {
         let piece = piece.map_err(io::Error::other)?;
-        if failed || size.after(&piece) > most {
-            failed = true;
-            let told = format!("the tool server sent an event of more than {most} bytes");
-            return Err(io::Error::other(told));
+        if size.after(&piece) > most {
+            seen.store(true, Ordering::Relaxed);
+            return Err(io::Error::other("an event is too large"));
         }
         Ok(piece)
     });
-    SseStream::from_bytes_stream(bytes).boxed()
+    let events = SseStream::from_bytes_stream(bounded).map(move |event| match (event, &of) {
+        (Err(_), Some(id)) if spoiled.load(Ordering::Relaxed) => {
+            let data = serde_json::to_string(&super::lines::spoiled(id.clone(), most)).unwrap_or_default();
+            Ok(Sse::default().data(data))
+        }
+        (event, _) => event,
+    });
+    events.boxed()
 }

@@ -1,19 +1,31 @@
 //! Lines: a tool server that is a process, one message a line each way.
 //!
-//! Promises: a line is bounded before it is read to its end, words that are no message (programs print all kinds of things) are passed
-//! over, and an answer that cannot be read fails the request it answers. It does not start or stop the process.
+//! Promises: a line is bounded before it is read to its end: an answer that is too large fails the request it answers, and a line that
+//! does not end at all ends the connection. Words that are no message (programs print all kinds of things) are passed over, and an
+//! answer that cannot be read fails its request, too. It does not start or stop the process.
+
+mod oversize;
 
 use std::io;
 use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage,
+};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
 use super::options::{Reader, Writer};
+use oversize::Oversize;
+
+/// How many times the size of the largest message may go by until its line ends; a line that is longer has no end.
+const PATIENCE: usize = 16;
+
+/// The code under which a too large answer travels through the engine; no server can use it, because it is out of their range.
+pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Both pipes of a process. Clones share them.
 #[derive(Clone)]
@@ -25,47 +37,79 @@ pub(super) struct Lines {
 struct LineReader {
     pipe: BufReader<Reader>,
     line: Vec<u8>,
+    /// Set while a line that is too large goes by.
+    oversize: Option<Oversize>,
     most: usize,
     /// Why the pipe is read no further.
     fate: Arc<OnceLock<String>>,
 }
 
+/// What the pipe brought.
+enum Heard {
+    /// A line.
+    Line(Vec<u8>),
+    /// The end of a line that was too large to keep.
+    TooLarge(Oversize),
+    /// The end.
+    End,
+}
+
 impl Lines {
     /// Takes over the pipes; `fate` is told why reading ended, when it was not the process that ended it.
     pub(super) fn new(read: Reader, write: Writer, most: usize, fate: Arc<OnceLock<String>>) -> Self {
-        let reader = LineReader { pipe: BufReader::new(read), line: Vec::new(), most, fate };
+        let pipe = BufReader::new(read);
+        let reader = LineReader { pipe, line: Vec::new(), oversize: None, most, fate };
         Self { read: Arc::new(Mutex::new(reader)), write: Arc::new(Mutex::new(Some(write))) }
     }
 }
 
 impl LineReader {
-    /// The next line that has words in it. May be dropped and called again: what was read stays in `line`.
-    async fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    /// The next line that has words in it. May be dropped and called again: what was read is kept.
+    async fn next(&mut self) -> io::Result<Heard> {
         loop {
             let ready = self.pipe.fill_buf().await?;
             if ready.is_empty() {
-                return Ok(None);
+                return Ok(Heard::End);
             }
             let end = ready.iter().position(|byte| *byte == b'\n');
             let take = end.map_or(ready.len(), |end| end + 1);
-            if self.line.len() + take > self.most {
-                let told = format!(
-                    "the tool server said more than {} bytes at once; the connection was ended",
-                    self.most
-                );
-                let _ = self.fate.set(told);
-                return Ok(None);
+            if self.oversize.is_none() && self.line.len() + take > self.most {
+                let mut passing = Oversize::default();
+                passing.pass(&std::mem::take(&mut self.line));
+                self.oversize = Some(passing);
             }
-            self.line.extend_from_slice(&ready[..take]);
+            match &mut self.oversize {
+                Some(passing) => passing.pass(&ready[..take]),
+                None => self.line.extend_from_slice(&ready[..take]),
+            }
             self.pipe.consume(take);
-            if end.is_some() {
-                let line = std::mem::take(&mut self.line);
-                if !line.trim_ascii().is_empty() {
-                    return Ok(Some(line));
-                }
+            if let Some(heard) = self.heard(end.is_some()) {
+                return Ok(heard);
             }
         }
     }
+
+    fn heard(&mut self, line_ended: bool) -> Option<Heard> {
+        if let Some(passing) = &self.oversize {
+            if line_ended {
+                return self.oversize.take().map(Heard::TooLarge);
+            }
+            if passing.passed > self.most.saturating_mul(PATIENCE) {
+                let _ = self.fate.set(too_large(self.most));
+                return Some(Heard::End);
+            }
+            return None;
+        }
+        if !line_ended {
+            return None;
+        }
+        let line = std::mem::take(&mut self.line);
+        (!line.trim_ascii().is_empty()).then_some(Heard::Line(line))
+    }
+}
+
+fn too_large(most: usize) -> String {
+    format!("the tool server said more than {most} bytes at once; ask it for less")
 }
 
 impl Transport<RoleClient> for Lines {
@@ -89,15 +133,20 @@ impl Transport<RoleClient> for Lines {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         let mut read = self.read.lock().await;
         loop {
-            let line = match read.next().await {
-                Ok(line) => line?,
+            let heard = match read.next().await {
+                Ok(Heard::Line(line)) => message_of(&line),
+                Ok(Heard::TooLarge(passed)) => {
+                    let id = passed.id().as_ref().and_then(id_of);
+                    id.map(|id| spoiled(id, read.most))
+                }
+                Ok(Heard::End) => return None,
                 Err(error) => {
                     tracing::debug!(%error, "the output of a tool server cannot be read");
                     return None;
                 }
             };
-            if let Some(message) = message_of(&line) {
-                return Some(message);
+            if heard.is_some() {
+                return heard;
             }
         }
     }
@@ -127,6 +176,11 @@ pub(super) fn message_of(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         ErrorData::parse_error(format!("its answer cannot be read: {why}"), None),
         Some(id),
     ))
+}
+
+/// What becomes of an answer that is too large: an error for the request it answers.
+pub(super) fn spoiled(id: RequestId, most: usize) -> ServerJsonRpcMessage {
+    ServerJsonRpcMessage::error(ErrorData::new(TOO_LARGE, too_large(most), None), Some(id))
 }
 
 fn id_of(value: &Value) -> Option<RequestId> {

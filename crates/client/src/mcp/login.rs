@@ -11,14 +11,14 @@ use std::time::Duration;
 
 use http::Method;
 use rmcp::transport::auth::{
-    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, CredentialStore,
-    OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
-    StoredCredentials, WWWAuthenticateParams,
+    AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig,
+    CredentialStore, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
+    OAuthHttpRequest, StoredCredentials, WWWAuthenticateParams,
 };
 use tokio::sync::Mutex;
 use url::Url;
 
-use super::{McpError, OAuth};
+use super::{Consent, Grant, McpError, OAuth};
 use crate::Egress;
 
 /// How long an authorization server may take to answer.
@@ -92,34 +92,72 @@ impl Login {
         let issuer = found.metadata.issuer.clone();
         manager.set_metadata(found.metadata);
         let known = state.issuer.is_some() && state.issuer == issuer;
+        let manager = match &self.oauth.grant {
+            Grant::Machine => self.as_itself(manager).await?,
+            Grant::Person { redirect, consent } => {
+                let person = (redirect, consent.as_ref());
+                self.as_person(manager, person, challenge, known).await?
+            }
+        };
+        state.manager = Some(manager);
+        state.issuer = issuer;
+        Ok(())
+    }
+
+    /// Gets a token for the client itself.
+    async fn as_itself(&self, mut manager: AuthorizationManager) -> Result<AuthorizationManager, AuthError> {
+        let client = self.oauth.client.as_ref();
+        let secret = client.and_then(|client| Some((client.id.clone(), client.secret.as_ref()?)));
+        let (client_id, secret) = secret.ok_or_else(|| failed("there is no client with a secret".into()))?;
+        let defaults: Vec<&str> = self.oauth.scopes.iter().map(String::as_str).collect();
+        let config = ClientCredentialsConfig::ClientSecret {
+            client_id,
+            client_secret: secret.secret().to_owned(),
+            scopes: manager.select_initial_scopes(&defaults).await,
+            resource: Some(self.server.to_string()),
+        };
+        manager.validate_client_credentials_metadata(&config)?;
+        manager.configure_client_credentials(&config)?;
+        manager.exchange_client_credentials(&config).await?;
+        Ok(manager)
+    }
+
+    /// Gets a token for a person: silently where the token can be refreshed, otherwise with the person's consent.
+    async fn as_person(
+        &self,
+        manager: AuthorizationManager,
+        (redirect, consent): (&Url, &dyn Consent),
+        challenge: &str,
+        known: bool,
+    ) -> Result<AuthorizationManager, AuthError> {
         let wants = WWWAuthenticateParams::parse(challenge, &self.server);
-        let session = match wants.scope.filter(|_| known && challenge.contains("insufficient_scope")) {
+        let further = wants.is_insufficient_scope();
+        let session = match wants.scope.filter(|_| known && further) {
             Some(scope) => {
                 let address = manager.request_scope_upgrade(&scope).await?;
-                AuthorizationSession::for_scope_upgrade(manager, address, self.oauth.redirect.as_str())
+                AuthorizationSession::for_scope_upgrade(manager, address, redirect.as_str())
             }
-            None if known && manager.refresh_token().await.is_ok() => {
-                state.manager = Some(manager);
-                return Ok(());
-            }
-            None => self.session(manager).await?,
+            None if known && !further && manager.refresh_token().await.is_ok() => return Ok(manager),
+            None => self.session(manager, redirect).await?,
         };
         let address = Url::parse(session.get_authorization_url())?;
-        let asked = tokio::time::timeout(CONSENT, self.oauth.consent.ask(address)).await;
+        let asked = tokio::time::timeout(CONSENT, consent.ask(address)).await;
         let back = asked.map_err(|_| failed("nobody consented in time".into()))?;
         let back = back.map_err(|error| failed(error.to_string()))?;
         if let Some(error) = denial(&back) {
             return Err(failed(error));
         }
         session.handle_callback_url(back.as_str()).await?;
-        state.manager = Some(session.auth_manager);
-        state.issuer = issuer;
-        Ok(())
+        Ok(session.auth_manager)
     }
 
     /// Begins a login: registers a client where needed, and chooses the scopes.
-    async fn session(&self, manager: AuthorizationManager) -> Result<AuthorizationSession, AuthError> {
-        let mut request = AuthorizationRequest::new(self.oauth.redirect.as_str())
+    async fn session(
+        &self,
+        manager: AuthorizationManager,
+        redirect: &Url,
+    ) -> Result<AuthorizationSession, AuthError> {
+        let mut request = AuthorizationRequest::new(redirect.as_str())
             .with_client_name(self.oauth.client_name.clone())
             .with_initial_scope_selection();
         if manager.select_initial_scopes(&[]).await.is_empty() {
@@ -146,8 +184,9 @@ impl Login {
         if manager.initialize_from_store().await?
             && let Some(client) = &self.oauth.client
             && let Some(secret) = &client.secret
+            && let Grant::Person { redirect, .. } = &self.oauth.grant
         {
-            let config = OAuthClientConfig::new(client.id.clone(), self.oauth.redirect.as_str());
+            let config = OAuthClientConfig::new(client.id.clone(), redirect.as_str());
             manager.configure_client(config.with_client_secret(secret.secret()))?;
         }
         Ok(manager)

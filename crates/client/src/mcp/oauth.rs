@@ -16,10 +16,8 @@ use crate::Token;
 /// How to get a token from the authorization server that a tool server names.
 #[derive(Debug, Clone)]
 pub struct OAuth {
-    /// Where the authorization server sends the person back to.
-    pub redirect: Url,
-    /// Who asks the person.
-    pub consent: Arc<dyn Consent>,
+    /// Who the token is for.
+    pub grant: Grant,
     /// Where credentials stay.
     pub store: Arc<dyn CredentialStore>,
     /// A client that was registered before, by hand; preferred to everything else.
@@ -32,13 +30,36 @@ pub struct OAuth {
     pub scopes: Vec<String>,
 }
 
+/// Who a token is for.
+#[derive(Debug, Clone)]
+pub enum Grant {
+    /// A person, who consents in a browser (authorization code with a proof key).
+    Person {
+        /// Where the authorization server sends the person back to.
+        redirect: Url,
+        /// Who asks the person.
+        consent: Arc<dyn Consent>,
+    },
+    /// The client itself, with its secret (client credentials); it must be registered before.
+    Machine,
+}
+
 impl OAuth {
     /// Asks a person, registers a client where needed, and forgets everything at the end.
     #[must_use]
     pub fn new(redirect: Url, consent: Arc<dyn Consent>) -> Self {
+        Self::with(Grant::Person { redirect, consent })
+    }
+
+    /// Asks nobody: the client comes in as itself.
+    #[must_use]
+    pub fn machine(client: RegisteredClient) -> Self {
+        Self { client: Some(client), ..Self::with(Grant::Machine) }
+    }
+
+    fn with(grant: Grant) -> Self {
         Self {
-            redirect,
-            consent,
+            grant,
             store: Arc::new(InMemory::default()),
             client: None,
             metadata: None,
