@@ -10,6 +10,7 @@ mod examples;
 mod hosted_agent;
 mod mcp_client;
 mod old_sdk;
+mod openai_client;
 mod program;
 mod push;
 mod remote_agent;

@@ -314,6 +314,12 @@ pub(crate) fn node_modules() -> Option<(PathBuf, PathBuf)> {
     Some((counterpart("AGENTSITE_TEST_NODE")?, counterpart("AGENTSITE_TEST_NPM")?))
 }
 
+/// The Python with the counterparts of MCP and its neighbours.
+pub(crate) fn mcp_python() -> PathBuf {
+    let python = std::env::var_os("AGENTSITE_TEST_PYTHON_MCP");
+    python.expect("AGENTSITE_TEST_PYTHON_MCP is not set: run `cargo xtask test`").into()
+}
+
 fn counterpart(variable: &str) -> Option<PathBuf> {
     match std::env::var_os(variable) {
         Some(path) => Some(path.into()),

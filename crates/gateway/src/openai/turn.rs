@@ -153,6 +153,8 @@ impl Turn {
             TaskState::Canceled => self.fault = Some(or(words, "the task was canceled")),
             TaskState::Completed if self.is_json => self.become_json(&words, message),
             TaskState::Completed if !self.text.is_empty() => {}
+            // A program that asks has often shown its question as its output.
+            _ if self.text.trim_end().ends_with(words.trim()) => {}
             _ => {
                 if !self.text.is_empty() && !words.is_empty() {
                     self.text.push_str(GAP);

@@ -70,6 +70,12 @@ fn a_question_follows_what_was_made() {
 }
 
 #[test]
+fn a_question_that_was_shown_is_not_repeated() {
+    let asks = status(TaskState::InputRequired, Some("Which colour?"));
+    assert_eq!(told(false, vec![says("a", "Which colour?\n", false), asks]).text, "Which colour?\n");
+}
+
+#[test]
 fn a_refusal_is_an_answer_and_a_failure_is_not() {
     assert_eq!(told(false, vec![status(TaskState::Rejected, Some("No."))]).text, "No.");
     let turn = told(false, vec![says("a", "half", false), status(TaskState::Failed, Some("broken"))]);
