@@ -9,11 +9,13 @@ mod call;
 mod card;
 mod completions;
 mod config;
+mod connect;
 mod doctor;
 mod identity;
 mod init;
 mod key;
 mod manual;
+mod mcp;
 mod mcp_check;
 mod outbox;
 mod serve;
@@ -105,6 +107,10 @@ enum Verb {
     Status,
     /// Check everything that a site needs, and name the fix for what is wrong.
     Doctor,
+    /// Speak MCP over stdin and stdout for the site of this folder; starts one when none runs.
+    Mcp(mcp::Arguments),
+    /// Print or write the configuration with which Claude, Cursor, VS Code, Codex and others reach the agents of this site.
+    Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
     /// Write a copy of all data to a file, while the site runs or not.
@@ -173,6 +179,8 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Signin) => on_one_core(signin::run(&shell)),
         Some(Verb::Status) => on_one_core(status::run(&shell)),
         Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),
+        Some(Verb::Mcp(arguments)) => on_all_cores(mcp::run(&shell, arguments)),
+        Some(Verb::Connect(arguments)) => connect::run(&shell, &arguments),
         Some(Verb::Config(arguments)) => config::run(&shell, &arguments),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),

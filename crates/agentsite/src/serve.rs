@@ -21,7 +21,7 @@ use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, World};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -50,20 +50,32 @@ pub(crate) struct Startup {
     pub(crate) output: Output,
     /// Reads the configuration again.
     pub(crate) reread: Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>,
+    /// Set when the site is not the purpose of the process.
+    pub(crate) guest: Option<Guest>,
+}
+
+/// How a site runs inside of a process that has another purpose: it says nothing on stdout, and stops when it is told to.
+#[derive(Debug)]
+pub(crate) struct Guest {
+    /// Told once the site is ready.
+    pub(crate) ready: oneshot::Sender<()>,
+    /// Stops the site, as a signal does.
+    pub(crate) stop: CancellationToken,
 }
 
 /// Serves until a signal comes.
 ///
 /// # Errors
 /// [`CliError`] with what keeps the site from starting.
-pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
+pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let config = startup.loaded.config.clone();
     let world = World::system();
     let egress = parts::egress(&config)?;
     let telemetry =
         Telemetry::begin(&config.telemetry, startup.output.colours_err(), world.clock.clone(), &egress)?;
     startup.loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
-    let mut signals = Signals::listen()?;
+    let guest = startup.guest.take();
+    let mut signals = Signals::listen(guest.as_ref().map(|guest| guest.stop.clone()))?;
 
     parts::raise_open_files();
 
@@ -79,7 +91,7 @@ pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
     let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment };
     let site = open_site(&config, &world, store, workshop, &mut registry).await?;
 
-    let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals).await;
+    let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals, guest).await;
     data.withdraw();
     let exit = match served {
         Ok(running) => running.stop(&site, &config, &mut signals).await,
@@ -93,6 +105,7 @@ pub(crate) async fn run(startup: Startup) -> Result<Exit, CliError> {
 }
 
 /// Opens the door, says so, and waits for the signal to stop.
+#[expect(clippy::too_many_arguments, reason = "the parts of one site; a struct would only repeat them")]
 async fn serve(
     startup: &Startup,
     site: &Site,
@@ -101,6 +114,7 @@ async fn serve(
     registry: Registry,
     telemetry: &Telemetry,
     signals: &mut Signals,
+    guest: Option<Guest>,
 ) -> Result<Running, CliError> {
     let config = &startup.loaded.config;
     // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
@@ -122,7 +136,11 @@ async fn serve(
 
     let started_at = world.clock.now();
     data.announce(&RunningSite { pid: std::process::id(), url: url.clone(), started_at })?;
-    Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?;
+    match guest {
+        // Whoever no longer waits has closed the bridge, and the stop follows.
+        Some(guest) => drop(guest.ready.send(())),
+        None => Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?,
+    }
 
     let mut running = Running::begin(gateway, agents);
     running.until_stopped(startup, telemetry, &reload, signals).await?;

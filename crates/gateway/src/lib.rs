@@ -31,6 +31,7 @@ mod sse;
 mod tls;
 mod trace;
 mod transcripts;
+mod unanswered;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;
@@ -43,3 +44,4 @@ pub use settings::{
     TlsSettings,
 };
 pub use tls::TlsError;
+pub use unanswered::Unanswered;

@@ -53,7 +53,7 @@ impl Flags {
     }
 
     /// The keys of the configuration that the flags set.
-    fn keys(&self) -> Vec<(&'static str, String)> {
+    pub(super) fn keys(&self) -> Vec<(&'static str, String)> {
         let given = [
             ("tls_cert", self.tls_cert.clone()),
             ("tls_key", self.tls_key.clone()),
@@ -81,6 +81,7 @@ pub(super) async fn run(shell: &Shell, flags: Flags) -> Result<Exit, CliError> {
     let loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
     let again = shell.clone();
     let reread = Box::new(move || again.config_with(keys.clone()));
-    let startup = Startup { loaded, variables: shell.variables.clone(), output: shell.output, reread };
+    let startup =
+        Startup { loaded, variables: shell.variables.clone(), output: shell.output, reread, guest: None };
     Box::pin(serve::run(startup)).await
 }

@@ -185,6 +185,11 @@ impl RunningClient {
         Ok(events.map(move |event| event.map_err(broken)).boxed())
     }
 
+    /// The token that is sent to it.
+    pub(super) const fn token(&self) -> Option<&Token> {
+        self.token.as_ref()
+    }
+
     /// Whether a site answers.
     pub(super) async fn answers(&self) -> bool {
         let asked = tokio::time::timeout(SIGN_OF_LIFE, self.client.get_text("healthz")).await;

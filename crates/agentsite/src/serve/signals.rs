@@ -4,6 +4,7 @@
 //! nothing itself: `serve` acts.
 
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use crate::exit::CliError;
 
@@ -22,11 +23,13 @@ pub(super) struct Signals {
     interrupt: Listener,
     terminate: Listener,
     hangup: Listener,
+    /// Stops the site as a signal does.
+    told: CancellationToken,
 }
 
 impl Signals {
     /// Begins to listen; from here on the signals no longer end the process by themselves.
-    pub(super) fn listen() -> Result<Self, CliError> {
+    pub(super) fn listen(told: Option<CancellationToken>) -> Result<Self, CliError> {
         let listen = |kind| {
             signal(kind).map_err(|error| CliError::error(format!("cannot listen for signals: {error}")))
         };
@@ -34,11 +37,20 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
+            told: told.unwrap_or_default(),
         })
     }
 
-    /// Waits for the next signal.
+    /// Waits for the next signal, or to be told to stop.
     pub(super) async fn next(&mut self) -> Signal {
+        let told = self.told.clone();
+        tokio::select! {
+            () = told.cancelled() => Signal::Stop,
+            signal = self.signal() => signal,
+        }
+    }
+
+    async fn signal(&mut self) -> Signal {
         tokio::select! {
             _ = self.interrupt.recv() => Signal::Stop,
             _ = self.terminate.recv() => Signal::Stop,
@@ -48,6 +60,6 @@ impl Signals {
 
     /// Waits for a further signal to stop.
     pub(super) async fn second(&mut self) {
-        while self.next().await != Signal::Stop {}
+        while self.signal().await != Signal::Stop {}
     }
 }

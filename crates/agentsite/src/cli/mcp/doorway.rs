@@ -1,0 +1,202 @@
+//! The way to the site that a bridge speaks for.
+//!
+//! Promises: finds the site that runs in the folder, again whenever it was lost; starts one in this process when there is none, on this machine
+//! only, that ends with the bridge. A site that the caller named is never replaced by another, and gets no token but the one that
+//! was set for it.
+
+use std::time::Duration;
+
+use agentsite_client::{Egress, EgressRequest, Token};
+use agentsite_protocol::AgentName;
+use http::Method;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use url::Url;
+
+use super::super::serve::Flags;
+use super::super::shell::{Shell, told};
+use crate::exit::{CliError, Exit};
+use crate::serve::{self, Guest, Startup};
+
+/// The variable that holds a token for the site.
+const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
+
+/// Where a site that the bridge starts listens: any free port of this machine.
+const HERE: &str = "127.0.0.1:0";
+
+/// How often another program that starts a site in the same folder is looked for, and how often in all: a start takes about a second.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const LOOKS: usize = 25;
+
+/// How a site is asked.
+#[derive(Debug, Clone)]
+pub(super) struct Address {
+    url: Url,
+    token: Option<Token>,
+}
+
+impl Address {
+    /// A request to the endpoint.
+    pub(super) fn request(&self, method: Method) -> EgressRequest {
+        let request = Egress::unguarded().request(method, self.url.clone());
+        match &self.token {
+            Some(token) => request.bearer(token.secret()),
+            None => request,
+        }
+    }
+
+    /// Where that is, for people.
+    pub(super) fn shown(&self) -> &str {
+        self.url.as_str()
+    }
+}
+
+/// The way to the site.
+pub(super) struct Doorway {
+    shell: Shell,
+    /// The site that the caller named.
+    named: Option<Url>,
+    agent: Option<AgentName>,
+    /// The site as it was found last.
+    found: Option<Address>,
+    /// The site that runs in this process.
+    own: Option<Own>,
+    /// Cancelled when that site has ended, as a signal makes it do.
+    ended: CancellationToken,
+}
+
+/// A site in this process.
+struct Own {
+    stop: CancellationToken,
+    running: JoinHandle<Result<Exit, CliError>>,
+}
+
+impl Doorway {
+    pub(super) fn new(shell: &Shell, named: Option<Url>, agent: Option<AgentName>) -> Result<Self, CliError> {
+        if named.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
+            return Err(CliError::usage("--site: name an http(s) address"));
+        }
+        Ok(Self {
+            shell: shell.clone(),
+            named,
+            agent,
+            found: None,
+            own: None,
+            ended: CancellationToken::new(),
+        })
+    }
+
+    /// The site, found or started.
+    pub(super) async fn address(&mut self) -> Result<Address, CliError> {
+        if let Some(found) = &self.found {
+            return Ok(found.clone());
+        }
+        let address = match &self.named {
+            Some(url) => {
+                let token = self.shell.variables.get(TOKEN_VARIABLE).map(|token| Token::new(token));
+                self.endpoint(url, token)?
+            }
+            None => self.here().await?,
+        };
+        self.found = Some(address.clone());
+        Ok(address)
+    }
+
+    /// The site did not answer: it is looked for anew next time.
+    pub(super) fn lost(&mut self) {
+        self.found = None;
+    }
+
+    /// Ends the site of this process, if there is one.
+    pub(super) async fn close(&mut self) {
+        if let Some(own) = self.own.take() {
+            own.stop.cancel();
+            let _ = own.running.await;
+        }
+    }
+
+    /// Cancelled when the site of this process has ended by itself.
+    pub(super) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
+    }
+
+    async fn here(&mut self) -> Result<Address, CliError> {
+        if let Some(address) = self.announced().await? {
+            return Ok(address);
+        }
+        match self.start().await {
+            Ok(()) => {}
+            // Another program may have been faster; its site serves as well.
+            Err(error) => {
+                for _ in 0..LOOKS {
+                    if let Some(address) = self.announced().await? {
+                        return Ok(address);
+                    }
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                }
+                return Err(error);
+            }
+        }
+        self.announced().await?.ok_or_else(|| CliError::error("the site that was started does not answer"))
+    }
+
+    /// The site that is announced in the data folder, if it answers.
+    async fn announced(&self) -> Result<Option<Address>, CliError> {
+        let site = match self.shell.site() {
+            Ok(site) => site,
+            Err(error) if error.exit() == Exit::NotRunning => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        if !site.answers().await {
+            return Ok(None);
+        }
+        self.endpoint(site.client.base(), site.token().cloned()).map(Some)
+    }
+
+    fn endpoint(&self, base: &Url, token: Option<Token>) -> Result<Address, CliError> {
+        let mut url = base.as_str().trim_end_matches('/').to_owned();
+        url.push_str("/mcp");
+        if let Some(agent) = &self.agent {
+            url.push_str(&format!("/{agent}"));
+        }
+        let url = url.parse().map_err(|_| CliError::error(format!("`{url}` is no address")))?;
+        Ok(Address { url, token })
+    }
+
+    /// Starts a site like `agentsite` alone, on this machine only, and waits until it is ready.
+    async fn start(&mut self) -> Result<(), CliError> {
+        let mut shell = self.shell.clone();
+        shell.everywhere.listen = Some(HERE.into());
+        let keys = Flags::default().keys();
+        let loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
+        let again = shell.clone();
+        let (ready, is_ready) = oneshot::channel();
+        let stop = CancellationToken::new();
+        let startup = Startup {
+            loaded,
+            variables: shell.variables.clone(),
+            output: shell.output,
+            reread: Box::new(move || again.config_with(keys.clone())),
+            guest: Some(Guest { ready, stop: stop.clone() }),
+        };
+        let ended = self.ended.clone();
+        let running = tokio::spawn(async move {
+            let exit = Box::pin(serve::run(startup)).await;
+            if exit.is_ok() {
+                ended.cancel();
+            }
+            exit
+        });
+        match is_ready.await {
+            Ok(()) => {
+                self.own = Some(Own { stop, running });
+                Ok(())
+            }
+            Err(_) => match running.await {
+                Ok(Err(error)) => Err(error),
+                _ => Err(CliError::error("the site could not be started")),
+            },
+        }
+    }
+}
