@@ -5,6 +5,7 @@
 
 mod calling;
 mod configuration;
+mod connect;
 mod copies;
 mod doctor;
 mod first_steps;

@@ -9,6 +9,7 @@ mod elsewhere;
 mod examples;
 mod hosted_agent;
 mod mcp_client;
+mod mcp_stdio;
 mod old_sdk;
 mod openai_client;
 mod program;

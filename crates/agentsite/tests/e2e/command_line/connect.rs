@@ -1,0 +1,42 @@
+//! `agentsite connect`: the configuration of other programs.
+//!
+//! What each program is told is proven beside the code; here the command prints and writes it in a home of its own.
+
+use serde_json::Value;
+
+use crate::site::{BINARY, TestSite};
+
+#[test]
+fn the_configuration_is_printed_and_nothing_is_written() {
+    let site = TestSite::new();
+    let home = site.path().join("home").display().to_string();
+    let site = site.variable("HOME", &home);
+    let said = site.run(&["connect", "cursor", "--agent", "calc"]).ok();
+    let entry = &said.json()["mcpServers"]["agentsite-calc"];
+    assert_eq!(entry["command"], BINARY);
+    let folder = site.path().canonicalize().unwrap().display().to_string();
+    let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert_eq!(words, ["mcp", "--folder", &folder, "--agent", "calc"]);
+    assert!(said.err().contains(".cursor/mcp.json"), "{}", said.err());
+    assert!(!std::path::Path::new(&home).exists());
+    let http = site.run(&["connect", "claude-code", "--http", "--site", "https://a.example"]).ok();
+    assert_eq!(http.json()["mcpServers"]["agentsite"]["url"], "https://a.example/mcp");
+    assert_eq!(site.run(&["connect", "claude", "--http"]).code(), 1);
+    assert_eq!(site.run(&["connect", "cursor", "--key", "k"]).code(), 2);
+}
+
+#[test]
+fn the_configuration_is_written_once_and_keeps_the_rest() {
+    let site = TestSite::new();
+    let home = site.path().join("home");
+    let site = site.variable("HOME", &home.display().to_string());
+    site.write("home/.gemini/settings.json", "{\n  \"theme\": \"dark\"\n}\n");
+    let said = site.run(&["connect", "gemini", "--write"]).ok();
+    assert!(said.out().contains("now has the entry agentsite"), "{}", said.out());
+    let file = home.join(".gemini/settings.json");
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!((&written["theme"], &written["mcpServers"]["agentsite"]["args"][0]), (&"dark".into(), &"mcp".into()));
+    assert!(home.join(".gemini/settings.json.before-agentsite").exists());
+    let again = site.run(&["connect", "gemini", "--write"]).ok();
+    assert!(again.out().contains("nothing was changed"), "{}", again.out());
+}
