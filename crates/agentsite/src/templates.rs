@@ -27,6 +27,8 @@ pub(crate) enum Language {
     Node,
     /// A Rust program.
     Rust,
+    /// A program that speaks the Agent Client Protocol.
+    Acp,
     /// A prompt; no code.
     Llm,
 }
@@ -63,6 +65,11 @@ impl Language {
                 "src/main.rs": "rust/src/main.rs",
                 "README.md": "rust/README.md",
             ),
+            Self::Acp => files!(
+                "agent.toml": "acp/agent.toml",
+                "agent.py": "acp/agent.py",
+                "README.md": "acp/README.md",
+            ),
             Self::Llm => files!(
                 "agent.toml": "llm/agent.toml",
                 "prompt.md": "llm/prompt.md",
@@ -78,6 +85,7 @@ impl Language {
             Self::Python => "which is the longest word in this sentence",
             Self::Node => "turn this around",
             Self::Rust => "make this loud",
+            Self::Acp => "say this backwards",
             Self::Llm => "what is a mutex",
         }
     }
@@ -150,7 +158,11 @@ mod tests {
             let manifest = Manifest::read(&text).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             assert_eq!(manifest.name, name());
             assert!(!manifest.skills[0].examples.is_empty());
-            let kind = if *language == Language::Llm { RuntimeKind::Llm } else { RuntimeKind::Exec };
+            let kind = match language {
+                Language::Llm => RuntimeKind::Llm,
+                Language::Acp => RuntimeKind::Acp,
+                _ => RuntimeKind::Exec,
+            };
             assert_eq!(manifest.runtime.kind(), kind);
             let readme = std::fs::read_to_string(agent.join("README.md")).unwrap();
             assert!(

@@ -30,7 +30,7 @@ use crate::sandbox::Bounds;
 use crate::{AgentLog, Environment, LogSource};
 
 pub(crate) use keeper::{Keeper, Pipes};
-pub(crate) use lines::{LineError, Lines};
+pub(crate) use lines::Lines;
 pub(crate) use standing::{Bulletin, Watch, bulletin};
 pub(crate) use supervision::Supervision;
 

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::a2a::A2aRunner;
+use crate::acp::AcpRunner;
 use crate::builtin::BuiltinRunner;
 use crate::exec::ExecRunner;
 use crate::llm::LlmRunner;
@@ -34,6 +35,7 @@ impl Workshop {
                 log.clone(),
             )),
             Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
+            Runtime::Acp(acp) => Arc::new(AcpRunner::launch(acp, manifest, folder, self, log.clone())),
             Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,
         })
     }

@@ -8,6 +8,7 @@
 // `sandbox` holds the only unsafe block; see docs/decisions.
 
 pub mod a2a;
+mod acp;
 mod aside;
 pub mod builtin;
 mod child;
@@ -31,8 +32,9 @@ pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
-    A2aBinding, A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, Manifest,
-    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SchemaEntry, SkillEntry, Stdin, agent_schema,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
+    LlmRuntime, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry, SkillEntry,
+    Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{

@@ -175,6 +175,8 @@ pub enum RuntimeKind {
     Exec,
     /// An A2A server, here or elsewhere.
     A2a,
+    /// A program that speaks the Agent Client Protocol.
+    Acp,
     /// A prompt and a model.
     Llm,
 }
@@ -187,6 +189,7 @@ impl RuntimeKind {
             Self::Builtin => "builtin",
             Self::Exec => "exec",
             Self::A2a => "a2a",
+            Self::Acp => "acp",
             Self::Llm => "llm",
         }
     }
@@ -201,6 +204,8 @@ pub enum Runtime {
     Exec(ExecRuntime),
     /// An A2A server, here or elsewhere.
     A2a(A2aRuntime),
+    /// A program that speaks the Agent Client Protocol.
+    Acp(AcpRuntime),
     /// A prompt and a model.
     Llm(LlmRuntime),
 }
@@ -213,6 +218,7 @@ impl Runtime {
             Self::Builtin(_) => RuntimeKind::Builtin,
             Self::Exec(_) => RuntimeKind::Exec,
             Self::A2a(_) => RuntimeKind::A2a,
+            Self::Acp(_) => RuntimeKind::Acp,
             Self::Llm(_) => RuntimeKind::Llm,
         }
     }
@@ -301,6 +307,51 @@ impl From<A2aBinding> for Binding {
             A2aBinding::Grpc => Self::Grpc,
         }
     }
+}
+
+/// A program that speaks the Agent Client Protocol on its standard input and output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AcpRuntime {
+    /// The program and its arguments.
+    pub command: Vec<String>,
+    /// Variables it gets.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the site that it gets too.
+    pub pass_env: Vec<String>,
+    /// How long it may take until it is ready to talk.
+    pub start_timeout: Period,
+    /// Who answers when it asks for a permission.
+    pub permissions: Permissions,
+    /// Which files it may have through the site.
+    pub files: FileAccess,
+    /// Which of its ways to sign in is used.
+    pub auth_method: Option<String>,
+}
+
+/// Who answers when an agent asks for a permission.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Permissions {
+    /// The caller: the task asks and waits.
+    #[default]
+    Ask,
+    /// Nobody: everything is allowed, once.
+    Allow,
+    /// Nobody: everything is rejected, once.
+    Reject,
+}
+
+/// Which files an agent may have through the site; always only those in its own folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FileAccess {
+    /// None.
+    #[default]
+    None,
+    /// It may read.
+    Read,
+    /// It may read and write, except its own agent.toml.
+    Write,
 }
 
 /// Which wire form a model server speaks.

@@ -60,6 +60,11 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// The caller gave up a task while it waited for them; what the agent holds for it can go.
+    fn forget(&self, task: TaskId) {
+        let _ = task;
+    }
+
     /// Ends everything that outlives a single run, such as a supervised server.
     fn stop(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

@@ -357,7 +357,12 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], [`SiteError::NotCancelable`].
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        self.0.desk.cancel(caller, id).await
+        let task = self.0.desk.cancel(caller, id).await?;
+        // A task that waited for its caller has no run that could hear of it.
+        if let Some(entry) = self.0.hub.get(&task.head.agent) {
+            entry.runner.forget(id);
+        }
+        Ok(task)
     }
 
     /// Follows a task from event `after` on.

@@ -91,11 +91,14 @@ fn text_of(file: &Path) -> std::io::Result<String> {
 fn held(folder: &Path, runtime: &Runtime) -> Vec<PathBuf> {
     match runtime {
         Runtime::Llm(llm) => llm.prompt_file.iter().map(|file| folder.join(file)).collect(),
-        Runtime::A2a(a2a) => {
-            a2a.command.iter().map(|word| folder.join(word)).filter(|path| path.is_file()).collect()
-        }
+        Runtime::A2a(a2a) => words_that_are_files(folder, &a2a.command),
+        Runtime::Acp(acp) => words_that_are_files(folder, &acp.command),
         Runtime::Builtin(_) | Runtime::Exec(_) => Vec::new(),
     }
+}
+
+fn words_that_are_files(folder: &Path, command: &[String]) -> Vec<PathBuf> {
+    command.iter().map(|word| folder.join(word)).filter(|path| path.is_file()).collect()
 }
 
 /// Length and time of change; nothing for a file that is not there.

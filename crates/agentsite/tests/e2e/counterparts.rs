@@ -3,6 +3,7 @@
 //! The Python A2A SDK as client and as agent, a real small language model, a scripted one for the paths that no real one takes on
 //! request, an OTLP receiver, a receiver of pushes, and the examples of the repository. They are skipped with a word where Python is not set up.
 
+mod acp_agent;
 mod agents;
 mod conformance;
 mod elsewhere;

@@ -315,9 +315,8 @@ pub(crate) fn node_modules() -> Option<(PathBuf, PathBuf)> {
 }
 
 /// The Python with the counterparts of MCP and its neighbours.
-pub(crate) fn mcp_python() -> PathBuf {
-    let python = std::env::var_os("AGENTSITE_TEST_PYTHON_MCP");
-    python.expect("AGENTSITE_TEST_PYTHON_MCP is not set: run `cargo xtask test`").into()
+pub(crate) fn mcp_python() -> Option<PathBuf> {
+    counterpart("AGENTSITE_TEST_PYTHON_MCP")
 }
 
 fn counterpart(variable: &str) -> Option<PathBuf> {

@@ -84,6 +84,12 @@ impl<T> Watch<T> {
         }
     }
 
+    /// Waits until the supervisor has noticed that this way leads nowhere any more.
+    pub(crate) async fn renewed(&mut self, stale: &Arc<T>) {
+        let same = |way: &Option<Arc<T>>| way.as_ref().is_some_and(|way| Arc::ptr_eq(way, stale));
+        let _ = self.0.wait_for(|standing| standing.health != Health::Ready || !same(&standing.way)).await;
+    }
+
     /// Waits until the server can be called, at most `patience` while it is being started and a short while when it is down, because a
     /// server that just died is soon back; a reason when it stays down.
     pub(crate) async fn ready(&mut self, patience: Duration) -> Result<Arc<T>, String> {

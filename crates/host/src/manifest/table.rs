@@ -12,8 +12,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    A2aBinding, A2aRuntime, Answers, Budget, Builtin, ExecRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest,
-    ManifestError, ModelApi, Repeats, Runtime, RuntimeKind, SkillEntry, Stdin,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
+    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind,
+    SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
@@ -67,17 +68,17 @@ fn first_version() -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuntimeTable {
-    /// builtin, exec, a2a or llm.
+    /// builtin, exec, a2a, acp or llm.
     kind: RuntimeKind,
     /// builtin: which one.
     builtin: Option<Builtin>,
-    /// exec, a2a: the program and its arguments.
+    /// exec, a2a, acp: the program and its arguments.
     command: Option<Vec<String>>,
     /// exec: text or json.
     stdin: Option<Stdin>,
-    /// exec, a2a: variables the program gets.
+    /// exec, a2a, acp: variables the program gets.
     env: Option<BTreeMap<String, String>>,
-    /// exec, a2a: variables of the site that the program gets too.
+    /// exec, a2a, acp: variables of the site that the program gets too.
     pass_env: Option<Vec<String>>,
     /// exec: most memory of one process.
     memory_limit: Option<ByteSize>,
@@ -90,12 +91,18 @@ struct RuntimeTable {
     /// a2a: address of the agent's card.
     #[schemars(with = "Option<String>")]
     card: Option<Url>,
-    /// a2a: how long the server may take to start.
+    /// a2a, acp: how long the server may take to start.
     start_timeout: Option<Period>,
     /// a2a: name of the variable that holds the token for the remote agent.
     token_env: Option<String>,
     /// a2a: the only binding in which the agent is called; what its card prefers when it is left out.
     binding: Option<A2aBinding>,
+    /// acp: who answers when the agent asks for a permission: ask (the caller), allow or reject.
+    permissions: Option<Permissions>,
+    /// acp: which files of its folder the agent may have through the site: none, read or write.
+    files: Option<FileAccess>,
+    /// acp: which of the agent's ways to sign in is used.
+    auth_method: Option<String>,
     /// llm: who the agent is and how it should answer.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
@@ -186,21 +193,24 @@ impl ManifestTable {
 
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
-        use RuntimeKind::{A2a, Builtin, Exec, Llm};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 23] = [
+        use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm};
+        let keys: [(&'static str, bool, &[RuntimeKind]); 26] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
-            ("runtime.command", self.command.is_some(), &[Exec, A2a]),
+            ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
-            ("runtime.env", self.env.is_some(), &[Exec, A2a]),
-            ("runtime.pass_env", self.pass_env.is_some(), &[Exec, A2a]),
+            ("runtime.env", self.env.is_some(), &[Exec, A2a, Acp]),
+            ("runtime.pass_env", self.pass_env.is_some(), &[Exec, A2a, Acp]),
             ("runtime.memory_limit", self.memory_limit.is_some(), &[Exec]),
             ("runtime.cpu_limit", self.cpu_limit.is_some(), &[Exec]),
             ("runtime.file_size_limit", self.file_size_limit.is_some(), &[Exec]),
             ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec]),
             ("runtime.card", self.card.is_some(), &[A2a]),
-            ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a]),
+            ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a, Acp]),
             ("runtime.token_env", self.token_env.is_some(), &[A2a]),
             ("runtime.binding", self.binding.is_some(), &[A2a]),
+            ("runtime.permissions", self.permissions.is_some(), &[Acp]),
+            ("runtime.files", self.files.is_some(), &[Acp]),
+            ("runtime.auth_method", self.auth_method.is_some(), &[Acp]),
             ("runtime.prompt", self.prompt.is_some(), &[Llm]),
             ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
             ("runtime.model", self.model.is_some(), &[Llm]),
@@ -236,6 +246,7 @@ impl RuntimeTable {
             },
             RuntimeKind::Exec => self.exec().map(Runtime::Exec),
             RuntimeKind::A2a => self.a2a().map(Runtime::A2a),
+            RuntimeKind::Acp => self.acp().map(Runtime::Acp),
             RuntimeKind::Llm => self.llm().map(Runtime::Llm),
         }
     }
@@ -281,6 +292,22 @@ impl RuntimeTable {
             start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
             token_env: self.token_env,
             binding: self.binding,
+        })
+    }
+
+    fn acp(self) -> Result<AcpRuntime, Wrong> {
+        let command = self.command.unwrap_or_default();
+        if command.first().is_none_or(String::is_empty) {
+            return wrong("runtime", "say what to run: command = [\"program\", \"argument\"]");
+        }
+        Ok(AcpRuntime {
+            command,
+            env: self.env.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
+            start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
+            permissions: self.permissions.unwrap_or_default(),
+            files: self.files.unwrap_or_default(),
+            auth_method: self.auth_method,
         })
     }
 

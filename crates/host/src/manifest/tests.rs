@@ -83,6 +83,22 @@ fn a_runtime_must_say_what_to_run() {
 }
 
 #[test]
+fn an_acp_agent_asks_and_has_no_files_unless_the_file_says_otherwise() {
+    let with = |more: &str| {
+        let head = "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"acp\"\n";
+        Manifest::read(&format!("{head}{more}"))
+    };
+    let Runtime::Acp(plain) = with("command = [\"agent\"]\n").unwrap().runtime else { panic!("acp") };
+    assert_eq!((plain.permissions, plain.files), (Permissions::Ask, FileAccess::None));
+    let more = "command = [\"agent\"]\npermissions = \"reject\"\nfiles = \"write\"\nauth_method = \"key\"\n";
+    let Runtime::Acp(full) = with(more).unwrap().runtime else { panic!("acp") };
+    assert_eq!((full.permissions, full.files), (Permissions::Reject, FileAccess::Write));
+    assert!(with("").unwrap_err().what.contains("say what to run"));
+    assert!(with("command = [\"agent\"]\npermissions = \"perhaps\"\n").is_err());
+    assert!(with("command = [\"agent\"]\nstdin = \"json\"\n").unwrap_err().what.contains("has no such key"));
+}
+
+#[test]
 fn a_tool_is_an_agent_by_name_or_address() {
     let with = |tool: &str| {
         Manifest::read(&format!(
@@ -111,7 +127,7 @@ fn a_huge_file_is_refused() {
 #[test]
 fn the_schema_knows_every_runtime() {
     let schema = agent_schema().to_string();
-    for word in ["builtin", "exec", "a2a", "llm", "pass_env", "tokens_per_day"] {
+    for word in ["builtin", "exec", "a2a", "acp", "llm", "pass_env", "tokens_per_day"] {
         assert!(schema.contains(word), "{word}");
     }
 }

@@ -1,7 +1,7 @@
 //! Media types: what an agent takes, and the refusal of what it does not.
 //!
 //! Promises: only a type that a part names is judged, by what the agent's card declares for the agent and its skills; text in any
-//! textual form counts as text. Agents that live elsewhere judge for themselves. It does not look into content.
+//! textual form counts as text. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
 
 use agentsite_host::RuntimeKind;
 use agentsite_protocol::{Message, Part};
@@ -19,7 +19,8 @@ impl Entry {
     /// Refuses a message with a part of a type that the agent does not take.
     pub(crate) fn check_media_types(&self, message: &Message) -> Result<(), SiteError> {
         let named = |part: &Part| part.media_type.is_some();
-        if !message.parts.iter().any(named) || self.manifest.runtime.kind() == RuntimeKind::A2a {
+        let judges = matches!(self.manifest.runtime.kind(), RuntimeKind::A2a | RuntimeKind::Acp);
+        if judges || !message.parts.iter().any(named) {
             return Ok(());
         }
         let skills = self.manifest.skills.iter().flat_map(|skill| &skill.input_modes);

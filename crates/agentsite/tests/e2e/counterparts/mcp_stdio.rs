@@ -11,7 +11,7 @@ use crate::site::{BINARY, TestSite, mcp_python, repository};
 
 /// Plays a scenario that must succeed; gives what was seen.
 fn plays(site: &TestSite, scenario: &str, mode: &str, bridge: &[&str]) -> Value {
-    let mut command = Command::new(mcp_python());
+    let mut command = Command::new(mcp_python().expect("`cargo xtask test` sets it up"));
     command.current_dir(site.path()).arg(repository("tests/python/mcp_stdio.py").canonicalize().unwrap());
     command.args([scenario, "--mode", mode, "--", BINARY, "mcp"]).args(bridge);
     let output = command.output().unwrap();

@@ -11,7 +11,7 @@ use crate::site::{TestSite, mcp_python, repository};
 
 /// Plays a scenario that must succeed; gives what was seen. The command line is blocking, so that it runs beside the site's own process only.
 fn plays(site: &TestSite, scenario: &str, key: Option<&str>) -> Value {
-    let mut command = Command::new(mcp_python());
+    let mut command = Command::new(mcp_python().expect("`cargo xtask test` sets it up"));
     command.arg(repository("tests/python/openai_client.py")).arg(scenario);
     command.args(["--url", &format!("{}/v1", site.url)]);
     command.args(key.into_iter().flat_map(|key| ["--key", key]));

@@ -25,7 +25,7 @@ retry = 9
 "#;
 
 /// One agent as the SDK's client sees it.
-struct Caller<'a> {
+pub(super) struct Caller<'a> {
     python: PathBuf,
     site: &'a TestSite,
     agent: &'static str,
@@ -37,7 +37,7 @@ struct Caller<'a> {
 const BINDINGS: [&str; 3] = ["jsonrpc", "rest", "grpc"];
 
 impl<'a> Caller<'a> {
-    fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
+    pub(super) fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
         Self { python: python.to_owned(), site, agent, binding: "jsonrpc", key: None }
     }
 
@@ -50,7 +50,7 @@ impl<'a> Caller<'a> {
     }
 
     /// Plays a scenario that must succeed; gives what was seen.
-    fn plays(&self, scenario: &str, words: &[&str]) -> Value {
+    pub(super) fn plays(&self, scenario: &str, words: &[&str]) -> Value {
         let output = self.output(scenario, words);
         let seen = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "{} {scenario}: {seen} {output:?}", self.agent);
