@@ -37,8 +37,7 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    const ALL: [Self; 6] =
-        [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
+    const ALL: [Self; 6] = [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
 
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {

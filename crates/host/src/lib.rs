@@ -33,8 +33,8 @@ pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry, SkillEntry,
-    Stdin, agent_schema,
+    LlmRuntime, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry,
+    SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{

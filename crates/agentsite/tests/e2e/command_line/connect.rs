@@ -35,7 +35,10 @@ fn the_configuration_is_written_once_and_keeps_the_rest() {
     assert!(said.out().contains("now has the entry agentsite"), "{}", said.out());
     let file = home.join(".gemini/settings.json");
     let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    assert_eq!((&written["theme"], &written["mcpServers"]["agentsite"]["args"][0]), (&"dark".into(), &"mcp".into()));
+    assert_eq!(
+        (&written["theme"], &written["mcpServers"]["agentsite"]["args"][0]),
+        (&"dark".into(), &"mcp".into())
+    );
     assert!(home.join(".gemini/settings.json.before-agentsite").exists());
     let again = site.run(&["connect", "gemini", "--write"]).ok();
     assert!(again.out().contains("nothing was changed"), "{}", again.out());
