@@ -188,6 +188,22 @@ struct Telling {
     guard: DropGuard,
 }
 
+impl Telling {
+    /// Writes a notice as an event when it is wanted.
+    fn write(&self, out: &mut Vec<u8>, notice: &Notice) {
+        if let Some(json) = self.wanted.write(notice) {
+            sse::json_event(out, None, &json);
+        }
+    }
+
+    /// Writes what was told before the end.
+    fn write_rest(&mut self, out: &mut Vec<u8>) {
+        while let Ok(notice) = self.notices.try_recv() {
+            self.write(out, &notice);
+        }
+    }
+}
+
 /// Answers with JSON when nothing is told before the result, and with a stream otherwise.
 async fn stream(
     call: &Call<'_>,
@@ -198,7 +214,7 @@ async fn stream(
     mut telling: Telling,
 ) -> Result<Response, Failure> {
     let (toolkit, id) = (call.toolkit.clone(), asked.id.to_owned());
-    let mut working: BoxFuture<'static, Result<Vec<u8>, Failure>> = Box::pin(async move {
+    let mut working: Working = Box::pin(async move {
         let answer = match operation.perform(&toolkit, exchange).await? {
             Done::Answer(answer) => answer,
             Done::Input(needed) => asking.put(needed)?,
@@ -206,50 +222,33 @@ async fn stream(
         answer.response(Era::Stateless, &id)
     });
     let mut first = Vec::new();
-    loop {
+    let working = loop {
         tokio::select! {
             biased;
-            Some(notice) = telling.notices.recv() => {
-                if let Some(json) = telling.wanted.write(&notice) {
-                    sse::json_event(&mut first, None, &json);
-                    break;
-                }
-            }
+            Some(notice) = telling.notices.recv() => telling.write(&mut first, &notice),
             done = &mut working => {
-                telling.rest(&mut first);
-                telling.guard.disarm();
+                telling.write_rest(&mut first);
                 if first.is_empty() {
+                    telling.guard.disarm();
                     return done.map(json_response);
                 }
-                sse::json_event(&mut first, None, &body(done, asked.id));
-                let source = CallStream { working: None, telling: None, id: String::new() };
-                return Ok(sse::respond(call.front, call.at_work()?, first, source));
+                break Box::pin(std::future::ready(done)) as Working;
             }
         }
-    }
+        if !first.is_empty() {
+            break working;
+        }
+    };
     let source = CallStream { working: Some(working), telling: Some(telling), id: asked.id.to_owned() };
     Ok(sse::respond(call.front, call.at_work()?, first, source))
 }
 
-/// The last message of a stream.
-fn body(done: Result<Vec<u8>, Failure>, id: &str) -> Vec<u8> {
-    done.unwrap_or_else(|failure| failure.mcp_body(Era::Stateless, Some(id)))
-}
-
-impl Telling {
-    /// Writes what was told before the end and not yet sent on.
-    fn rest(&mut self, out: &mut Vec<u8>) {
-        while let Ok(notice) = self.notices.try_recv() {
-            if let Some(json) = self.wanted.write(&notice) {
-                sse::json_event(out, None, &json);
-            }
-        }
-    }
-}
+/// A call at work; it ends in a JSON-RPC response.
+type Working = BoxFuture<'static, Result<Vec<u8>, Failure>>;
 
 /// A call that tells something on the way. Dropping it ends the call.
 struct CallStream {
-    working: Option<BoxFuture<'static, Result<Vec<u8>, Failure>>>,
+    working: Option<Working>,
     telling: Option<Telling>,
     id: String,
 }
@@ -259,26 +258,23 @@ impl sse::Source for CallStream {
         Box::pin(async {
             let (working, telling) = (self.working.as_mut()?, self.telling.as_mut()?);
             let mut out = Vec::new();
-            loop {
+            while out.is_empty() {
                 tokio::select! {
                     biased;
-                    Some(notice) = telling.notices.recv() => {
-                        if let Some(json) = telling.wanted.write(&notice) {
-                            sse::json_event(&mut out, None, &json);
-                            return Some(out);
-                        }
-                    }
+                    Some(notice) = telling.notices.recv() => telling.write(&mut out, &notice),
                     done = &mut *working => {
-                        telling.rest(&mut out);
-                        sse::json_event(&mut out, None, &body(done, &self.id));
+                        telling.write_rest(&mut out);
+                        let body = done.unwrap_or_else(|failure| failure.mcp_body(Era::Stateless, Some(&self.id)));
+                        sse::json_event(&mut out, None, &body);
                         self.working = None;
                         if let Some(telling) = self.telling.take() {
                             telling.guard.disarm();
                         }
-                        return Some(out);
+                        break;
                     }
                 }
             }
+            Some(out)
         })
     }
 }
