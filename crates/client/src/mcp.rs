@@ -126,7 +126,8 @@ impl McpClient {
     /// # Errors
     /// [`McpError`] when the server cannot be reached, speaks nothing we speak, or lets us in only with an authorization we do not have.
     pub async fn connect(address: Address, options: Options) -> Result<Self, McpError> {
-        connect::connect(address, options).await.map(|connection| Self { connection: Arc::new(connection) })
+        let connection = Box::pin(connect::connect(address, options)).await?;
+        Ok(Self { connection: Arc::new(connection) })
     }
 
     /// Who the server is and what it has.
@@ -193,7 +194,17 @@ impl McpClient {
         let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments);
         (params.input_responses, params.request_state) = wire_round(&call.round);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.connection.go(format!("tool {}", call.name), &call.round, request, Arc::new(on_notice)).await
+        let (subject, on_notice): (_, OnNotice) = (format!("tool {}", call.name), Arc::new(on_notice));
+        let first =
+            self.connection.go(subject.clone(), &call.round, request.clone(), on_notice.clone()).await;
+        match first {
+            // The server wants arguments in headers, too; which ones, only the list of tools says.
+            Err(error) if error.misses_headers() => {
+                Box::pin(self.tools()).await?;
+                self.connection.go(subject, &call.round, request, on_notice).await
+            }
+            reply => reply,
+        }
     }
 
     /// Reads a resource.
@@ -347,7 +358,9 @@ impl Connection {
             };
             let challenge = if let Stopped::Service(error) = &stopped { challenge_of(error) } else { None };
             match (challenge, &self.login) {
-                (Some(challenge), Some(login)) if logins < MAX_LOGINS => login.renew(challenge, turn).await?,
+                (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
+                    Box::pin(login.renew(challenge, turn)).await?;
+                }
                 _ => return self.known(Err(stopped)),
             }
             logins += 1;

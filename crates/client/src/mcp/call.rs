@@ -26,7 +26,7 @@ const STATE: &str = "call";
 /// How a call went on.
 pub(super) enum Outcome {
     /// The server answered.
-    Answer(ServerResult),
+    Answer(Box<ServerResult>),
     /// The server asked back, and the call was set aside.
     Asked(InputNeeded),
 }
@@ -35,7 +35,7 @@ impl Outcome {
     /// Reads the answer, or gives the question in the form of an answer.
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<Reply<T>, McpError> {
         match self {
-            Self::Answer(result) => answer::read(result),
+            Self::Answer(result) => answer::read(*result),
             Self::Asked(needed) => Ok(Reply::Input(needed)),
         }
     }
@@ -132,7 +132,7 @@ impl Call {
                 answer = &mut self.handle.rx => {
                     self.over = true;
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                    return answer.map(Outcome::Answer).map_err(Stopped::Service);
+                    return answer.map(|result| Outcome::Answer(Box::new(result))).map_err(Stopped::Service);
                 }
                 Some(question) = self.questions.recv() => return Ok(Outcome::Asked(self.set_aside(question)?)),
                 () = self.life.notified() => quiet = Instant::now() + silence,

@@ -86,7 +86,9 @@ impl Beginning {
                 Err(error) => error,
             };
             match (error.auth_challenge(), &self.login) {
-                (Some(challenge), Some(login)) if logins < MAX_LOGINS => login.renew(challenge, turn).await?,
+                (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
+                    Box::pin(login.renew(challenge, turn)).await?;
+                }
                 _ => return Err(self.failure(error)),
             }
             logins += 1;

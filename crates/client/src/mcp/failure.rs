@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use rmcp::model::ErrorCode;
+use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
@@ -93,6 +93,13 @@ impl McpError {
     }
 }
 
+impl McpError {
+    /// Whether the headers of a request did not say what its body says; nothing was done.
+    pub(super) fn misses_headers(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if *code == i64::from(ErrorCode::HEADER_MISMATCH.0))
+    }
+}
+
 impl From<EgressError> for McpError {
     fn from(error: EgressError) -> Self {
         match error {
@@ -127,7 +134,7 @@ impl From<ClientInitializeError> for McpError {
             ClientInitializeError::JsonRpcError(error) => refused(error),
             ClientInitializeError::LegacyFallbackFailed { fallback, .. } => Self::from(*fallback),
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
-                let theirs: Vec<&str> = server_supported.iter().map(|version| version.as_str()).collect();
+                let theirs: Vec<&str> = server_supported.iter().map(ProtocolVersion::as_str).collect();
                 Self::Unsupported(format!("the tool server speaks only {}", theirs.join(", ")))
             }
             other => Self::BadAnswer(short(&other.to_string())),

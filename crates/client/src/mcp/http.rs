@@ -74,7 +74,7 @@ impl Http {
             request = request.header(SESSION, session);
         }
         let token = match (token, &self.login) {
-            (None, Some(login)) => login.token().await?,
+            (None, Some(login)) => Box::pin(login.token()).await?,
             (token, _) => token,
         };
         if let Some(token) = token {

@@ -243,6 +243,7 @@ struct Kept {
 
 type Keeping<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
+#[expect(clippy::needless_pass_by_value, reason = "given to map_err")]
 fn unkept(error: impl ToString) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }

@@ -21,6 +21,7 @@ pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;
 pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Where a tool server is.
+#[expect(clippy::large_enum_variant, reason = "there is one for each connection")]
 pub enum Address {
     /// A process that somebody else started and watches: its output and its input.
     Pipes {
@@ -78,6 +79,7 @@ impl fmt::Debug for Address {
 
 /// How we may come in.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each connection")]
 pub enum Authorization {
     /// As anybody.
     #[default]

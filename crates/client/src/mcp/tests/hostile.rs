@@ -1,4 +1,4 @@
-//! Hostile and broken servers, played by the test at the other end of a pipe.
+//! Servers that the test plays at the other end of a pipe: hostile ones, broken ones, and well-behaved ones of each era.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -71,6 +71,25 @@ impl Peer {
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities, "serverInfo": info });
         self.answer(&asked, &result).await;
     }
+}
+
+/// The key of `_meta` that says which subscription a notification belongs to.
+const SUBSCRIPTION: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// A client of revision 2026-07-28, and the server that it talks to.
+async fn connected_anew() -> (McpClient, Peer) {
+    let (address, mut peer) = pipe();
+    let greet = async {
+        let asked = peer.request().await;
+        assert_eq!(asked["method"], "server/discover");
+        let result = json!({
+            "resultType": "complete", "supportedVersions": ["2026-07-28"], "ttlMs": 0, "cacheScope": "private",
+            "capabilities": { "tools": { "listChanged": true }, "resources": { "subscribe": true } },
+        });
+        peer.answer(&asked, &result).await;
+    };
+    let (client, ()) = tokio::join!(McpClient::connect(address, options()), greet);
+    (client.unwrap(), peer)
 }
 
 fn pipe() -> (Address, Peer) {
@@ -363,4 +382,69 @@ async fn a_resource_is_watched_until_it_is_not() {
         client.unsubscribe("a://b").await.unwrap();
     };
     tokio::join!(watch, serve);
+}
+
+#[tokio::test]
+async fn a_question_of_the_newer_revision_is_answered_by_making_the_call_again() {
+    let (client, mut peer) = connected_anew().await;
+    assert_eq!(client.revision(), "2026-07-28");
+    let serve = async {
+        let first = peer.request().await;
+        assert_eq!(first["params"]["_meta"]["io.modelcontextprotocol/protocolVersion"], "2026-07-28");
+        let form = json!({ "message": "Who?", "requestedSchema": { "type": "object", "properties": {} } });
+        let requests = json!({ "who": { "method": "elicitation/create", "params": form } });
+        let result =
+            json!({ "resultType": "input_required", "inputRequests": requests, "requestState": "s-1" });
+        peer.answer(&first, &result).await;
+        let second = peer.request().await;
+        let given = &second["params"];
+        assert_eq!(
+            (&given["requestState"], &given["inputResponses"]["who"]["action"]),
+            (&json!("s-1"), &json!("accept"))
+        );
+        peer.answer(
+            &second,
+            &json!({ "resultType": "complete", "content": [{ "type": "text", "text": "hi" }] }),
+        )
+        .await;
+    };
+    let ask = async {
+        let call = tool("t", json!({}));
+        let needed = asked(client.call(call.clone(), |_| {}).await);
+        assert_eq!(
+            (needed.state.clone(), needed.requests["who"].method.as_str()),
+            (Some(json!("s-1")), "elicitation/create")
+        );
+        done(client.call(answered(&call, needed, "Ada"), |_| {}).await.unwrap())
+    };
+    let (result, ()) = tokio::join!(ask, serve);
+    assert_eq!(result.plain_text(), "hi");
+    assert!(!result.extra.contains_key("resultType"), "{result:?}");
+}
+
+#[tokio::test]
+async fn changes_of_the_newer_revision_come_by_one_subscription_that_grows() {
+    let (client, mut peer) = connected_anew().await;
+    let mut changes = client.changes();
+    let tell = |method: &str, id: &Value, params: Value| {
+        let mut params = params;
+        params["_meta"] = json!({ SUBSCRIPTION: id });
+        json!({ "jsonrpc": "2.0", "method": method, "params": params })
+    };
+    let first = peer.request().await;
+    assert_eq!(
+        (&first["method"], &first["params"]["notifications"]["toolsListChanged"]),
+        (&json!("subscriptions/listen"), &json!(true))
+    );
+    let accepted = json!({ "notifications": first["params"]["notifications"] });
+    peer.say(&tell("notifications/subscriptions/acknowledged", &first["id"], accepted)).await;
+    peer.say(&tell("notifications/tools/list_changed", &first["id"], json!({}))).await;
+    assert_eq!(changes.recv().await.unwrap(), Change::Tools);
+    client.subscribe("a://b").await.unwrap();
+    let second = peer.request().await;
+    assert_eq!(second["params"]["notifications"]["resourceSubscriptions"], json!(["a://b"]));
+    let accepted = json!({ "notifications": second["params"]["notifications"] });
+    peer.say(&tell("notifications/subscriptions/acknowledged", &second["id"], accepted)).await;
+    peer.say(&tell("notifications/resources/updated", &second["id"], json!({ "uri": "a://b" }))).await;
+    assert_eq!(changes.recv().await.unwrap(), Change::Resource("a://b".into()));
 }
