@@ -1,8 +1,8 @@
 """The official MCP client, and fastmcp's, start `agentsite mcp` and talk to it over stdin and stdout.
 
-Usage: mcp_stdio.py SCENARIO --mode legacy|auto -- COMMAND [ARGUMENT ...]
+Usage: mcp_stdio.py SCENARIO[,SCENARIO...] --mode legacy|auto -- COMMAND [ARGUMENT ...]
 
-Plays one scenario, prints what it saw as a JSON line, and exits 1 with the reason when the bridge behaved otherwise. It deliberately uses
+Plays the scenarios, prints what each saw as one JSON line, and exits 1 with the reason when the bridge behaved otherwise. It deliberately uses
 nothing but the public interface of both packages.
 """
 
@@ -123,16 +123,18 @@ SCENARIOS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenario", choices=sorted(SCENARIOS))
+    parser.add_argument("scenarios")
     parser.add_argument("--mode", default="auto", choices=["auto", "legacy"])
     parser.add_argument("command", nargs="+")
     wanted = parser.parse_args()
+    seen, scenario = {}, None
     try:
-        seen = asyncio.run(asyncio.wait_for(SCENARIOS[wanted.scenario](wanted), TIMEOUT_SECONDS))
+        for scenario in wanted.scenarios.split(","):
+            seen[scenario] = asyncio.run(asyncio.wait_for(SCENARIOS[scenario](wanted), TIMEOUT_SECONDS))
     except BaseException as error:  # noqa: BLE001: whatever it is, it is the reason
         while isinstance(error, BaseExceptionGroup):
             error = error.exceptions[0]
-        print(json.dumps({"failed": f"{type(error).__name__}: {error}"}))
+        print(json.dumps({"failed": f"{scenario}: {type(error).__name__}: {error}"}))
         return 1
     print(json.dumps(seen))
     return 0

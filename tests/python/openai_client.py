@@ -1,8 +1,8 @@
 """The official OpenAI client against a site: agents as if they were models.
 
-Usage: openai_client.py SCENARIO --url http://host:port/v1 [--key KEY]
+Usage: openai_client.py SCENARIO[,SCENARIO...] --url http://host:port/v1 [--key KEY]
 
-Plays one scenario, prints what it saw as a JSON line, and exits 1 with the reason when the site behaved otherwise. It deliberately uses
+Plays the scenarios, prints what each saw as one JSON line, and exits 1 with the reason when the site behaved otherwise. It deliberately uses
 nothing but the public interface of the package, so that what works here works in the programs built on it.
 """
 
@@ -175,15 +175,17 @@ SCENARIOS = {
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("scenario", choices=sorted(SCENARIOS))
+    parser.add_argument("scenarios")
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", default="anything")
     wanted = parser.parse_args()
     client = OpenAI(base_url=wanted.url, api_key=wanted.key, timeout=TIMEOUT_SECONDS)
+    seen, scenario = {}, None
     try:
-        seen = SCENARIOS[wanted.scenario](client)
+        for scenario in wanted.scenarios.split(","):
+            seen[scenario] = SCENARIOS[scenario](client)
     except Exception as error:  # noqa: BLE001: whatever it is, it is the reason
-        print(json.dumps({"failed": f"{type(error).__name__}: {error}"}))
+        print(json.dumps({"failed": f"{scenario}: {type(error).__name__}: {error}"}))
         return 1
     print(json.dumps(seen))
     return 0

@@ -114,13 +114,11 @@ impl Bridge {
             Kind::Request(_) if message.method() == "initialize" => self.relay.carry(&message).await,
             Kind::Request(id) => self.begin(&id.clone(), message).await,
             Kind::Notification if self.is_canceled(&message) => {}
-            Kind::Notification | Kind::Response => {
-                self.relay.carry(&message).await;
-                if message.method() == "notifications/initialized" && self.relay.may_listen() {
-                    let relay = self.relay.clone();
-                    self.relay.is_heard_by(self.tasks.spawn(async move { relay.listen().await }));
-                }
-            }
+            Kind::Notification | Kind::Response => self.relay.carry(&message).await,
+        }
+        if self.relay.may_listen() {
+            let relay = self.relay.clone();
+            self.relay.is_heard_by(self.tasks.spawn(async move { relay.listen().await }));
         }
     }
 

@@ -16,6 +16,7 @@ use url::Url;
 
 use super::super::serve::Flags;
 use super::super::shell::{Shell, told};
+use crate::config::TelemetrySection;
 use crate::exit::{CliError, Exit};
 use crate::serve::{self, Guest, Startup};
 
@@ -24,6 +25,9 @@ const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
 
 /// Where a site that the bridge starts listens: any free port of this machine.
 const HERE: &str = "127.0.0.1:0";
+
+/// What such a site logs, unless the operator has said it: its log is that of another program.
+const QUIET: &str = "warn";
 
 /// How often another program that starts a site in the same folder is looked for, and how often in all: a start takes about a second.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
@@ -62,7 +66,9 @@ pub(super) struct Doorway {
     found: Option<Address>,
     /// The site that runs in this process.
     own: Option<Own>,
-    /// Cancelled when that site has ended, as a signal makes it do.
+    /// Whether a site of somebody else was found before.
+    is_guest: bool,
+    /// Cancelled when the site of this process has ended, as a signal makes it do.
     ended: CancellationToken,
 }
 
@@ -83,6 +89,7 @@ impl Doorway {
             agent,
             found: None,
             own: None,
+            is_guest: false,
             ended: CancellationToken::new(),
         })
     }
@@ -121,29 +128,52 @@ impl Doorway {
         self.ended.clone()
     }
 
+    /// The site as far as it is there; starts none.
+    pub(super) async fn known(&mut self) -> Option<Address> {
+        if self.found.is_none() && self.named.is_none() {
+            self.found = self.announced().await.ok().flatten();
+        }
+        self.found.clone()
+    }
+
     async fn here(&mut self) -> Result<Address, CliError> {
-        if let Some(address) = self.announced().await? {
+        // Whoever runs the site may be restarting it, and must find its data free.
+        let looks = if self.is_guest { LOOKS } else { 1 };
+        if let Some(address) = self.look(looks).await? {
             return Ok(address);
         }
         match self.start().await {
-            Ok(()) => {}
+            Ok(()) => self
+                .announced()
+                .await?
+                .ok_or_else(|| CliError::error("the site that was started does not answer")),
             // Another program may have been faster; its site serves as well.
-            Err(error) => {
-                for _ in 0..LOOKS {
-                    if let Some(address) = self.announced().await? {
-                        return Ok(address);
-                    }
-                    tokio::time::sleep(LOOK_AGAIN).await;
-                }
-                return Err(error);
+            Err(error) => self.look(LOOKS).await?.ok_or(error),
+        }
+    }
+
+    /// Looks for the site of somebody else.
+    async fn look(&mut self, times: usize) -> Result<Option<Address>, CliError> {
+        for time in 0..times {
+            if time > 0 {
+                tokio::time::sleep(LOOK_AGAIN).await;
+            }
+            if let Some(address) = self.announced().await? {
+                self.is_guest = true;
+                return Ok(Some(address));
             }
         }
-        self.announced().await?.ok_or_else(|| CliError::error("the site that was started does not answer"))
+        Ok(None)
     }
 
     /// The site that is announced in the data folder, if it answers.
     async fn announced(&self) -> Result<Option<Address>, CliError> {
-        let site = match self.shell.site() {
+        let mut shell = self.shell.clone();
+        if self.own.is_some() {
+            // It listens where there was room, whatever address was named.
+            shell.everywhere.listen = None;
+        }
+        let site = match shell.site() {
             Ok(site) => site,
             Err(error) if error.exit() == Exit::NotRunning => return Ok(None),
             Err(error) => return Err(error),
@@ -169,7 +199,11 @@ impl Doorway {
         let mut shell = self.shell.clone();
         shell.everywhere.listen = Some(HERE.into());
         let keys = Flags::default().keys();
-        let loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
+        let mut loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
+        let log = &mut loaded.config.telemetry.log;
+        if *log == TelemetrySection::default().log {
+            QUIET.clone_into(log);
+        }
         let again = shell.clone();
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();

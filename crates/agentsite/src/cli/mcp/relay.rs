@@ -54,7 +54,11 @@ struct Session {
     version: Option<String>,
     /// The words with which it was opened.
     opening: Option<String>,
-    /// Listens for messages that answer nothing.
+    /// Whether the client has said that it is ready.
+    is_ready: bool,
+    /// Whether the site has no stream for messages that answer nothing.
+    is_silent: bool,
+    /// Listens for such messages.
     listening: Option<AbortHandle>,
 }
 
@@ -92,7 +96,7 @@ impl Relay {
             listening.abort();
         }
         let mut doorway = self.doorway.lock().await;
-        if let (Some(id), Ok(address)) = (session.id, doorway.address().await) {
+        if let (Some(id), Some(address)) = (session.id, doorway.known().await) {
             let request = address.request(Method::DELETE).header(SESSION, id).timeout(NOTICE_TIME);
             let _ = request.send().await;
         }
@@ -101,29 +105,30 @@ impl Relay {
 
     async fn post(&self, message: &Message) -> Result<EgressAnswer, Trouble> {
         let is_request = matches!(message.kind, Kind::Request(_));
-        let mut again = true;
+        let in_session = self.is_in_session(message);
+        // Each once: a site that is gone is looked for, and a new one does not know the session.
+        let (mut may_look, mut may_reopen) = (true, true);
         loop {
             let address = self.address().await?;
             let time = if is_request { CALL_TIME } else { NOTICE_TIME };
             let request = address.request(Method::POST).headers(&self.headers(message));
             let sent = request.body("application/json", message.text.clone()).timeout(time).limit(MAX_ANSWER);
             match sent.send().await {
-                Ok(answer)
-                    if again && answer.status() == StatusCode::NOT_FOUND && self.is_in_session(message) =>
-                {
+                Ok(answer) if may_reopen && answer.status() == StatusCode::NOT_FOUND && in_session => {
+                    may_reopen = false;
                     self.reopen(&address).await?;
                 }
                 Ok(answer) => return Ok(answer),
                 Err(error) => {
                     self.doorway.lock().await.lost();
                     let was_not_taken = matches!(error, EgressError::NoConnection { .. });
-                    if !(again && was_not_taken) {
+                    if !(may_look && was_not_taken) {
                         let sentence = format!("the site at {} does not answer: {error}", address.shown());
                         return Err(Trouble(Unanswered::NoSite, sentence));
                     }
+                    may_look = false;
                 }
             }
-            again = false;
         }
     }
 
@@ -149,8 +154,12 @@ impl Relay {
 
     async fn deliver(&self, message: &Message, answer: EgressAnswer) -> Result<(), Trouble> {
         let status = answer.status();
-        if message.method() == "initialize" && status.is_success() {
-            self.begin(message, answer.headers().get(SESSION).cloned());
+        match message.method() {
+            "initialize" if status.is_success() => {
+                self.begin(message, answer.headers().get(SESSION).cloned());
+            }
+            "notifications/initialized" => self.session().is_ready = true,
+            _ => {}
         }
         let broken =
             |error: EgressError| Trouble(Unanswered::BadAnswer, format!("the answer broke off: {error}"));
@@ -286,7 +295,8 @@ impl Relay {
     /// Whether there is a session in which the site may speak by itself, and nobody listens yet.
     pub(super) fn may_listen(&self) -> bool {
         let session = self.session();
-        session.id.is_some() && session.listening.as_ref().is_none_or(AbortHandle::is_finished)
+        let is_heard = session.listening.as_ref().is_some_and(|listening| !listening.is_finished());
+        session.id.is_some() && session.is_ready && !session.is_silent && !is_heard
     }
 
     /// Says by whom messages are heard that answer nothing.
@@ -298,7 +308,10 @@ impl Relay {
     pub(super) async fn listen(&self) {
         let mut last: Option<HeaderValue> = None;
         loop {
-            let Ok(address) = self.address().await else { return };
+            let Some(address) = self.doorway.lock().await.known().await else {
+                tokio::time::sleep(LISTEN_AGAIN).await;
+                continue;
+            };
             let mut headers = HeaderMap::from_iter([(ACCEPT, HeaderValue::from_static("text/event-stream"))]);
             self.session().dress(&mut headers);
             headers.extend(last.clone().map(|id| (LAST_EVENT, id)));
@@ -315,8 +328,11 @@ impl Relay {
                     }
                 }
                 // A site that has no such stream says so, one that forgot the session is told by the next message.
-                Ok(_) => return,
-                Err(_) => {}
+                Ok(answer) => {
+                    self.session().is_silent = answer.status() != StatusCode::NOT_FOUND;
+                    return;
+                }
+                Err(_) => self.doorway.lock().await.lost(),
             }
             tokio::time::sleep(LISTEN_AGAIN).await;
         }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use agentsite_host::ScriptedRunner;
+use agentsite_site::TaskFilter;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -134,10 +135,20 @@ async fn whoever_hangs_up_cancels_the_task() {
         }
         drop(stream);
         runner.idle().await;
-        assert!(gate.available_permits() == 0);
-        let tasks = body(story.get("/api/tasks?agent=waiter&limit=1").send().await.unwrap()).await;
-        assert_eq!(tasks["tasks"][0]["state"], "canceled", "{tasks}");
+        asked["stream"] = json!(false);
+        let request = tokio::spawn(story.post(path).json(&asked).send());
+        runner.started(2).await;
+        request.abort();
+        runner.idle().await;
     }
+    let caller = agentsite_protocol::Caller::local();
+    let tasks = story.site.tasks(&caller, TaskFilter::default(), None, 10).await.unwrap();
+    let mut states = Vec::new();
+    for head in tasks.items {
+        let watch = story.site.watch(&caller, head.id, 0).await.unwrap();
+        states.push(watch.settled().await.head.state.word());
+    }
+    assert_eq!(states, ["canceled"; 4]);
 }
 
 #[tokio::test]
