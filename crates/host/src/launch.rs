@@ -11,6 +11,7 @@ use crate::acp::AcpRunner;
 use crate::builtin::BuiltinRunner;
 use crate::exec::ExecRunner;
 use crate::llm::LlmRunner;
+use crate::openapi::OpenApiRunner;
 use crate::{AgentLog, LaunchError, Manifest, Runner, Runtime, Workshop};
 
 impl Workshop {
@@ -36,6 +37,7 @@ impl Workshop {
             )),
             Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
             Runtime::Acp(acp) => Arc::new(AcpRunner::launch(acp, manifest, folder, self, log.clone())),
+            Runtime::Openapi(openapi) => Arc::new(OpenApiRunner::launch(openapi, folder, self, log)?),
             Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,
         })
     }

@@ -19,6 +19,7 @@ pub mod llm;
 mod log;
 mod manifest;
 mod models;
+pub mod openapi;
 mod orphans;
 mod runner;
 mod sandbox;
@@ -33,8 +34,8 @@ pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry,
-    SkillEntry, Stdin, agent_schema,
+    LlmRuntime, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
+    RuntimeKind, SchemaEntry, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use runner::{

@@ -177,6 +177,8 @@ pub enum RuntimeKind {
     A2a,
     /// A program that speaks the Agent Client Protocol.
     Acp,
+    /// A REST API by its OpenAPI document.
+    Openapi,
     /// A prompt and a model.
     Llm,
 }
@@ -190,6 +192,7 @@ impl RuntimeKind {
             Self::Exec => "exec",
             Self::A2a => "a2a",
             Self::Acp => "acp",
+            Self::Openapi => "openapi",
             Self::Llm => "llm",
         }
     }
@@ -206,6 +209,8 @@ pub enum Runtime {
     A2a(A2aRuntime),
     /// A program that speaks the Agent Client Protocol.
     Acp(AcpRuntime),
+    /// A REST API by its OpenAPI document.
+    Openapi(OpenApiRuntime),
     /// A prompt and a model.
     Llm(LlmRuntime),
 }
@@ -219,6 +224,7 @@ impl Runtime {
             Self::Exec(_) => RuntimeKind::Exec,
             Self::A2a(_) => RuntimeKind::A2a,
             Self::Acp(_) => RuntimeKind::Acp,
+            Self::Openapi(_) => RuntimeKind::Openapi,
             Self::Llm(_) => RuntimeKind::Llm,
         }
     }
@@ -326,6 +332,19 @@ pub struct AcpRuntime {
     pub files: FileAccess,
     /// Which of its ways to sign in is used.
     pub auth_method: Option<String>,
+}
+
+/// A REST API by its OpenAPI document: each operation is a tool.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OpenApiRuntime {
+    /// The document: a file in the agent's folder, or an address.
+    pub document: String,
+    /// Where all operations go instead of to the document's servers.
+    pub base_url: Option<Url>,
+    /// Name of the variable that holds the API's bearer token.
+    pub token_env: Option<String>,
+    /// Names of the variables that hold the API's other secrets, by the names of the document's security schemes.
+    pub keys: BTreeMap<String, String>,
 }
 
 /// Who answers when an agent asks for a permission.

@@ -93,6 +93,7 @@ fn held(folder: &Path, runtime: &Runtime) -> Vec<PathBuf> {
         Runtime::Llm(llm) => llm.prompt_file.iter().map(|file| folder.join(file)).collect(),
         Runtime::A2a(a2a) => words_that_are_files(folder, &a2a.command),
         Runtime::Acp(acp) => words_that_are_files(folder, &acp.command),
+        Runtime::Openapi(openapi) => words_that_are_files(folder, std::slice::from_ref(&openapi.document)),
         Runtime::Builtin(_) | Runtime::Exec(_) => Vec::new(),
     }
 }

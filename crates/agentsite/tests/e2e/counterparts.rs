@@ -17,6 +17,7 @@ mod openai_client;
 mod program;
 mod push;
 mod remote_agent;
+mod rest_api;
 mod rust_client;
 mod scripted_model;
 mod sdk_client;

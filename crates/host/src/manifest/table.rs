@@ -13,8 +13,8 @@ use url::Url;
 
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, Permissions, Repeats, Runtime, RuntimeKind,
-    SkillEntry, Stdin,
+    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
+    RuntimeKind, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
@@ -68,7 +68,7 @@ fn first_version() -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuntimeTable {
-    /// builtin, exec, a2a, acp or llm.
+    /// builtin, exec, a2a, acp, openapi or llm.
     kind: RuntimeKind,
     /// builtin: which one.
     builtin: Option<Builtin>,
@@ -93,7 +93,7 @@ struct RuntimeTable {
     card: Option<Url>,
     /// a2a, acp: how long the server may take to start.
     start_timeout: Option<Period>,
-    /// a2a: name of the variable that holds the token for the remote agent.
+    /// a2a, openapi: name of the variable that holds the token for the remote agent or the API.
     token_env: Option<String>,
     /// a2a: the only binding in which the agent is called; what its card prefers when it is left out.
     binding: Option<A2aBinding>,
@@ -103,13 +103,17 @@ struct RuntimeTable {
     files: Option<FileAccess>,
     /// acp: which of the agent's ways to sign in is used.
     auth_method: Option<String>,
+    /// openapi: the document, a file in the agent's folder or an address.
+    document: Option<String>,
+    /// openapi: variables that hold other secrets of the API, by the names of the document's security schemes.
+    keys: Option<BTreeMap<String, String>>,
     /// llm: who the agent is and how it should answer.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
     prompt_file: Option<String>,
     /// llm: PROVIDER:MODEL, or MODEL of the first provider.
     model: Option<String>,
-    /// llm: a server of its own instead of a configured provider.
+    /// llm: a server of its own instead of a configured provider. openapi: where all operations go.
     #[schemars(with = "Option<String>")]
     base_url: Option<Url>,
     /// llm: what that server speaks, openai or anthropic.
@@ -193,8 +197,8 @@ impl ManifestTable {
 
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
-        use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 26] = [
+        use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Openapi};
+        let keys: [(&'static str, bool, &[RuntimeKind]); 28] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
             ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
@@ -206,15 +210,17 @@ impl RuntimeTable {
             ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec]),
             ("runtime.card", self.card.is_some(), &[A2a]),
             ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a, Acp]),
-            ("runtime.token_env", self.token_env.is_some(), &[A2a]),
+            ("runtime.token_env", self.token_env.is_some(), &[A2a, Openapi]),
             ("runtime.binding", self.binding.is_some(), &[A2a]),
             ("runtime.permissions", self.permissions.is_some(), &[Acp]),
             ("runtime.files", self.files.is_some(), &[Acp]),
             ("runtime.auth_method", self.auth_method.is_some(), &[Acp]),
+            ("runtime.document", self.document.is_some(), &[Openapi]),
+            ("runtime.keys", self.keys.is_some(), &[Openapi]),
             ("runtime.prompt", self.prompt.is_some(), &[Llm]),
             ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
             ("runtime.model", self.model.is_some(), &[Llm]),
-            ("runtime.base_url", self.base_url.is_some(), &[Llm]),
+            ("runtime.base_url", self.base_url.is_some(), &[Llm, Openapi]),
             ("runtime.api", self.api.is_some(), &[Llm]),
             ("runtime.key_env", self.key_env.is_some(), &[Llm]),
             ("runtime.temperature", self.temperature.is_some(), &[Llm]),
@@ -247,6 +253,7 @@ impl RuntimeTable {
             RuntimeKind::Exec => self.exec().map(Runtime::Exec),
             RuntimeKind::A2a => self.a2a().map(Runtime::A2a),
             RuntimeKind::Acp => self.acp().map(Runtime::Acp),
+            RuntimeKind::Openapi => self.openapi().map(Runtime::Openapi),
             RuntimeKind::Llm => self.llm().map(Runtime::Llm),
         }
     }
@@ -311,6 +318,27 @@ impl RuntimeTable {
         })
     }
 
+    fn openapi(self) -> Result<OpenApiRuntime, Wrong> {
+        let Some(document) = self.document.filter(|document| !document.trim().is_empty()) else {
+            return wrong(
+                "runtime",
+                "say which API: document = \"openapi.json\", a file of this folder, or \"https://…\"",
+            );
+        };
+        if document.contains("://") && !is_web(&document) {
+            return wrong("runtime.document", "the address must begin with https:// or http://");
+        }
+        if self.base_url.as_ref().is_some_and(|base| !matches!(base.scheme(), "http" | "https")) {
+            return wrong("runtime.base_url", "the address must begin with https:// or http://");
+        }
+        Ok(OpenApiRuntime {
+            document,
+            base_url: self.base_url,
+            token_env: self.token_env,
+            keys: self.keys.unwrap_or_default(),
+        })
+    }
+
     fn llm(self) -> Result<LlmRuntime, Wrong> {
         if self.prompt.is_some() && self.prompt_file.is_some() {
             return wrong("runtime.prompt_file", "set either prompt or prompt_file, not both");
@@ -338,6 +366,10 @@ impl RuntimeTable {
             tools,
         })
     }
+}
+
+fn is_web(text: &str) -> bool {
+    Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 fn is_tool(tool: &str) -> bool {

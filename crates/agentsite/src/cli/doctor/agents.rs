@@ -59,6 +59,7 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
                 None => Check::ok(name, "a prompt and a model"),
             };
         }
+        Runtime::Openapi(_) => return Check::ok(name, "a REST API by its document"),
         Runtime::Builtin(_) => return Check::ok(name, "built in"),
     };
     let Some(program) = command else { return Check::ok(name, "an agent elsewhere") };
