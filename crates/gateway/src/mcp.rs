@@ -123,6 +123,8 @@ async fn let_in<'a>(
     let caller = front.admit(parts).await?.in_trace(trace::onward(&parts.headers));
     let agent = agent.map(named_agent).transpose()?;
     let toolkit = front.site.toolkit(&caller, agent.as_ref())?;
+    // Cards are signed only under an address that is surely the site's own.
+    let toolkit = if front.owns_base(parts) { toolkit.at(&front.base(parts)) } else { toolkit };
     let takes_events = takes(&parts.headers, "text/event-stream");
     Ok(Call { front, desk, parts, caller, toolkit, takes_events })
 }

@@ -73,6 +73,13 @@ impl Feeds {
         }
     }
 
+    /// Tells everybody that the tools of an agent have changed.
+    pub(crate) fn tools_changed(&self) {
+        for feed in self.lock().values() {
+            let _ = feed.sender.send(Change::Tools);
+        }
+    }
+
     /// Tells one owner that a resource has changed; false when nobody listens, and then nobody watches it any more.
     pub(crate) fn resource_changed(&self, owner: &Owner, uri: &str) -> bool {
         let mut feeds = self.lock();

@@ -224,6 +224,7 @@ impl Site {
         if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
             before.runner.stop().await;
         }
+        self.relay_changes(&name);
         if !known && !self.is_stopping() {
             let hub = self.0.hub.clone();
             self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
@@ -233,8 +234,9 @@ impl Site {
 
     /// Adds an agent that runs in this process on a runner of your own, or replaces the one of this name.
     pub fn install_runner(&self, manifest: Manifest, runner: Arc<dyn Runner>) {
-        let log = AgentLog::new(self.ids().clock().clone());
+        let (log, name) = (AgentLog::new(self.ids().clock().clone()), manifest.name.clone());
         self.0.hub.put(Entry::new(manifest, runner, log, None));
+        self.relay_changes(&name);
     }
 
     /// Takes an agent out; false when there was none.

@@ -7,6 +7,7 @@
 //! It does not know how the protocol is spoken: `gateway` does.
 
 mod answer;
+mod changes;
 mod hosted;
 mod offers;
 mod prompts;
@@ -19,14 +20,13 @@ mod transcript;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agentsite_host::{About, Change, Exchange, ToolFault, Toolbox};
+use agentsite_host::{About, Exchange, ToolFault, Toolbox};
 use agentsite_protocol::mcp::{
     Completing, Completions, Contents, Prompt, PromptCall, PromptText, Reading, Reply, Resource,
     ResourceTemplate, Tool, ToolCall, ToolResult,
 };
 use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskId};
 use serde_json::Value;
-use tokio::sync::broadcast;
 
 pub use task::{ToolTask, ToolTaskState};
 
@@ -34,7 +34,6 @@ use super::Site;
 use crate::SiteError;
 use crate::hub::Entry;
 use offers::Offer;
-use resources::Address;
 
 /// How a model should use the whole site.
 const HOW_TO_USE: &str = "This is a site of agents. Each agent is a tool that takes a message in plain language, or is a set of tools whose \
@@ -289,31 +288,6 @@ impl Toolkit {
         }
     }
 
-    /// Tells from now on what changes; `None` when nothing ever does.
-    #[must_use]
-    pub fn changes(&self) -> Option<broadcast::Receiver<Change>> {
-        match &self.kind {
-            Kind::Hosted(_, toolbox) => toolbox.changes(),
-            Kind::Whole | Kind::Agent(_) => Some(self.site.0.hub.feeds.listen(self.caller.owner())),
-        }
-    }
-
-    /// Somebody wants to know (or no longer) when this resource changes. What is not for the caller is watched in vain.
-    pub fn watch(&self, uri: &str, on: bool) {
-        if let Kind::Hosted(_, toolbox) = &self.kind {
-            return toolbox.watch(uri, on);
-        }
-        let (feeds, owner) = (&self.site.0.hub.feeds, self.caller.owner());
-        match (on, Address::read(uri)) {
-            (false, _) => feeds.unwatch(owner, uri),
-            (true, Some(Address::Card(_))) => feeds.watch(owner, uri, || None),
-            (true, Some(Address::Task(id) | Address::Artifact(id, _))) => {
-                feeds.watch(owner, uri, || Some(self.follow(id, uri.to_owned())));
-            }
-            (true, None) => {}
-        }
-    }
-
     /// A call that became a task, as it stands.
     ///
     /// # Errors
@@ -398,24 +372,5 @@ impl Toolkit {
             }
             None => self.site.cancel(caller, task.head.id).await.map(|_| ()),
         }
-    }
-
-    /// Tells of every change of a task until it has ended or nobody hears.
-    fn follow(&self, id: TaskId, uri: String) -> tokio::task::AbortHandle {
-        let (site, caller) = (self.site.clone(), self.caller.clone());
-        let following = async move {
-            let Ok(task) = site.task(&caller, id).await else { return };
-            let Ok(mut watch) = site.watch_to_end(&caller, id, task.head.seq).await else { return };
-            while watch.next().await.is_some() {
-                if !site.0.hub.feeds.resource_changed(caller.owner(), &uri) {
-                    return;
-                }
-            }
-        };
-        let stop = self.site.0.desk.stopping.clone();
-        let handle = self.site.0.desk.running.spawn(async move {
-            stop.run_until_cancelled(following).await;
-        });
-        handle.abort_handle()
     }
 }

@@ -309,6 +309,19 @@ async fn a_skill_with_schemas_is_a_tool_of_its_own() {
 }
 
 #[tokio::test]
+async fn a_skill_reaches_agents_that_read_words_only() {
+    let story = Story::begin().await;
+    let runner = Arc::new(echo());
+    let text = format!(
+        "name = \"cat\"\ndescription = \"d\"\nvisibility = \"public\"\n{SUM}[runtime]\nkind = \"exec\"\ncommand = [\"cat\"]\n"
+    );
+    story.site.install_runner(Manifest::read(&text).unwrap(), runner.clone());
+    call(&story.kit(&"cat".parse().unwrap()), PLAIN, "sum", json!({ "a": 1 })).await.unwrap();
+    let words: Value = serde_json::from_str(&runner.jobs()[0].message.plain_text()).unwrap();
+    assert_eq!(words, json!({ "skill": "sum", "arguments": { "a": 1 } }));
+}
+
+#[tokio::test]
 async fn an_answer_that_does_not_fit_its_schema_is_a_failure() {
     let story = Story::begin().await;
     let words = |text: &str| ScriptedRunner::new().chunk(text);

@@ -142,6 +142,39 @@ async fn a_change_of_the_agents_is_told() {
     assert_eq!(changes.try_recv().unwrap(), Change::Tools);
 }
 
+/// A set of tools that can say that they have changed.
+#[derive(Debug)]
+struct Restless(tokio::sync::broadcast::Sender<Change>);
+
+impl Toolbox for Restless {
+    fn tools(&self, _: &Exchange) -> BoxFuture<'_, Result<Arc<[Tool]>, ToolFault>> {
+        Box::pin(std::future::ready(Ok(Arc::default())))
+    }
+
+    fn call(&self, _: Exchange, call: ToolCall) -> BoxFuture<'_, Result<Reply<ToolResult>, ToolFault>> {
+        Box::pin(std::future::ready(Err(ToolFault::NoSuchTool(call.name))))
+    }
+
+    fn changes(&self) -> Option<tokio::sync::broadcast::Receiver<Change>> {
+        Some(self.0.subscribe())
+    }
+}
+
+#[tokio::test]
+async fn a_change_of_an_agents_own_tools_is_told_to_those_who_see_the_whole_site() {
+    let story = Story::begin().await;
+    let sender = tokio::sync::broadcast::Sender::new(8);
+    story.agent("restless", ToolboxRunner::new(Arc::new(Restless(sender.clone()))));
+    let mut changes = story.whole().changes().unwrap();
+    sender.send(Change::Tools).unwrap();
+    assert_eq!(changes.recv().await.unwrap(), Change::Tools);
+    story.agent("restless", echo());
+    let mut own = story.kit(&"restless".parse().unwrap()).changes().unwrap();
+    let _ = sender.send(Change::Tools);
+    tokio::task::yield_now().await;
+    assert!(own.try_recv().is_err(), "the old version is no longer heard");
+}
+
 const ASKABLE: &str =
     "[[skills]]\nid = \"add\"\nname = \"Add\"\ndescription = \"Adds\"\nexamples = [\"2 + 2\", \"3 + 3\"]";
 
