@@ -173,6 +173,9 @@ async fn post(mut call: Call<'_>, body: Body) -> Response {
     if let Some(trace) = params.meta.as_ref().and_then(params::Meta::trace) {
         call.caller = call.caller.in_trace(Some(trace));
     }
+    if asked.method == "resources/read" && call.front.owns_base(call.parts) {
+        call.toolkit = call.toolkit.at(&call.front.base(call.parts));
+    }
     match version::era(&call.parts.headers, &asked.method, params.meta.as_ref()) {
         Era::Stateless => stateless::answer(call, &asked, params).await,
         Era::Sessions => sessions::answer(call, &asked, params).await,

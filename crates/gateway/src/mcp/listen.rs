@@ -9,7 +9,7 @@ use std::pin::Pin;
 
 use agentsite_protocol::mcp::Abilities;
 use agentsite_protocol::{Caller, TaskId};
-use agentsite_site::{About, Change, Site, TaskWatch, Toolkit};
+use agentsite_site::{About, Change, TaskWatch, Toolkit};
 use axum::response::Response;
 use futures::future::{pending, select_all};
 use serde::{Deserialize, Serialize};
@@ -104,15 +104,8 @@ pub(super) async fn answer(
         filter.task_ids.insert(written);
     }
     let id: Value = serde_json::from_str(asked.id).unwrap_or_default();
-    let listening = Listening {
-        site: call.front.site.clone(),
-        caller: call.caller.clone(),
-        toolkit: call.toolkit.clone(),
-        id,
-        changes,
-        tasks,
-        filter,
-    };
+    let listening =
+        Listening { caller: call.caller.clone(), toolkit: call.toolkit.clone(), id, changes, tasks, filter };
     for uri in &listening.filter.resource_subscriptions {
         listening.toolkit.watch(uri, true);
     }
@@ -124,7 +117,6 @@ pub(super) async fn answer(
 
 /// Somebody who listens.
 struct Listening {
-    site: Site,
     caller: Caller,
     toolkit: Toolkit,
     /// The id of the request.
@@ -202,7 +194,6 @@ impl sse::Source for Listening {
                 Ok(Err(broadcast::error::RecvError::Closed)) => self.changes = None,
                 Err((id, goes_on)) => self.show(&mut out, id, goes_on).await,
             }
-            let _ = &self.site;
             Some(out)
         })
     }

@@ -106,6 +106,15 @@ impl Operation {
     }
 }
 
+/// What a set of tools has besides tools, as far as this method depends on it; the methods that are called most do not.
+pub(super) fn about(toolkit: &Toolkit, method: &str) -> About {
+    if method.starts_with("tools/") || method.starts_with("tasks/") {
+        About::default()
+    } else {
+        toolkit.about()
+    }
+}
+
 /// The thing that a request of this method names in its head, too.
 pub(super) fn named<'a>(method: &str, params: &Params<'a>) -> Result<Option<Cow<'a, str>>, Failure> {
     Ok(Some(match method {

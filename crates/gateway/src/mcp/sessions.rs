@@ -18,12 +18,13 @@ use axum::response::Response;
 use http::{HeaderName, HeaderValue, StatusCode};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
+use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, json_response};
 use super::feed::{self, Follower};
 use super::message::{Answered, Asked};
 use super::notice::{self, Wanted};
-use super::operation::{Done, Operation};
+use super::operation::{Done, Operation, about};
 use super::params::{Params, abilities, parse, text, wrong};
 use super::session::{Running, Session};
 use super::version::{Revision, SESSION, header};
@@ -109,7 +110,7 @@ async fn request(
     asked: &Asked<'_>,
     params: Params<'_>,
 ) -> Result<Response, Failure> {
-    let about = call.toolkit.about();
+    let about = about(&call.toolkit, &asked.method);
     let answer = match &*asked.method {
         "ping" => Answer::Nothing,
         "logging/setLevel" => {
@@ -159,6 +160,7 @@ async fn operate(
         operation,
         id: asked.id.to_owned(),
         running,
+        closing: call.front.closing.clone(),
     };
     // The work ends with its session at the latest, and the tracker knows of it until then.
     call.desk.work.spawn(work.go());
@@ -189,6 +191,8 @@ struct Work {
     operation: Operation,
     id: String,
     running: Running,
+    /// Fires when the site must stop.
+    closing: CancellationToken,
 }
 
 impl Work {
@@ -198,6 +202,7 @@ impl Work {
             biased;
             // Nobody waits for the answer: none is sent.
             () = cancel.cancelled() => {}
+            () = self.closing.cancelled() => {}
             answer = self.answer() => {
                 let body = answer.unwrap_or_else(|failure| failure.mcp_body(Era::Sessions, Some(&self.id)));
                 self.running.feed.push(body);

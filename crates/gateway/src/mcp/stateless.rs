@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agentsite_protocol::TaskId;
-use agentsite_protocol::mcp::{Abilities, InputNeeded};
+use agentsite_protocol::mcp::{Abilities, InputNeeded, ToolCall};
 use agentsite_site::{About, Exchange, Notice, Site, SiteError, Toolkit};
 use axum::response::Response;
 use futures::future::BoxFuture;
@@ -20,7 +20,7 @@ use tokio_util::sync::DropGuard;
 use super::answer::{Answer, json_response};
 use super::message::Asked;
 use super::notice::Wanted;
-use super::operation::{Done, Operation, named};
+use super::operation::{Done, Operation, about, named};
 use super::params::{self, Params, abilities, text, wrong};
 use super::round::{self, Bond};
 use super::{Call, Desk, describe, headers, listen, version};
@@ -55,7 +55,7 @@ pub(super) async fn answer(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>
 }
 
 async fn request(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>) -> Result<Response, Failure> {
-    let about = call.toolkit.about();
+    let about = about(&call.toolkit, &asked.method);
     version::check(&call.parts.headers, params.meta.as_ref(), is_known(&asked.method, &about))?;
     if !is_known(&asked.method, &about) {
         return Err(no_such_method(&asked.method, &METHODS));
@@ -165,15 +165,8 @@ impl Asking {
     }
 }
 
-/// The schema of a tool may say that arguments stand in the head, too. The tools of the site as a whole have none of these.
-async fn check_arguments(
-    call: &Call<'_>,
-    exchange: &Exchange,
-    called: &agentsite_protocol::mcp::ToolCall,
-) -> Result<(), Failure> {
-    if call.toolkit.agent().is_none() {
-        return Ok(());
-    }
+/// The schema of a tool may say that arguments stand in the head, too.
+async fn check_arguments(call: &Call<'_>, exchange: &Exchange, called: &ToolCall) -> Result<(), Failure> {
     let tools = call.toolkit.tools(exchange).await?;
     match tools.iter().find(|tool| tool.name == called.name) {
         Some(tool) => headers::check_arguments(&call.parts.headers, &tool.input_schema, &called.arguments),

@@ -13,6 +13,7 @@ mod foreign;
 mod golden;
 mod grpc;
 mod identity;
+mod mcp;
 mod old_version;
 mod openai;
 mod pages;
