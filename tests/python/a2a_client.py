@@ -1,7 +1,7 @@
 """Drives an agent with the client of the official Python a2a-sdk.
 
 Usage: a2a_client.py BASE_URL SCENARIO [--binding jsonrpc|rest|grpc] [--text TEXT]
-       [--answer TEXT] [--task TASK] [--token TOKEN]
+       [--data JSON] [--answer TEXT] [--task TASK] [--token TOKEN]
 The card is read from BASE_URL/.well-known/agent-card.json, the calls go over
 the binding to the address that the card names for it. Scenarios: send, stream,
 get, list, cancel, subscribe, ended, missing, input, wrong, begin, again. Prints
@@ -28,6 +28,7 @@ from a2a.types import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
+    Part,
     Role,
     SendMessageConfiguration,
     SendMessageRequest,
@@ -43,6 +44,7 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
+from google.protobuf.json_format import ParseDict
 
 # A whole scenario takes milliseconds; past this the agent hangs.
 TIMEOUT_SECONDS = 30.0
@@ -52,6 +54,9 @@ BINDINGS = {
     "rest": TransportProtocol.HTTP_JSON,
     "grpc": TransportProtocol.GRPC,
 }
+
+# What the first message says instead of words, when it is not empty.
+DATA: dict = {}
 
 TERMINAL = {
     TaskState.TASK_STATE_COMPLETED,
@@ -153,6 +158,9 @@ def message_request(text: str, after: Task | None = None, at_once: bool = False)
         task_id=after.id if after else None,
         context_id=after.context_id if after else None,
     )
+    if DATA and not after:
+        del message.parts[:]
+        message.parts.append(ParseDict({"data": DATA}, Part()))
     return SendMessageRequest(
         message=message,
         configuration=SendMessageConfiguration(return_immediately=at_once),
@@ -356,10 +364,12 @@ def main() -> int:
     parser.add_argument("scenario", choices=SCENARIOS)
     parser.add_argument("--binding", choices=BINDINGS, default="jsonrpc", help="how the calls go")
     parser.add_argument("--text", help="the message to send")
+    parser.add_argument("--data", type=json.loads, default={}, help="a data part to send instead of the text")
     parser.add_argument("--answer", default="hello again", help="the second message of `input`")
     parser.add_argument("--task", help="the task that `again` follows")
     parser.add_argument("--token", help="sent as a bearer token with every request")
     args = parser.parse_args()
+    DATA.update(args.data)
     try:
         print(json.dumps(asyncio.run(run(args))))
         return 0

@@ -31,6 +31,8 @@ pub(crate) enum Language {
     Acp,
     /// A prompt; no code.
     Llm,
+    /// A tool server that speaks MCP.
+    Mcp,
 }
 
 /// A file of a template: its path within the agent's folder, and its text.
@@ -75,6 +77,11 @@ impl Language {
                 "prompt.md": "llm/prompt.md",
                 "README.md": "llm/README.md",
             ),
+            Self::Mcp => files!(
+                "agent.toml": "mcp/agent.toml",
+                "server.py": "mcp/server.py",
+                "README.md": "mcp/README.md",
+            ),
         }
     }
 
@@ -87,6 +94,7 @@ impl Language {
             Self::Rust => "make this loud",
             Self::Acp => "say this backwards",
             Self::Llm => "what is a mutex",
+            Self::Mcp => "how long is this sentence",
         }
     }
 }
@@ -161,6 +169,7 @@ mod tests {
             let kind = match language {
                 Language::Llm => RuntimeKind::Llm,
                 Language::Acp => RuntimeKind::Acp,
+                Language::Mcp => RuntimeKind::Mcp,
                 _ => RuntimeKind::Exec,
             };
             assert_eq!(manifest.runtime.kind(), kind);

@@ -20,7 +20,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, Token};
+use agentsite_client::A2aClient;
 use agentsite_protocol::{AgentCard, ByteSize, Outcome};
 use futures::future::BoxFuture;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -59,7 +59,7 @@ impl A2aRunner {
         workshop: &Workshop,
         log: AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
-        let token = token(&runtime, workshop)?;
+        let token = workshop.token(runtime.token_env.as_deref())?;
         let (start_timeout, binding) = (runtime.start_timeout.0, runtime.binding);
         let way = match runtime.card.clone() {
             Some(card) => Way::Elsewhere(card),
@@ -86,16 +86,6 @@ impl A2aRunner {
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
         }))
-    }
-}
-
-fn token(runtime: &A2aRuntime, workshop: &Workshop) -> Result<Option<Token>, LaunchError> {
-    let Some(name) = &runtime.token_env else { return Ok(None) };
-    match workshop.environment.get(name) {
-        Some(secret) if !secret.trim().is_empty() => Ok(Some(Token::new(secret))),
-        _ => Err(LaunchError::Setup(format!(
-            "the variable {name}, which token_env names, is not set; set it to the agent's token before the site starts"
-        ))),
     }
 }
 

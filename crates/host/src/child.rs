@@ -46,6 +46,7 @@ pub(crate) struct ChildCommand {
     arguments: Vec<String>,
     folder: PathBuf,
     variables: BTreeMap<String, String>,
+    bounds: Bounds,
 }
 
 /// The program only: variables may be secrets.
@@ -70,7 +71,12 @@ impl ChildCommand {
         let program = command.next().unwrap_or_default();
         // A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in PATH.
         let program = if program.contains('/') { folder.join(program) } else { program.into() };
-        Self { program, arguments: command.collect(), folder, variables }
+        Self { program, arguments: command.collect(), folder, variables, bounds: Bounds::default() }
+    }
+
+    /// The same command, each process of which is bounded like this.
+    pub(crate) fn within(self, bounds: Bounds) -> Self {
+        Self { bounds, ..self }
     }
 
     /// The agent's folder, in which it runs.
@@ -82,7 +88,7 @@ impl ChildCommand {
     pub(crate) fn serve(&self, more: &[(&str, &str)], log: &AgentLog) -> io::Result<Child> {
         let mut command = self.command();
         command.envs(more.iter().copied()).stdin(Stdio::null());
-        let mut child = Child::spawn(command, log)?;
+        let mut child = Child::spawn(command, &self.bounds, log)?;
         if let Some(out) = child.group.child().stdout.take() {
             child.pumps.spawn(pump::pump(out, LogSource::Out, log.clone()));
         }
@@ -93,7 +99,7 @@ impl ChildCommand {
     pub(crate) fn speak(&self, log: &AgentLog) -> io::Result<(Child, ChildStdin, ChildStdout)> {
         let mut command = self.command();
         command.stdin(Stdio::piped());
-        let mut child = Child::spawn(command, log)?;
+        let mut child = Child::spawn(command, &self.bounds, log)?;
         let stdin = child.group.child().stdin.take().expect("a pipe was asked for");
         let stdout = child.group.child().stdout.take().expect("a pipe was asked for");
         Ok((child, stdin, stdout))
@@ -138,8 +144,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    fn spawn(command: Command, log: &AgentLog) -> io::Result<Self> {
-        let mut group = ProcessGroup::spawn(command, &Bounds::default())?;
+    fn spawn(command: Command, bounds: &Bounds, log: &AgentLog) -> io::Result<Self> {
+        let mut group = ProcessGroup::spawn(command, bounds)?;
         let mut pumps = JoinSet::new();
         if let Some(err) = group.child().stderr.take() {
             pumps.spawn(pump::pump(err, LogSource::Err, log.clone()));

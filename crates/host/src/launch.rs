@@ -11,6 +11,7 @@ use crate::acp::AcpRunner;
 use crate::builtin::BuiltinRunner;
 use crate::exec::ExecRunner;
 use crate::llm::LlmRunner;
+use crate::mcp::McpRunner;
 use crate::openapi::OpenApiRunner;
 use crate::{AgentLog, LaunchError, Manifest, Runner, Runtime, Workshop};
 
@@ -25,7 +26,7 @@ impl Workshop {
         folder: Option<&Path>,
         log: &AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
-        let folder = folder.unwrap_or_else(|| Path::new("."));
+        let (home, folder) = (folder, folder.unwrap_or_else(|| Path::new(".")));
         Ok(match &manifest.runtime {
             Runtime::Builtin(builtin) => Arc::new(BuiltinRunner::new(*builtin)),
             Runtime::Exec(exec) => Arc::new(ExecRunner::new(
@@ -38,6 +39,7 @@ impl Workshop {
             Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
             Runtime::Acp(acp) => Arc::new(AcpRunner::launch(acp, manifest, folder, self, log.clone())),
             Runtime::Openapi(openapi) => Arc::new(OpenApiRunner::launch(openapi, folder, self, log)?),
+            Runtime::Mcp(mcp) => McpRunner::launch(mcp, manifest, home, self, log)?,
             Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,
         })
     }

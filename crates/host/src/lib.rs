@@ -18,9 +18,11 @@ mod launch;
 pub mod llm;
 mod log;
 mod manifest;
+mod mcp;
 mod models;
 pub mod openapi;
 mod orphans;
+mod pins;
 mod runner;
 mod sandbox;
 mod schemas;
@@ -33,11 +35,12 @@ pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use manifest::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
+    LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
     RuntimeKind, SchemaEntry, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
+pub use pins::{PinError, PinState, PinnedTool, ToolPins};
 pub use runner::{
     CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
 };

@@ -17,8 +17,10 @@ mod memory;
 mod model;
 mod ollama;
 mod openai;
+mod pause;
 mod prompt;
 mod remote;
+mod sampler;
 mod scripted;
 mod selection;
 mod server;
@@ -36,7 +38,7 @@ use agentsite_client::Egress;
 use agentsite_protocol::Outcome;
 use futures::future::BoxFuture;
 
-use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Workshop};
+use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Toolbox, Workshop};
 
 pub use crate::models::{ModelSettings, ProviderSettings, Secret};
 pub use budget::{BudgetExceeded, Limit, Spend, allowance, check};
@@ -44,12 +46,13 @@ pub use model::{
     ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,
     estimated_tokens,
 };
+pub(crate) use sampler::Sampler;
 pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use selection::NEEDS_A_MODEL;
 
 use ledger::Ledger;
 use selection::Source;
-use tools::AgentTool;
+use tools::ToolSource;
 use turns::{Run, Setup};
 
 /// Runs an agent that is a prompt and a model.
@@ -95,6 +98,29 @@ impl LlmRunner {
         Ok(Arc::new(Self::new(runtime, manifest, prompt, Source::Chosen(model), egress, log)?))
     }
 
+    /// Makes a runner whose model uses these tools and no others, under their own names.
+    pub(crate) fn over(
+        toolbox: Arc<dyn Toolbox>,
+        runtime: &LlmRuntime,
+        manifest: &Manifest,
+        workshop: &Workshop,
+        log: AgentLog,
+    ) -> Self {
+        let prompt = prompt::written(runtime, manifest);
+        let source = Source::choose(runtime, workshop);
+        Self::made(runtime, manifest, prompt, source, vec![ToolSource::toolbox("", toolbox)], log)
+    }
+
+    /// Whether a memo is that of a run which waits for answers.
+    pub(crate) fn remembers(memo: &serde_json::Value) -> bool {
+        pause::Pause::is_in(memo)
+    }
+
+    /// Whether there is a model to talk to.
+    pub(crate) async fn has_model(&self) -> bool {
+        self.source.model().await.is_ok()
+    }
+
     fn new(
         runtime: &LlmRuntime,
         manifest: &Manifest,
@@ -103,9 +129,25 @@ impl LlmRunner {
         egress: &Egress,
         log: AgentLog,
     ) -> Result<Self, LaunchError> {
-        let tools = AgentTool::read(&runtime.tools, egress).map_err(|tool| {
-            LaunchError::Setup(format!("`{tool}` is no tool: write agent:NAME or agent:https://…"))
-        })?;
+        let tools = runtime.tools.iter().map(|entry| {
+            ToolSource::read(entry, egress).ok_or_else(|| {
+                LaunchError::Setup(format!(
+                    "`{entry}` is no tool: write agent:NAME, agent:https://… or mcp:NAME"
+                ))
+            })
+        });
+        let tools = tools.collect::<Result<_, _>>()?;
+        Ok(Self::made(runtime, manifest, prompt, source, tools, log))
+    }
+
+    fn made(
+        runtime: &LlmRuntime,
+        manifest: &Manifest,
+        prompt: String,
+        source: Source,
+        tools: Vec<ToolSource>,
+        log: AgentLog,
+    ) -> Self {
         let setup = Setup {
             prompt,
             temperature: runtime.temperature,
@@ -114,7 +156,7 @@ impl LlmRunner {
             ledger: Ledger::new(manifest.budget.clone()),
             log,
         };
-        Ok(Self { source: Arc::new(source), setup: Arc::new(setup), memory: runtime.memory })
+        Self { source: Arc::new(source), setup: Arc::new(setup), memory: runtime.memory }
     }
 }
 

@@ -181,6 +181,8 @@ pub enum RuntimeKind {
     Openapi,
     /// A prompt and a model.
     Llm,
+    /// A tool server that speaks MCP, here or elsewhere.
+    Mcp,
 }
 
 impl RuntimeKind {
@@ -194,6 +196,7 @@ impl RuntimeKind {
             Self::Acp => "acp",
             Self::Openapi => "openapi",
             Self::Llm => "llm",
+            Self::Mcp => "mcp",
         }
     }
 }
@@ -213,6 +216,8 @@ pub enum Runtime {
     Openapi(OpenApiRuntime),
     /// A prompt and a model.
     Llm(LlmRuntime),
+    /// A tool server that speaks MCP, here or elsewhere.
+    Mcp(McpRuntime),
 }
 
 impl Runtime {
@@ -226,6 +231,7 @@ impl Runtime {
             Self::Acp(_) => RuntimeKind::Acp,
             Self::Openapi(_) => RuntimeKind::Openapi,
             Self::Llm(_) => RuntimeKind::Llm,
+            Self::Mcp(_) => RuntimeKind::Mcp,
         }
     }
 }
@@ -405,8 +411,75 @@ pub struct LlmRuntime {
     pub max_tokens: u32,
     /// Earlier messages of the conversation that the model sees.
     pub memory: usize,
-    /// What it may use: `agent:NAME` or `agent:URL`.
+    /// What it may use: `agent:NAME`, `agent:URL` or `mcp:NAME`.
     pub tools: Vec<String>,
+}
+
+/// A tool server that speaks MCP, here or elsewhere. Either `url` or `command` is set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct McpRuntime {
+    /// Where it is, when it is not started here.
+    pub url: Option<Url>,
+    /// The program that is started and spoken to through its standard input and output.
+    pub command: Vec<String>,
+    /// Variables the program gets.
+    pub env: BTreeMap<String, String>,
+    /// Variables of the site that it gets too.
+    pub pass_env: Vec<String>,
+    /// Most memory of one process.
+    pub memory: Option<ByteSize>,
+    /// Most processor time of one process.
+    pub cpu: Option<Period>,
+    /// Largest file it may write.
+    pub file_size: Option<ByteSize>,
+    /// Most open files of one process.
+    pub open_files: Option<u64>,
+    /// How long the server may take until it answers.
+    pub start_timeout: Period,
+    /// Name of the variable that holds the token for a server elsewhere.
+    pub token_env: Option<String>,
+    /// Which tools must be approved before they can be used.
+    pub approve: Approve,
+    /// Whether the server may ask the site's model when its caller has none.
+    pub sampling: bool,
+    /// Whether plain words are understood with the help of a model, when there is one.
+    pub talk: bool,
+    /// What that model is told about the tools, besides what they say themselves.
+    pub prompt: Option<String>,
+    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
+    pub model: Option<String>,
+}
+
+/// Which tools of a server must be approved by the operator before they can be used. What a server says of its tools steers the models
+/// that read it, so a tool that is not what it was is always flagged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Approve {
+    /// None; tools that are new or changed are flagged and can be used.
+    #[default]
+    Never,
+    /// Those that are new or changed since the server was first seen.
+    Changed,
+    /// All, also when the server is seen for the first time.
+    Always,
+}
+
+impl LlmRuntime {
+    /// What an agent that says nothing about its model gets.
+    pub(crate) fn plain(prompt: Option<String>, model: Option<String>) -> Self {
+        Self {
+            prompt,
+            prompt_file: None,
+            model,
+            base_url: None,
+            api: ModelApi::default(),
+            key_env: None,
+            temperature: None,
+            max_tokens: table::MAX_TOKENS,
+            memory: table::MEMORY,
+            tools: Vec::new(),
+        }
+    }
 }
 
 /// How long, how many, how often.

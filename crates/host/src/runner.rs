@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Aside, Toolbox};
+use crate::{Aside, ToolPins, Toolbox};
 
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
@@ -63,6 +63,11 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
     /// The caller gave up a task while it waited for them; what the agent holds for it can go.
     fn forget(&self, task: TaskId) {
         let _ = task;
+    }
+
+    /// The tools of a server that is not ours, and what was approved of them.
+    fn pins(&self) -> Option<Arc<ToolPins>> {
+        None
     }
 
     /// Ends everything that outlives a single run, such as a supervised server.

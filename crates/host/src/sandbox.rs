@@ -9,6 +9,7 @@
 use std::io;
 use std::time::Duration;
 
+use agentsite_protocol::{ByteSize, Period};
 use rustix::process::{Pid, Resource, Rlimit, getpid, getrlimit, setrlimit};
 use tokio::process::Command;
 
@@ -38,6 +39,21 @@ impl Default for Bounds {
 }
 
 impl Bounds {
+    /// The bounds that a manifest sets.
+    pub(crate) fn of(
+        memory: Option<ByteSize>,
+        cpu: Option<Period>,
+        file_size: Option<ByteSize>,
+        open_files: Option<u64>,
+    ) -> Self {
+        Self {
+            memory: memory.map(|size| size.0),
+            cpu: cpu.map(|time| time.0),
+            file_size: file_size.map(|size| size.0),
+            open_files: open_files.unwrap_or(OPEN_FILES),
+        }
+    }
+
     /// The limits as the system takes them; core files are never written, because they hold secrets and fill disks.
     fn limits(&self) -> [Option<(Resource, Rlimit)>; 5] {
         let cpu = self.cpu.map(|time| time.as_secs() + u64::from(time.subsec_nanos() > 0));

@@ -23,7 +23,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::{Exchange, Gone, Job, Notice, Reporter, Runner, ToolFault, Toolbox};
-use open_call::OpenCall;
+pub(crate) use open_call::OpenCall;
 
 pub use artifact::result_of;
 pub use open_call::open_questions;

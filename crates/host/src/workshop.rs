@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::{Circuits, Egress};
+use agentsite_client::{Circuits, Egress, Token};
 use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;
@@ -25,6 +25,22 @@ pub struct Workshop {
     pub models: ModelSettings,
     /// The environment of the site, from which agents get the variables that their files name (see `pass_env`).
     pub environment: Environment,
+}
+
+impl Workshop {
+    /// The token in the variable that `token_env` of a manifest names; none when it names none.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when the variable is not set.
+    pub(crate) fn token(&self, variable: Option<&str>) -> Result<Option<Token>, LaunchError> {
+        let Some(name) = variable else { return Ok(None) };
+        match self.environment.get(name) {
+            Some(secret) if !secret.trim().is_empty() => Ok(Some(Token::new(secret))),
+            _ => Err(LaunchError::Setup(format!(
+                "the variable {name}, which token_env names, is not set; set it to the agent's token before the site starts"
+            ))),
+        }
+    }
 }
 
 /// Where programs are looked for when the site itself was started without a PATH.

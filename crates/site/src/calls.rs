@@ -3,14 +3,17 @@
 //! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is cancelled when the caller no longer
 //! waits. Chains of agents have a bounded length.
 
+mod tools;
+
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{Aside, CallError, CallFrom, Calls};
+use agentsite_host::{Aside, CallError, CallFrom, Calls, Toolbox};
 use agentsite_protocol::{AgentName, Caller, Message, Role, TaskState};
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
 use crate::tasks::{Desk, Origin};
+use tools::Neighbour;
 
 /// Longest chain of agents that call each other; people's own delegations are three or four deep.
 const MAX_DEPTH: u32 = 16;
@@ -87,5 +90,15 @@ impl Calls for SiteCalls {
             }
         }
         Some(words)
+    }
+
+    fn toolbox(&self, from: &CallFrom, agent: &AgentName) -> Option<Arc<dyn Toolbox>> {
+        if from.depth >= MAX_DEPTH {
+            return None;
+        }
+        let caller = Caller::inside(from.owner.clone());
+        let entry = self.hub.upgrade()?.visible(&caller, agent).ok()?;
+        let toolbox = entry.runner.toolbox()?;
+        Some(Arc::new(Neighbour { entry, toolbox }))
     }
 }

@@ -70,6 +70,9 @@ pub struct AgentView {
     /// Why it is not ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// What its operator should look at, although it works.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
     /// Tasks at work.
     pub running: usize,
     /// Tasks that wait.
@@ -223,6 +226,7 @@ impl Entry {
             skills: self.skills(),
             health: health.word(),
             reason: health.reason().map(Into::into),
+            notice: self.runner.pins().and_then(|pins| pins.notice()),
             running: self.lane.running(),
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,

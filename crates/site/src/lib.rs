@@ -31,8 +31,8 @@ mod world;
 mod tests;
 
 pub use agentsite_host::{
-    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, Manifest, Notice, RuntimeKind,
-    ToolFault,
+    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, Manifest, Notice, PinState,
+    PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
     JournalQuery, KeyRecord, OutboxQuery, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,

@@ -29,6 +29,7 @@ use crate::{
 
 mod access;
 mod cards;
+mod pins;
 mod push;
 mod toolkit;
 

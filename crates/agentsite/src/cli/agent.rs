@@ -1,4 +1,4 @@
-//! `agentsite agent`: make, list, show and remove agents, and read their logs.
+//! `agentsite agent`: make, list, show and remove agents, read their logs, and approve tools of servers.
 //!
 //! Promises: `new` writes an agent that answers at once; `rm` moves the folder to the trash in the data folder and asks before it
 //! does; the others ask the running site.
@@ -51,6 +51,19 @@ enum Verb {
         #[arg(short = 'n', long, default_value_t = 100)]
         lines: usize,
     },
+    /// List the tools of an agent that is a tool server, and whether they are what was approved.
+    Tools {
+        /// Its name.
+        name: AgentName,
+    },
+    /// Approve tools of a tool server as they are now.
+    Approve {
+        /// Its name.
+        name: AgentName,
+        /// Which tools [default: all].
+        #[arg(value_name = "TOOL")]
+        tools: Vec<String>,
+    },
     /// Move an agent's folder to the trash.
     Rm {
         /// Its name.
@@ -68,6 +81,8 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         Verb::Ls => ls(shell).await,
         Verb::Show { name } => show(shell, &name).await,
         Verb::Logs { name, lines } => logs(shell, &name, lines).await,
+        Verb::Tools { name } => tools(shell, &name).await,
+        Verb::Approve { name, tools } => approve(shell, &name, &tools).await,
         Verb::Rm { name, yes } => rm(shell, &name, yes),
     }
 }
@@ -110,6 +125,9 @@ async fn ls(shell: &Shell) -> Result<Exit, CliError> {
     for agent in list(&answer, "agents").iter().filter(|agent| !agent["reason"].is_null()) {
         shell.output.note(&format!("{}: {}", field(agent, "name"), field(agent, "reason")));
     }
+    for agent in list(&answer, "agents").iter().filter(|agent| !agent["notice"].is_null()) {
+        shell.output.note(&format!("{}: {}", field(agent, "name"), field(agent, "notice")));
+    }
     for broken in answer["broken"].as_array().into_iter().flatten() {
         shell.output.note(&format!("broken: {}:{}", field(broken, "file"), field(broken, "error")));
     }
@@ -130,6 +148,7 @@ async fn show(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
         ("visibility", "visibility"),
         ("health", "health"),
         ("reason", "reason"),
+        ("notice", "notice"),
         ("running", "running"),
         ("queued", "queued"),
         ("concurrency", "concurrency"),
@@ -169,6 +188,42 @@ async fn logs(shell: &Shell, name: &AgentName, lines: usize) -> Result<Exit, Cli
             field(&line, "text")
         ))?;
     }
+    Ok(Exit::Ok)
+}
+
+async fn tools(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
+    let answer: Value = shell.site()?.get(&format!("api/agents/{name}/tools")).await?;
+    if shell.output.is_json() {
+        shell.output.json(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let row = |tool: &Value| {
+        let usable = if tool["usable"] == true { "yes" } else { "no" };
+        let first = field(tool, "description").lines().next().unwrap_or_default().to_owned();
+        vec![field(tool, "name"), field(tool, "state"), usable.to_owned(), first]
+    };
+    let tools = list(&answer, "tools");
+    let rows: Vec<Vec<String>> = tools.iter().map(row).collect();
+    shell.output.table(&["TOOL", "STATE", "USABLE", "DESCRIPTION"], &rows)?;
+    if tools.iter().any(|tool| tool["state"] != "same") {
+        shell.output.note(&format!("approve with: agentsite agent approve {name} [TOOL]…"));
+    }
+    Ok(Exit::Ok)
+}
+
+async fn approve(shell: &Shell, name: &AgentName, tools: &[String]) -> Result<Exit, CliError> {
+    let given = serde_json::json!({ "tools": tools });
+    let answer: Value = shell.site()?.post(&format!("api/agents/{name}/tools/approve"), &given).await?;
+    if shell.output.is_json() {
+        shell.output.json(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let approved = list(&answer, "approved");
+    let names: Vec<&str> = approved.iter().filter_map(Value::as_str).collect();
+    shell.output.line(&match names.as_slice() {
+        [] => "nothing was waiting for approval".to_owned(),
+        names => format!("approved: {}", names.join(", ")),
+    })?;
     Ok(Exit::Ok)
 }
 

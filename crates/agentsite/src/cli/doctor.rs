@@ -72,6 +72,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
             found.extend(checks::database(&loaded.config, running).await);
             found.extend(checks::outbox(shell, running).await);
             found.extend(agents::agents(&loaded.config, &shell.variables));
+            found.extend(checks::notices(shell, running).await);
             found.extend(checks::models(&loaded.config, &shell.variables).await);
         }
     }

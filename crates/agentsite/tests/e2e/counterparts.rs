@@ -1,6 +1,6 @@
 //! The official counterparts: what others wrote and a site must get along with.
 //!
-//! The Python A2A SDK as client and as agent, a real small language model, a scripted one for the paths that no real one takes on
+//! The Python A2A SDK as client and as agent, tool servers that speak MCP, a real small language model, a scripted one for the paths that no real one takes on
 //! request, an OTLP receiver, a receiver of pushes, and the examples of the repository. They are skipped with a word where Python is not set up.
 
 mod acp_agent;
@@ -24,5 +24,6 @@ mod sdk_client;
 mod sdk_signatures;
 mod small_model;
 mod tokens;
+mod tool_servers;
 mod tools;
 mod traces;

@@ -35,13 +35,7 @@ impl Start {
     pub(super) fn new(exec: ExecRuntime, folder: &Path, environment: &Environment) -> Self {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
         let variables = environment.of_program(&folder, &exec.pass_env, &exec.env);
-        let mut bounds = Bounds {
-            memory: exec.memory.map(|size| size.0),
-            cpu: exec.cpu.map(|time| time.0),
-            file_size: exec.file_size.map(|size| size.0),
-            ..Bounds::default()
-        };
-        bounds.open_files = exec.open_files.unwrap_or(bounds.open_files);
+        let bounds = Bounds::of(exec.memory, exec.cpu, exec.file_size, exec.open_files);
         let (cpu, memory, file_size) = (exec.cpu, exec.memory, exec.file_size);
         Self { command: exec.command, stdin: exec.stdin, folder, variables, bounds, cpu, memory, file_size }
     }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use agentsite_protocol::Usage;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 /// Bytes of text per token when nobody counted; a rule of thumb for English; most other
@@ -45,7 +46,8 @@ pub struct ChatRequest {
 }
 
 /// One utterance as a model sees it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ChatMessage {
     /// The caller's words.
     User(String),
@@ -79,7 +81,7 @@ pub struct ToolSpec {
 }
 
 /// One call that a model makes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolCall {
     /// The model's id of the call; its result names it.
     pub id: String,

@@ -3,6 +3,7 @@
 //! The model servers themselves are in `contract`; how a model is found is in `tests/found.rs`,
 //! and agents elsewhere are in `tests/elsewhere.rs`.
 
+mod asked;
 mod elsewhere;
 mod found;
 
@@ -238,7 +239,7 @@ async fn an_agent_that_is_not_there_is_not_offered() {
     assert!(
         poet.log.tail(1)[0]
             .text
-            .starts_with("ask_ghost is not offered to the model: there is no agent `ghost` here")
+            .starts_with("agent:ghost is not offered to the model: there is no agent `ghost` here")
     );
 }
 

@@ -1,19 +1,27 @@
-//! The tools of an agent: other agents that its model may ask.
+//! What a model may call in one run: agents that are asked in words, and sets of tools.
 //!
-//! Promises: every tool takes one text and gives one text, both bounded; arguments that are not what the tool wants give words
-//! for the model, never a failure of the run. It does not count calls: the run does.
+//! Promises: every offer has a name of its own that all model servers take; results and descriptions are bounded; a call that means
+//! nothing gives words for the model, never a failure of the run. It does not count calls: the run does.
+//! [`ToolSource`] is the one place where a new kind of tools is added.
+
+mod agent;
+mod toolbox;
+
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 
 use agentsite_client::Egress;
-use agentsite_protocol::AgentName;
-use serde::Deserialize;
-use serde_json::json;
-use url::Url;
+use agentsite_protocol::mcp::{self, Round};
+use serde_json::Value;
 
 use super::model::{ToolCall, ToolSpec};
-use super::remote::RemoteAgent;
-use crate::Job;
+use crate::{Job, Toolbox};
+use agent::AgentTool;
+use toolbox::{Ordered, Stock, ToolboxSource, Use};
+
+pub(super) use toolbox::Told;
 
 /// Longest name of a tool that every model server takes.
 const MAX_TOOL_NAME: usize = 64;
@@ -24,96 +32,156 @@ const MAX_RESULT: usize = 32 << 10;
 /// Longest description of a tool; each turn pays for it again.
 const MAX_DESCRIPTION: usize = 2_000;
 
-/// An agent that a model may ask.
+/// Where tools come from.
 #[derive(Debug, Clone)]
-pub(super) struct AgentTool {
-    /// The name under which the model calls it.
-    pub(super) name: String,
-    /// How people know it.
-    pub(super) label: String,
-    target: Target,
+pub(super) struct ToolSource {
+    /// As it stands in the agent's file.
+    entry: String,
+    kind: Kind,
 }
 
 #[derive(Debug, Clone)]
-enum Target {
-    /// An agent of this site.
-    Here(AgentName),
-    /// An agent elsewhere, by the address of its card.
-    Elsewhere(Arc<RemoteAgent>),
+enum Kind {
+    Agent(AgentTool),
+    Toolbox(ToolboxSource),
 }
 
-/// What a model sends to a tool.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Arguments {
-    message: String,
-}
-
-impl AgentTool {
-    /// Reads the tools of an agent's file: `agent:NAME` or `agent:URL`. Gives the first that is neither.
-    pub(super) fn read(tools: &[String], egress: &Egress) -> Result<Vec<Self>, String> {
-        let mut read: Vec<Self> = Vec::new();
-        for tool in tools {
-            let (label, target) = target(tool, egress).ok_or_else(|| tool.clone())?;
-            let name = free_name(&label, &read);
-            read.push(Self { name, label, target });
-        }
-        Ok(read)
+impl ToolSource {
+    /// Reads an entry of `tools` in an agent's file; `None` when it is none.
+    pub(super) fn read(entry: &str, egress: &Egress) -> Option<Self> {
+        let (scheme, target) = entry.split_once(':')?;
+        let kind = match scheme {
+            "agent" => Kind::Agent(AgentTool::read(target, egress)?),
+            "mcp" => Kind::Toolbox(ToolboxSource::of_agent(target)?),
+            _ => return None,
+        };
+        Some(Self { entry: entry.to_owned(), kind })
     }
 
-    /// How the tool is told to the model, or why the agent cannot be asked now.
-    pub(super) async fn spec(&self, job: &Job) -> Result<ToolSpec, String> {
-        let does = match &self.target {
-            Target::Here(name) => {
-                job.calls.describe(name).ok_or_else(|| format!("there is no agent `{name}` here"))?
+    /// Tools that are at hand; without a label they are offered under their own names.
+    pub(super) fn toolbox(label: &str, toolbox: Arc<dyn Toolbox>) -> Self {
+        Self { entry: label.to_owned(), kind: Kind::Toolbox(ToolboxSource::at_hand(label, toolbox)) }
+    }
+
+    async fn offers(&self, job: &Job) -> Result<Vec<Offer>, String> {
+        match &self.kind {
+            Kind::Toolbox(tools) => tools.offers(job).await,
+            Kind::Agent(agent) => {
+                let name = format!("ask_{}", agent.label);
+                let (description, schema) = (agent.describe(job).await?, AgentTool::schema());
+                Ok(vec![Offer { name, description, schema, errand: Errand::Ask(agent.clone()) }])
             }
-            Target::Elsewhere(agent) => agent.describe(job.ids.clock().now()).await?,
+        }
+    }
+}
+
+/// Something that a model may call.
+#[derive(Debug)]
+struct Offer {
+    /// The name it should have.
+    name: String,
+    description: String,
+    schema: Value,
+    errand: Errand,
+}
+
+/// What is done when a model calls.
+#[derive(Debug, Clone)]
+enum Errand {
+    Ask(AgentTool),
+    Use(Arc<Stock>, Use),
+}
+
+/// All that a model may call in one run.
+#[derive(Debug, Default)]
+pub(super) struct Counter(Vec<(ToolSpec, Errand)>);
+
+impl Counter {
+    /// Asks every source what it offers now; the words say what is not offered and why.
+    pub(super) async fn open(sources: &[ToolSource], job: &Job) -> (Self, Vec<String>) {
+        let (mut counter, mut notes) = (Self::default(), Vec::new());
+        for source in sources {
+            match source.offers(job).await {
+                Ok(offers) => offers.into_iter().for_each(|offer| counter.put(offer)),
+                Err(why) => notes.push(format!("{} is not offered to the model: {why}", source.entry)),
+            }
+        }
+        (counter, notes)
+    }
+
+    fn put(&mut self, offer: Offer) {
+        let name = free_name(&offer.name, |name| self.0.iter().any(|(spec, _)| spec.name == name));
+        let description = offer.description.chars().take(MAX_DESCRIPTION).collect();
+        self.0.push((ToolSpec { name, description, schema: offer.schema }, offer.errand));
+    }
+
+    /// How the offers are told to the model.
+    pub(super) fn specs(&self) -> Vec<ToolSpec> {
+        self.0.iter().map(|(spec, _)| spec.clone()).collect()
+    }
+
+    /// What a call means, or words for the model about what is wrong with it.
+    pub(super) fn understand(&self, call: &ToolCall) -> Result<Order, String> {
+        let Some((_, errand)) = self.0.iter().find(|(spec, _)| spec.name == call.name) else {
+            let names: Vec<&str> = self.0.iter().map(|(spec, _)| spec.name.as_str()).collect();
+            let wrote = excerpt(&call.name, MAX_TOOL_NAME);
+            return Err(format!("there is no tool `{wrote}`; there are: {}", names.join(", ")));
         };
-        let does: String = does.chars().take(MAX_DESCRIPTION).collect();
-        let hint = "What to ask, complete in itself: the agent sees nothing else of this conversation.";
-        let schema = json!({
-            "type": "object",
-            "properties": {"message": {"type": "string", "description": hint}},
-            "required": ["message"],
-            "additionalProperties": false,
-        });
-        Ok(ToolSpec {
-            name: self.name.clone(),
-            description: format!("Asks the agent {}. {does}", self.label),
-            schema,
+        Ok(match errand {
+            Errand::Ask(agent) => Order::Ask(agent.clone(), AgentTool::message(&call.arguments)?),
+            Errand::Use(stock, how) => match stock.understand(how, &call.arguments)? {
+                Ordered::Call(call) => Order::Use(stock.clone(), call),
+                Ordered::Answer(words) => Order::Known(call.name.clone(), words),
+            },
         })
     }
-
-    /// Asks the agent and gives its answer, or words about what went wrong.
-    pub(super) async fn ask(&self, job: &Job, message: String) -> Result<String, String> {
-        match &self.target {
-            Target::Here(name) => {
-                let answer = job.calls.call(job.from(), name.clone(), message).await;
-                answer.map(bounded).map_err(|error| bounded(error.to_string()))
-            }
-            Target::Elsewhere(agent) => agent.ask(job, message).await.map(bounded).map_err(bounded),
-        }
-    }
 }
 
-/// The tool that a call means and the message for it, or words for the model about what is wrong.
-pub(super) fn understand<'a>(
-    tools: &'a [AgentTool],
-    call: &ToolCall,
-) -> Result<(&'a AgentTool, String), String> {
-    let Some(tool) = tools.iter().find(|tool| tool.name == call.name) else {
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        return Err(format!(
-            "there is no tool `{}`; there are: {}",
-            excerpt(&call.name, 64),
-            names.join(", ")
-        ));
-    };
-    let arguments: Arguments = serde_json::from_str(&call.arguments).map_err(|error| {
-        let wrote = excerpt(&call.arguments, 200);
-        format!("the arguments must be JSON like {{\"message\": \"…\"}} ({error}); you wrote: {wrote}")
-    })?;
-    Ok((tool, arguments.message))
+/// A call of a model that is understood.
+#[derive(Debug)]
+pub(super) enum Order {
+    /// An agent is asked.
+    Ask(AgentTool, String),
+    /// A tool is used.
+    Use(Arc<Stock>, mcp::ToolCall),
+    /// The answer is known already.
+    Known(String, String),
+}
+
+impl Order {
+    /// What happens, for people.
+    pub(super) fn wording(&self) -> String {
+        match self {
+            Self::Ask(agent, message) => format!("asks {}: {message}", agent.label),
+            Self::Use(stock, call) => stock.wording(call),
+            Self::Known(name, _) => format!("looks up {name}"),
+        }
+    }
+
+    /// How a tool is called; `None` when none is.
+    pub(super) const fn tool_call(&self) -> Option<&mcp::ToolCall> {
+        match self {
+            Self::Use(_, call) => Some(call),
+            Self::Ask(..) | Self::Known(..) => None,
+        }
+    }
+
+    /// Does it; `round` holds what was answered to questions of the tool.
+    pub(super) async fn carry_out(self, job: &Job, round: Round) -> Told {
+        let told = match self {
+            Self::Known(_, words) => Told::Answer(words),
+            Self::Use(stock, call) => stock.call(job, mcp::ToolCall { round, ..call }).await,
+            Self::Ask(agent, message) => match agent.ask(job, message).await {
+                Ok(words) => Told::Answer(words),
+                Err(why) => Told::Error(why),
+            },
+        };
+        match told {
+            Told::Answer(words) => Told::Answer(bounded(words)),
+            Told::Error(words) => Told::Error(bounded(words)),
+            question @ Told::Question(_) => question,
+        }
+    }
 }
 
 /// The beginning of a text on one line, for people.
@@ -125,25 +193,13 @@ pub(super) fn excerpt(text: &str, most: usize) -> String {
     line.chars().take(most).chain(['…']).collect()
 }
 
-/// The target of a tool, with the name by which people know it.
-fn target(tool: &str, egress: &Egress) -> Option<(String, Target)> {
-    let target = tool.strip_prefix("agent:")?;
-    if target.starts_with("http://") || target.starts_with("https://") {
-        let url = Url::parse(target).ok()?;
-        let host = url.host_str()?.to_owned();
-        return Some((host, Target::Elsewhere(Arc::new(RemoteAgent::new(url, egress)))));
-    }
-    let name: AgentName = target.parse().ok()?;
-    Some((name.to_string(), Target::Here(name)))
-}
-
 /// A name for the model that no other tool has.
-fn free_name(label: &str, taken: &[AgentTool]) -> String {
-    let letters = label.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
-    let plain: String = "ask_".chars().chain(letters).take(MAX_TOOL_NAME).collect();
+fn free_name(wanted: &str, taken: impl Fn(&str) -> bool) -> String {
+    let letters = wanted.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' });
+    let plain: String = letters.take(MAX_TOOL_NAME).collect();
     let mut name = plain.clone();
     let mut number = 2;
-    while taken.iter().any(|tool| tool.name == name) {
+    while taken(&name) {
         let suffix = format!("_{number}");
         name = format!("{}{suffix}", &plain[..plain.len().min(MAX_TOOL_NAME - suffix.len())]);
         number += 1;
@@ -161,61 +217,4 @@ fn bounded(mut text: String) -> String {
         text.push_str("\n[the answer was longer and is cut here]");
     }
     text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn tools(names: &[&str]) -> Vec<AgentTool> {
-        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-        AgentTool::read(&names, &Egress::default()).unwrap()
-    }
-
-    fn call(name: &str, arguments: &str) -> ToolCall {
-        ToolCall { id: "1".into(), name: name.into(), arguments: arguments.into() }
-    }
-
-    #[test]
-    fn every_tool_has_a_name_of_its_own_that_servers_take() {
-        let long = format!("agent:{}", "x".repeat(63));
-        let tools = tools(&[
-            "agent:calc",
-            "agent:https://a.example/one",
-            "agent:https://a.example/two",
-            &long,
-            &long,
-        ]);
-        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
-        assert_eq!(names[..3], ["ask_calc", "ask_a_example", "ask_a_example_2"]);
-        assert!(names[3].len() == 64 && names[4].len() == 64 && names[3] != names[4]);
-    }
-
-    #[test]
-    fn what_is_no_agent_is_named() {
-        let wrong =
-            AgentTool::read(&["agent:calc".into(), "shell:rm".into()], &Egress::default()).unwrap_err();
-        assert_eq!(wrong, "shell:rm");
-    }
-
-    #[test]
-    fn arguments_must_be_what_the_tool_wants() {
-        let tools = tools(&["agent:calc"]);
-        assert_eq!(understand(&tools, &call("ask_calc", r#"{"message":"2+2"}"#)).unwrap().1, "2+2");
-        for bad in ["", "2+2", "{\"message\":4}", "{}", "{\"message\":\"a\",\"shout\":true}", "[\"a\"]extra"]
-        {
-            let told = understand(&tools, &call("ask_calc", bad)).unwrap_err();
-            assert!(told.starts_with("the arguments must be JSON like"), "{told}");
-        }
-        let told = understand(&tools, &call("ask_bob", "{}")).unwrap_err();
-        assert_eq!(told, "there is no tool `ask_bob`; there are: ask_calc");
-    }
-
-    #[test]
-    fn long_answers_are_cut_between_characters() {
-        let cut = bounded("é".repeat(MAX_RESULT));
-        assert!(cut.len() < MAX_RESULT + 60 && cut.ends_with("cut here]"));
-        assert_eq!(bounded("short".into()), "short");
-        assert_eq!(excerpt("a\n b  c", 3), "a b…");
-    }
 }

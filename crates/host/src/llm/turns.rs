@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_protocol::mcp::{self, Round};
 use agentsite_protocol::{Message, Outcome, Step, Usage};
 use futures::StreamExt;
 
@@ -14,10 +15,12 @@ use super::answer::Answer;
 use super::ledger::{Ledger, Reservation};
 use super::memory::{MEMORY_TOKENS, progress, recall};
 use super::model::{
-    ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,
+    ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall,
     estimated_tokens,
 };
-use super::tools::{AgentTool, excerpt, understand};
+use super::pause::{Pause, Talk};
+use super::tools::{Counter, Told, ToolSource, excerpt};
+use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 
 /// Bytes per token above which a server evidently does not heed `max_tokens`; long words of any language stay far below.
@@ -29,6 +32,10 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 /// Longest excerpt of a question or an answer in statuses and logs.
 const EXCERPT: usize = 160;
 
+/// What a model hears when a question cannot be put to anybody.
+const NOBODY_ANSWERS: &str =
+    "the tool asks something that nobody can answer here; use it otherwise, or say so";
+
 /// What all runs of an agent share.
 #[derive(Debug)]
 pub(super) struct Setup {
@@ -39,7 +46,7 @@ pub(super) struct Setup {
     /// Most tokens of one answer.
     pub(super) max_tokens: u32,
     /// What the model may ask.
-    pub(super) tools: Vec<AgentTool>,
+    pub(super) tools: Vec<ToolSource>,
     /// What was spent.
     pub(super) ledger: Ledger,
     /// Where notes go.
@@ -53,6 +60,8 @@ pub(super) struct Run {
     job: Job,
     report: Reporter,
     answer: Answer,
+    /// What the model may call.
+    counter: Counter,
     /// What the task has used, earlier runs included.
     used: Usage,
     /// What was used and not yet reported.
@@ -102,7 +111,8 @@ impl Run {
     pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, job: Job, report: Reporter) -> Self {
         setup.ledger.learn(job.ids.clock().now(), job.used_today);
         let (used, answer) = (job.used, Answer::new(report.clone()));
-        Self { setup, model, job, report, answer, used, unreported: Usage::default(), flight: None }
+        let (counter, unreported) = (Counter::default(), Usage::default());
+        Self { setup, model, job, report, answer, counter, used, unreported, flight: None }
     }
 
     /// Runs until the answer is complete.
@@ -116,7 +126,7 @@ impl Run {
         // A listener that is busy must not hold up the end of a run that was told to stop.
         let _ = tokio::time::timeout(LAST_WORDS, self.land()).await;
         match end {
-            Ok(note) => Outcome::Completed(note),
+            Ok(outcome) => outcome,
             Err(Stop::Told) => Outcome::Canceled(None),
             Err(Stop::Failed(why)) => {
                 self.setup.log.push(LogSource::Site, &why);
@@ -125,46 +135,79 @@ impl Run {
         }
     }
 
-    async fn converse(&mut self) -> Result<Option<Message>, Stop> {
-        let tools = self.offer_tools().await;
+    async fn converse(&mut self) -> Result<Outcome, Stop> {
+        self.offer_tools().await;
         let mut request = ChatRequest {
             system: self.setup.prompt.clone(),
             messages: Vec::new(),
-            tools,
+            tools: self.counter.specs(),
             temperature: self.setup.temperature,
             max_tokens: self.setup.max_tokens,
         };
-        let fixed = request.estimated_tokens().saturating_add(self.setup.max_tokens.into());
-        let room = self.setup.ledger.room(self.job.ids.clock().now(), &self.used, fixed, MEMORY_TOKENS);
-        request.messages = recall(&self.job, room.into());
+        let (mut talk, mut open) = match Pause::remembered(&self.job) {
+            None => (Talk { messages: self.recalled(&request), ..Talk::default() }, None),
+            Some(mut pause) => {
+                let misread = pause.open.hear(&self.job.message);
+                if !pause.open.is_answered() {
+                    return self.ask(&pause, misread.as_deref()).await;
+                }
+                (pause.talk, Some(pause.open))
+            }
+        };
         loop {
+            while let Some(call) = talk.calls.front().cloned() {
+                let round = open.as_mut().map(OpenCall::next_round).unwrap_or_default();
+                let (told, called) = self.call(&call, round).await?;
+                let (text, failed) = match (told, called) {
+                    (Told::Question(needed), Some(called)) => {
+                        match Pause::begin(talk, &called, needed, open.take()) {
+                            Ok(pause) => return self.ask(&pause, None).await,
+                            Err((back, why)) => {
+                                talk = back;
+                                (why, true)
+                            }
+                        }
+                    }
+                    (Told::Answer(text), _) => (text, false),
+                    (Told::Error(text), _) => (text, true),
+                    (Told::Question(_), None) => (NOBODY_ANSWERS.to_owned(), true),
+                };
+                open = None;
+                talk.calls.pop_front();
+                talk.messages.push(ChatMessage::Tool { call: call.id, text, failed });
+            }
+            request.messages.clone_from(&talk.messages);
             let turn = self.turn(&request).await?;
             if turn.calls.is_empty() {
-                return self.close(&turn).await;
+                return self.close(&turn).await.map(Outcome::Completed);
             }
-            let calls: Vec<ToolCall> = (1..).zip(turn.calls).map(|(n, call)| self.named(n, call)).collect();
-            let remembered = calls.iter().map(readable).collect();
-            request.messages.push(ChatMessage::Assistant { text: turn.text, calls: remembered });
-            for call in calls {
-                let (text, failed) = self.call(&call).await?;
-                request.messages.push(ChatMessage::Tool { call: call.id, text, failed });
-            }
+            talk.calls = (1..).zip(turn.calls).map(|(n, call)| self.named(n, call)).collect();
+            let remembered = talk.calls.iter().map(readable).collect();
+            talk.messages.push(ChatMessage::Assistant { text: turn.text, calls: remembered });
         }
     }
 
-    /// The tools whose agents are there.
-    async fn offer_tools(&self) -> Vec<ToolSpec> {
-        let mut offered = Vec::new();
-        for tool in &self.setup.tools {
-            match tool.spec(&self.job).await {
-                Ok(spec) => offered.push(spec),
-                Err(why) => {
-                    let note = format!("{} is not offered to the model: {why}", tool.name);
-                    self.note(&format!("{note}; see `tools` in agent.toml"));
-                }
-            }
+    /// As much of the conversation as the budget has room for.
+    fn recalled(&self, request: &ChatRequest) -> Vec<ChatMessage> {
+        let fixed = request.estimated_tokens().saturating_add(self.setup.max_tokens.into());
+        let room = self.setup.ledger.room(self.job.ids.clock().now(), &self.used, fixed, MEMORY_TOKENS);
+        recall(&self.job, room.into())
+    }
+
+    /// Puts the questions of a tool to the caller and ends the run; the next one goes on from the memo.
+    async fn ask(&mut self, pause: &Pause, misread: Option<&str>) -> Result<Outcome, Stop> {
+        self.answer.flush().await?;
+        self.report.step(Step::Memo(pause.memo())).await?;
+        Ok(Outcome::InputRequired(pause.open.question(&self.job, misread)))
+    }
+
+    /// Finds out what the model may call now.
+    async fn offer_tools(&mut self) {
+        let (counter, missing) = Counter::open(&self.setup.tools, &self.job).await;
+        self.counter = counter;
+        for note in missing {
+            self.note(&format!("{note}; see `tools` in agent.toml"));
         }
-        offered
     }
 
     async fn turn(&mut self, request: &ChatRequest) -> Result<Turn, Stop> {
@@ -232,34 +275,29 @@ impl Run {
         Ok(())
     }
 
-    /// Makes one call; gives its result for the model and whether it is an error.
-    async fn call(&mut self, call: &ToolCall) -> Result<(String, bool), Stop> {
+    /// Makes one call; gives what came of it and, when a tool was used, how it was called.
+    async fn call(&mut self, call: &ToolCall, round: Round) -> Result<(Told, Option<mcp::ToolCall>), Stop> {
         let now = self.job.ids.clock().now();
         let allowed = self.setup.ledger.call(now, &self.used);
         allowed.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
         let used = Usage { calls: 1, ..Usage::default() };
         self.used.add(used);
         self.unreported.add(used);
-        let setup = self.setup.clone();
-        let told = match understand(&setup.tools, call) {
+        let told = match self.counter.understand(call) {
             Err(why) => {
                 self.note(&format!("called a tool wrongly: {why}"));
-                Err(why)
+                (Told::Error(why), None)
             }
-            Ok((tool, message)) => {
-                let asks = format!("asks {}: {}", tool.label, excerpt(&message, EXCERPT));
-                self.report.step(Step::Status(progress(&self.job, asks.clone()))).await?;
-                let told = tool.ask(&self.job, message).await;
-                let word = if told.is_ok() { "answer" } else { "error" };
-                let (Ok(words) | Err(words)) = &told;
-                self.note(&format!("{asks} → {word}: {}", excerpt(words, EXCERPT)));
-                told
+            Ok(order) => {
+                let (does, called) = (excerpt(&order.wording(), EXCERPT), order.tool_call().cloned());
+                self.report.step(Step::Status(progress(&self.job, does.clone()))).await?;
+                let told = order.carry_out(&self.job, round).await;
+                self.note(&format!("{does} → {}", told.in_short()));
+                (told, called)
             }
         };
         self.land().await?;
-        let failed = told.is_err();
-        let (Ok(text) | Err(text)) = told;
-        Ok((text, failed))
+        Ok(told)
     }
 
     async fn close(&mut self, turn: &Turn) -> Result<Option<Message>, Stop> {

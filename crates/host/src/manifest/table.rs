@@ -12,19 +12,19 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
-    RuntimeKind, SkillEntry, Stdin,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
+    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime, Permissions,
+    Repeats, Runtime, RuntimeKind, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
 const START_TIMEOUT: Period = Period::seconds(60);
 
 /// Tokens of one answer when the file says nothing.
-const MAX_TOKENS: u32 = 1_024;
+pub(super) const MAX_TOKENS: u32 = 1_024;
 
 /// Earlier messages that a model sees when the file says nothing: ten turns of question and answer.
-const MEMORY: usize = 20;
+pub(super) const MEMORY: usize = 20;
 
 /// An agent of a site.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -68,32 +68,32 @@ fn first_version() -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RuntimeTable {
-    /// builtin, exec, a2a, acp, openapi or llm.
+    /// builtin, exec, a2a, acp, mcp, openapi or llm.
     kind: RuntimeKind,
     /// builtin: which one.
     builtin: Option<Builtin>,
-    /// exec, a2a, acp: the program and its arguments.
+    /// exec, a2a, acp, mcp: the program and its arguments.
     command: Option<Vec<String>>,
     /// exec: text or json.
     stdin: Option<Stdin>,
-    /// exec, a2a, acp: variables the program gets.
+    /// exec, a2a, acp, mcp: variables the program gets.
     env: Option<BTreeMap<String, String>>,
-    /// exec, a2a, acp: variables of the site that the program gets too.
+    /// exec, a2a, acp, mcp: variables of the site that the program gets too.
     pass_env: Option<Vec<String>>,
-    /// exec: most memory of one process.
+    /// exec, mcp: most memory of one process.
     memory_limit: Option<ByteSize>,
-    /// exec: most processor time of one process.
+    /// exec, mcp: most processor time of one process.
     cpu_limit: Option<Period>,
-    /// exec: largest file it may write.
+    /// exec, mcp: largest file it may write.
     file_size_limit: Option<ByteSize>,
-    /// exec: most open files of one process.
+    /// exec, mcp: most open files of one process.
     open_files_limit: Option<u64>,
     /// a2a: address of the agent's card.
     #[schemars(with = "Option<String>")]
     card: Option<Url>,
-    /// a2a, acp: how long the server may take to start.
+    /// a2a, acp, mcp: how long the server may take to start.
     start_timeout: Option<Period>,
-    /// a2a, openapi: name of the variable that holds the token for the remote agent or the API.
+    /// a2a, mcp, openapi: name of the variable that holds the token for the remote agent, server or API.
     token_env: Option<String>,
     /// a2a: the only binding in which the agent is called; what its card prefers when it is left out.
     binding: Option<A2aBinding>,
@@ -107,11 +107,11 @@ struct RuntimeTable {
     document: Option<String>,
     /// openapi: variables that hold other secrets of the API, by the names of the document's security schemes.
     keys: Option<BTreeMap<String, String>>,
-    /// llm: who the agent is and how it should answer.
+    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
     prompt_file: Option<String>,
-    /// llm: PROVIDER:MODEL, or MODEL of the first provider.
+    /// llm, mcp: PROVIDER:MODEL, or MODEL of the first provider.
     model: Option<String>,
     /// llm: a server of its own instead of a configured provider. openapi: where all operations go.
     #[schemars(with = "Option<String>")]
@@ -126,8 +126,17 @@ struct RuntimeTable {
     max_tokens: Option<u32>,
     /// llm: earlier messages of the conversation that the model sees.
     memory: Option<usize>,
-    /// llm: what it may use, agent:NAME or agent:URL.
+    /// llm: what it may use, agent:NAME, agent:URL or mcp:NAME.
     tools: Option<Vec<String>>,
+    /// mcp: address of the server.
+    #[schemars(with = "Option<String>")]
+    url: Option<Url>,
+    /// mcp: which tools must be approved before they can be used: never, changed or always.
+    approve: Option<Approve>,
+    /// mcp: whether the server may ask the site's model when its caller has none.
+    sampling: Option<bool>,
+    /// mcp: whether plain words are understood with the help of a model, when there is one.
+    talk: Option<bool>,
 }
 
 /// What is wrong, and under which key.
@@ -197,29 +206,29 @@ impl ManifestTable {
 
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
-        use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Openapi};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 28] = [
+        use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Mcp, Openapi};
+        let keys: [(&'static str, bool, &[RuntimeKind]); 32] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
-            ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp]),
+            ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp, Mcp]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
-            ("runtime.env", self.env.is_some(), &[Exec, A2a, Acp]),
-            ("runtime.pass_env", self.pass_env.is_some(), &[Exec, A2a, Acp]),
-            ("runtime.memory_limit", self.memory_limit.is_some(), &[Exec]),
-            ("runtime.cpu_limit", self.cpu_limit.is_some(), &[Exec]),
-            ("runtime.file_size_limit", self.file_size_limit.is_some(), &[Exec]),
-            ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec]),
+            ("runtime.env", self.env.is_some(), &[Exec, A2a, Acp, Mcp]),
+            ("runtime.pass_env", self.pass_env.is_some(), &[Exec, A2a, Acp, Mcp]),
+            ("runtime.memory_limit", self.memory_limit.is_some(), &[Exec, Mcp]),
+            ("runtime.cpu_limit", self.cpu_limit.is_some(), &[Exec, Mcp]),
+            ("runtime.file_size_limit", self.file_size_limit.is_some(), &[Exec, Mcp]),
+            ("runtime.open_files_limit", self.open_files_limit.is_some(), &[Exec, Mcp]),
             ("runtime.card", self.card.is_some(), &[A2a]),
-            ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a, Acp]),
-            ("runtime.token_env", self.token_env.is_some(), &[A2a, Openapi]),
+            ("runtime.start_timeout", self.start_timeout.is_some(), &[A2a, Acp, Mcp]),
+            ("runtime.token_env", self.token_env.is_some(), &[A2a, Mcp, Openapi]),
             ("runtime.binding", self.binding.is_some(), &[A2a]),
             ("runtime.permissions", self.permissions.is_some(), &[Acp]),
             ("runtime.files", self.files.is_some(), &[Acp]),
             ("runtime.auth_method", self.auth_method.is_some(), &[Acp]),
             ("runtime.document", self.document.is_some(), &[Openapi]),
             ("runtime.keys", self.keys.is_some(), &[Openapi]),
-            ("runtime.prompt", self.prompt.is_some(), &[Llm]),
+            ("runtime.prompt", self.prompt.is_some(), &[Llm, Mcp]),
             ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
-            ("runtime.model", self.model.is_some(), &[Llm]),
+            ("runtime.model", self.model.is_some(), &[Llm, Mcp]),
             ("runtime.base_url", self.base_url.is_some(), &[Llm, Openapi]),
             ("runtime.api", self.api.is_some(), &[Llm]),
             ("runtime.key_env", self.key_env.is_some(), &[Llm]),
@@ -227,6 +236,10 @@ impl RuntimeTable {
             ("runtime.max_tokens", self.max_tokens.is_some(), &[Llm]),
             ("runtime.memory", self.memory.is_some(), &[Llm]),
             ("runtime.tools", self.tools.is_some(), &[Llm]),
+            ("runtime.url", self.url.is_some(), &[Mcp]),
+            ("runtime.approve", self.approve.is_some(), &[Mcp]),
+            ("runtime.sampling", self.sampling.is_some(), &[Mcp]),
+            ("runtime.talk", self.talk.is_some(), &[Mcp]),
         ];
         for (key, set, kinds) in keys {
             if set && !kinds.contains(&self.kind) {
@@ -255,6 +268,7 @@ impl RuntimeTable {
             RuntimeKind::Acp => self.acp().map(Runtime::Acp),
             RuntimeKind::Openapi => self.openapi().map(Runtime::Openapi),
             RuntimeKind::Llm => self.llm().map(Runtime::Llm),
+            RuntimeKind::Mcp => self.mcp().map(Runtime::Mcp),
         }
     }
 
@@ -277,20 +291,8 @@ impl RuntimeTable {
 
     fn a2a(self) -> Result<A2aRuntime, Wrong> {
         let command = self.command.unwrap_or_default();
-        let started = command.first().is_some_and(|program| !program.is_empty());
-        match &self.card {
-            None if !started => {
-                return wrong(
-                    "runtime",
-                    "say where the agent is: card = \"https://…\", or command = [\"program\"] to start it",
-                );
-            }
-            Some(_) if started => return wrong("runtime.command", "set either card or command, not both"),
-            Some(card) if !matches!(card.scheme(), "http" | "https") => {
-                return wrong("runtime.card", "the address must begin with https:// or http://");
-            }
-            _ => {}
-        }
+        let missing = "say where the agent is: card = \"https://…\", or command = [\"program\"] to start it";
+        here_or_elsewhere(&command, self.card.as_ref(), "card", missing)?;
         Ok(A2aRuntime {
             card: self.card,
             command,
@@ -339,6 +341,35 @@ impl RuntimeTable {
         })
     }
 
+    fn mcp(self) -> Result<McpRuntime, Wrong> {
+        let command = self.command.unwrap_or_default();
+        let missing = "say where the server is: url = \"https://…\", or command = [\"program\"] to start it";
+        here_or_elsewhere(&command, self.url.as_ref(), "url", missing)?;
+        if self.token_env.is_some() && self.url.is_none() {
+            return wrong(
+                "runtime.token_env",
+                "only a server with a url takes a token; use pass_env instead",
+            );
+        }
+        Ok(McpRuntime {
+            url: self.url,
+            command,
+            env: self.env.unwrap_or_default(),
+            pass_env: self.pass_env.unwrap_or_default(),
+            memory: self.memory_limit,
+            cpu: self.cpu_limit,
+            file_size: self.file_size_limit,
+            open_files: self.open_files_limit,
+            start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
+            token_env: self.token_env,
+            approve: self.approve.unwrap_or_default(),
+            sampling: self.sampling.unwrap_or(false),
+            talk: self.talk.unwrap_or(true),
+            prompt: self.prompt,
+            model: self.model,
+        })
+    }
+
     fn llm(self) -> Result<LlmRuntime, Wrong> {
         if self.prompt.is_some() && self.prompt_file.is_some() {
             return wrong("runtime.prompt_file", "set either prompt or prompt_file, not both");
@@ -350,7 +381,7 @@ impl RuntimeTable {
         if let Some(tool) = tools.iter().find(|tool| !is_tool(tool)) {
             return wrong(
                 "runtime.tools",
-                format!("`{tool}` is no tool: write agent:NAME or agent:https://…"),
+                format!("`{tool}` is no tool: write agent:NAME, agent:https://… or mcp:NAME"),
             );
         }
         Ok(LlmRuntime {
@@ -372,7 +403,29 @@ fn is_web(text: &str) -> bool {
     Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
+/// Checks that a server is either started by a command or found at an address of the web.
+fn here_or_elsewhere(
+    command: &[String],
+    address: Option<&Url>,
+    key: &'static str,
+    missing: &str,
+) -> Result<(), Wrong> {
+    let started = command.first().is_some_and(|program| !program.is_empty());
+    match address {
+        None if !started => wrong("runtime", missing),
+        Some(_) if started => wrong("runtime.command", format!("set either {key} or command, not both")),
+        Some(address) if !matches!(address.scheme(), "http" | "https") => {
+            let key = if key == "card" { "runtime.card" } else { "runtime.url" };
+            wrong(key, "the address must begin with https:// or http://")
+        }
+        _ => Ok(()),
+    }
+}
+
 fn is_tool(tool: &str) -> bool {
+    if let Some(name) = tool.strip_prefix("mcp:") {
+        return name.parse::<AgentName>().is_ok();
+    }
     let Some(target) = tool.strip_prefix("agent:") else { return false };
     let remote = target.starts_with("http://") || target.starts_with("https://");
     if remote { Url::parse(target).is_ok() } else { target.parse::<AgentName>().is_ok() }

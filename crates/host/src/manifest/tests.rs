@@ -99,7 +99,7 @@ fn an_acp_agent_asks_and_has_no_files_unless_the_file_says_otherwise() {
 }
 
 #[test]
-fn a_tool_is_an_agent_by_name_or_address() {
+fn a_tool_is_an_agent_by_name_or_address_or_a_tool_server_by_name() {
     let with = |tool: &str| {
         Manifest::read(&format!(
             "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"llm\"\ntools = [\"{tool}\"]\n"
@@ -107,8 +107,32 @@ fn a_tool_is_an_agent_by_name_or_address() {
     };
     assert!(with("agent:calc").is_ok());
     assert!(with("agent:https://example.org/a2a/calc").is_ok());
+    assert!(with("mcp:files").is_ok());
+    assert!(with("mcp:https://example.org").is_err());
     assert!(with("calc").is_err());
     assert!(with("agent:../x").is_err());
+}
+
+#[test]
+fn a_tool_server_is_started_or_lives_elsewhere() {
+    let with = |keys: &str| {
+        Manifest::read(&format!("name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"mcp\"\n{keys}\n"))
+    };
+    let Runtime::Mcp(here) = with("command = [\"files\"]").unwrap().runtime else { panic!("mcp") };
+    assert_eq!((here.approve, here.sampling, here.talk), (Approve::Never, false, true));
+    let keys = "url = \"https://tools.example/mcp\"\ntoken_env = \"T\"\napprove = \"changed\"\ntalk = false";
+    let Runtime::Mcp(far) = with(keys).unwrap().runtime else { panic!("mcp") };
+    assert_eq!((far.approve, far.talk, far.token_env.as_deref()), (Approve::Changed, false, Some("T")));
+
+    let refused = |keys: &str| with(keys).unwrap_err().to_string();
+    assert!(refused("").contains("say where the server is"));
+    assert!(
+        refused("url = \"https://x\"\ncommand = [\"y\"]").starts_with("6:1: runtime.command: set either url")
+    );
+    assert!(refused("url = \"file:///x\"").starts_with("5:1: runtime.url: the address must begin"));
+    assert!(refused("command = [\"y\"]\ntoken_env = \"T\"").contains("use pass_env instead"));
+    assert!(refused("command = [\"y\"]\napprove = \"maybe\"").contains("unknown variant `maybe`"));
+    assert!(refused("command = [\"y\"]\nstdin = \"json\"").contains("belongs to exec"));
 }
 
 #[test]
@@ -127,7 +151,7 @@ fn a_huge_file_is_refused() {
 #[test]
 fn the_schema_knows_every_runtime() {
     let schema = agent_schema().to_string();
-    for word in ["builtin", "exec", "a2a", "acp", "llm", "pass_env", "tokens_per_day"] {
+    for word in ["builtin", "exec", "a2a", "acp", "llm", "mcp", "approve", "pass_env", "tokens_per_day"] {
         assert!(schema.contains(word), "{word}");
     }
 }

@@ -26,7 +26,7 @@ const MEMO: &str = "call";
 
 /// A call that has not ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct OpenCall {
+pub(crate) struct OpenCall {
     tool: String,
     arguments: JsonMap,
     /// How often the tool has been called.
@@ -44,7 +44,7 @@ pub(super) struct OpenCall {
 
 impl OpenCall {
     /// The call that a message asks for.
-    pub(super) fn begin(data: &JsonMap, state: Option<Value>) -> Self {
+    pub(crate) fn begin(data: &JsonMap, state: Option<Value>) -> Self {
         let object = |name: &str| data.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
         Self {
             tool: named_tool(data).unwrap_or_default().to_owned(),
@@ -57,12 +57,12 @@ impl OpenCall {
     }
 
     /// The call that an earlier run left open.
-    pub(super) fn remembered(memo: &Value) -> Option<Self> {
+    pub(crate) fn remembered(memo: &Value) -> Option<Self> {
         serde_json::from_value(memo.get(MEMO)?.clone()).ok()
     }
 
     /// What the next run must be reminded of.
-    pub(super) fn memo(&self) -> Value {
+    pub(crate) fn memo(&self) -> Value {
         json!({ MEMO: self })
     }
 
@@ -70,12 +70,12 @@ impl OpenCall {
         &self.tool
     }
 
-    pub(super) fn round(&self) -> u32 {
+    pub(crate) fn round(&self) -> u32 {
         self.round
     }
 
     /// Whether nothing is asked that has no answer.
-    pub(super) fn is_answered(&self) -> bool {
+    pub(crate) fn is_answered(&self) -> bool {
         self.asked.is_empty()
     }
 
@@ -85,13 +85,13 @@ impl OpenCall {
     }
 
     /// Takes what was answered into the next call.
-    pub(super) fn next_round(&mut self) -> Round {
+    pub(crate) fn next_round(&mut self) -> Round {
         self.round += 1;
         Round { answers: std::mem::take(&mut self.answers), state: self.state.take() }
     }
 
     /// Notes what the tool wants to know.
-    pub(super) fn ask(&mut self, needed: InputNeeded) -> Result<(), String> {
+    pub(crate) fn ask(&mut self, needed: InputNeeded) -> Result<(), String> {
         let size = serde_json::to_vec(&needed.requests).map_or(0, |bytes| bytes.len())
             + needed.state.as_ref().map_or(0, |state| state.to_string().len());
         if needed.requests.len() > MAX_QUESTIONS || size > MAX_QUESTION_BYTES {
@@ -106,7 +106,7 @@ impl OpenCall {
     }
 
     /// Takes the answers of a message: those of its data parts, or its words when only one thing is asked. Gives what could not be read.
-    pub(super) fn hear(&mut self, message: &Message) -> Option<String> {
+    pub(crate) fn hear(&mut self, message: &Message) -> Option<String> {
         if self.asked.is_empty() {
             return None;
         }
@@ -136,7 +136,7 @@ impl OpenCall {
     }
 
     /// What is asked, for people and for programs.
-    pub(super) fn question(&self, job: &Job, misread: Option<&str>) -> Message {
+    pub(crate) fn question(&self, job: &Job, misread: Option<&str>) -> Message {
         let requests = self.open();
         let mut message = job.words(question::in_words(&requests, misread));
         message.extra.insert("metadata".into(), json!({ MCP: { "requests": requests } }));

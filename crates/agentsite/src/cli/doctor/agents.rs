@@ -49,6 +49,7 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
         Runtime::Exec(exec) => (exec.command.first(), &exec.env, &exec.pass_env),
         Runtime::A2a(a2a) => (a2a.command.first(), &a2a.env, &a2a.pass_env),
         Runtime::Acp(acp) => (acp.command.first(), &acp.env, &acp.pass_env),
+        Runtime::Mcp(mcp) => (mcp.command.first(), &mcp.env, &mcp.pass_env),
         Runtime::Llm(llm) => {
             let prompt =
                 llm.prompt_file.as_ref().map(|file| folder.join(file)).filter(|file| !file.is_file());

@@ -137,6 +137,15 @@ pub(super) async fn outbox(shell: &Shell, running: bool) -> Vec<Check> {
     }]
 }
 
+/// Agents of the running site that work but should be looked at.
+pub(super) async fn notices(shell: &Shell, running: bool) -> Vec<Check> {
+    let Some(site) = shell.site().ok().filter(|_| running) else { return Vec::new() };
+    let Ok(answer) = site.get::<serde_json::Value>("api/agents").await else { return Vec::new() };
+    let agents = answer["agents"].as_array().into_iter().flatten();
+    let told = agents.filter_map(|agent| Some((agent["name"].as_str()?, agent["notice"].as_str()?)));
+    told.map(|(name, notice)| Check::warn(format!("agent {name}"), notice)).collect()
+}
+
 /// Letters that may wait without anybody being down: a burst of a busy site.
 const MANY_WAITING: u64 = 1_000;
 

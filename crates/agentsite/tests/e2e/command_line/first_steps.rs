@@ -98,6 +98,15 @@ async fn a_new_rust_agent_answers_at_once() {
 }
 
 #[tokio::test]
+async fn a_new_tool_server_answers_at_once() {
+    let site = site_with_new("mcp").await;
+    let asked = "count {\"text\": \"how long is this\"}";
+    assert_eq!(site.run(&["call", "fresh", asked]).ok().out(), "16 letters, 4 words\n");
+    let tools = site.run(&["agent", "tools", "fresh"]).ok().out();
+    assert!(tools.lines().any(|line| line.starts_with("count") && line.contains("same")), "{tools}");
+}
+
+#[tokio::test]
 async fn a_new_llm_agent_is_there_and_waits_for_its_model() {
     let site = site_with_new("llm").await;
     let shown = site.run(&["agent", "show", "fresh", "--json"]).ok().json();

@@ -24,6 +24,13 @@ pub(super) enum Line {
         /// What to ask.
         message: &'static str,
     },
+    /// Wants to use a tool.
+    Uses {
+        /// The tool.
+        tool: &'static str,
+        /// Its arguments.
+        arguments: Value,
+    },
 }
 
 #[derive(Debug, Default)]
@@ -59,6 +66,12 @@ impl ScriptedModel {
     }
 }
 
+fn uses(tool: &str, arguments: &Value) -> (Vec<Value>, &'static str) {
+    let function = json!({"name": tool, "arguments": arguments.to_string()});
+    let call = json!({"index": 0, "id": "call-1", "type": "function", "function": function});
+    (vec![json!({"tool_calls": [call]})], "tool_calls")
+}
+
 async fn chat(State(stage): State<Arc<Mutex<Stage>>>, Json(request): Json<Value>) -> impl IntoResponse {
     let line = {
         let mut stage = stage.lock().unwrap();
@@ -69,11 +82,8 @@ async fn chat(State(stage): State<Arc<Mutex<Stage>>>, Json(request): Json<Value>
         Line::Says(pieces) => {
             (pieces.into_iter().map(|piece| json!({"content": piece})).collect::<Vec<_>>(), "stop")
         }
-        Line::Asks { tool, message } => {
-            let function = json!({"name": tool, "arguments": json!({"message": message}).to_string()});
-            let call = json!({"index": 0, "id": "call-1", "type": "function", "function": function});
-            (vec![json!({"tool_calls": [call]})], "tool_calls")
-        }
+        Line::Asks { tool, message } => uses(tool, &json!({"message": message})),
+        Line::Uses { tool, arguments } => uses(tool, &arguments),
     };
     let mut body = String::new();
     for delta in deltas {

@@ -34,14 +34,14 @@ pub(super) struct Caller<'a> {
 }
 
 /// The bindings that the site speaks; every story is the same in each.
-const BINDINGS: [&str; 3] = ["jsonrpc", "rest", "grpc"];
+pub(super) const BINDINGS: [&str; 3] = ["jsonrpc", "rest", "grpc"];
 
 impl<'a> Caller<'a> {
     pub(super) fn new(python: &Path, site: &'a TestSite, agent: &'static str) -> Self {
         Self { python: python.to_owned(), site, agent, binding: "jsonrpc", key: None }
     }
 
-    fn by(self, binding: &'static str) -> Self {
+    pub(super) fn by(self, binding: &'static str) -> Self {
         Self { binding, ..self }
     }
 

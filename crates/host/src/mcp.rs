@@ -1,0 +1,219 @@
+//! Tool servers that speak MCP, as agents: a program that the site starts and keeps alive, or a server elsewhere.
+//!
+//! Promises: the server is unchanged; its tools are the skills of the agent and are called in structured form, or in plain words when there is a model.
+//! What its tools say of themselves is pinned. A server that dies is started again, slower each time, and takes nobody down. Everything
+//! that leaves the site goes through its egress.
+//! It does not know the wire: the client does.
+
+mod far;
+mod hosted;
+mod questions;
+mod session;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use agentsite_client::mcp::{Address, Limits, McpClient, Options};
+use agentsite_protocol::{AgentCard, Outcome};
+use futures::future::BoxFuture;
+use serde_json::{Value, json};
+use tokio::sync::{Notify, broadcast};
+use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
+use tracing::Instrument;
+use url::Url;
+
+use crate::child::{Bulletin, ChildCommand, Keeper, Pipes, bulletin};
+use crate::llm::{LlmRunner, Sampler};
+use crate::sandbox::Bounds;
+use crate::{
+    AgentLog, CHANGE_QUEUE, Health, Job, LaunchError, LlmRuntime, LogSource, Manifest, McpRuntime, Reporter,
+    Runner, ToolPins, Toolbox, ToolboxRunner, Workshop,
+};
+use far::FarServer;
+use hosted::{HostedServer, Spoken};
+use questions::Clerk;
+use session::{Session, Shared};
+use words::{Interpreter, Meaning};
+
+/// How much larger than its content a message of the protocol may be: escapes, and bytes in base64.
+const WRAPPING: u64 = 2;
+
+/// What a model is told when it speaks for a tool server.
+const PROMPT: &str =
+    "Answer by using the tools; do not guess what a tool could tell. Say so when no tool fits.";
+
+/// Runs tasks at a tool server.
+#[derive(Debug)]
+pub(crate) struct McpRunner {
+    server: Arc<HostedServer>,
+    calls: ToolboxRunner,
+    interpreter: Arc<Interpreter>,
+    keeper: TaskTracker,
+    stop: CancellationToken,
+    /// Dropping the runner stops the keeper, and that the server.
+    _stop_when_dropped: DropGuard,
+}
+
+/// Where the server is.
+enum Way {
+    /// We start it and talk through its pipes.
+    Here(ChildCommand),
+    /// It is there already.
+    Elsewhere(FarServer),
+}
+
+impl McpRunner {
+    /// Makes the runner and starts its keeper in the background; must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when a variable that the manifest names is not set.
+    pub(crate) fn launch(
+        runtime: &McpRuntime,
+        manifest: &Manifest,
+        folder: Option<&Path>,
+        workshop: &Workshop,
+        log: &AgentLog,
+    ) -> Result<Arc<dyn Runner>, LaunchError> {
+        let (way, roots) = way(runtime, folder, workshop)?;
+        let (changes, _) = broadcast::channel(CHANGE_QUEUE);
+        let (pins, complaint) = ToolPins::open(runtime.approve, folder, changes.clone());
+        if let Some(complaint) = complaint {
+            log.push(LogSource::Site, &complaint);
+        }
+        let shared = Shared { pins: Arc::new(pins), changes, doubt: Arc::new(Notify::new()) };
+        let (bulletin, watch) = bulletin();
+        let (patience, stop) = (runtime.start_timeout.0, CancellationToken::new());
+        let session = Session {
+            options: options(manifest, workshop),
+            start_timeout: patience,
+            probes: runtime.url.is_some(),
+            shared: shared.clone(),
+            log: log.clone(),
+        };
+        let keeper = TaskTracker::new();
+        let span = tracing::info_span!("mcp_keeper", agent = %manifest.name);
+        keeper.spawn(keep(way, session, bulletin, stop.clone()).instrument(span));
+        keeper.close();
+        let model = model_of(runtime, manifest);
+        let clerk =
+            Clerk { roots, sampler: runtime.sampling.then(|| Sampler::new(&model, manifest, workshop)) };
+        let output = manifest.limits.output;
+        let server = Arc::new(HostedServer { watch, shared, clerk, patience, output, log: log.clone() });
+        let speech = || LlmRunner::over(server.clone(), &model, manifest, workshop, log.clone());
+        Ok(Arc::new(Self {
+            calls: ToolboxRunner::new(Arc::new(Spoken(server.clone()))),
+            interpreter: Arc::new(Interpreter::new(server.clone(), runtime.talk.then(speech))),
+            server,
+            keeper,
+            _stop_when_dropped: stop.clone().drop_guard(),
+            stop,
+        }))
+    }
+}
+
+/// Keeps the server until it is told to stop.
+async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: CancellationToken) {
+    let session = Arc::new(session);
+    match way {
+        Way::Elsewhere(server) => server.keep(session, bulletin, stop).await,
+        Way::Here(command) => {
+            let keeper = Keeper::new(command, Arc::new(bulletin), session.log.clone(), stop);
+            let serve =
+                |pipes: Pipes, bulletin: Arc<Bulletin<McpClient>>| -> BoxFuture<'static, Option<String>> {
+                    let session = session.clone();
+                    let address = Address::pipes(pipes.stdout, pipes.stdin);
+                    Box::pin(async move { session.serve(address, &bulletin).await })
+                };
+            keeper.run(serve).await;
+        }
+    }
+}
+
+/// Where the server is, and which folders it is told of.
+fn way(
+    runtime: &McpRuntime,
+    folder: Option<&Path>,
+    workshop: &Workshop,
+) -> Result<(Way, Value), LaunchError> {
+    if let Some(url) = &runtime.url {
+        let (egress, token) = (workshop.egress.clone(), workshop.token(runtime.token_env.as_deref())?);
+        let server = FarServer { url: url.clone(), egress, token };
+        return Ok((Way::Elsewhere(server), json!({ "roots": [] })));
+    }
+    let McpRuntime { command, env, pass_env, memory, cpu, file_size, open_files, .. } = runtime;
+    let folder = folder.unwrap_or_else(|| Path::new("."));
+    let command = ChildCommand::new(command.clone(), folder, &workshop.environment, pass_env, env)
+        .within(Bounds::of(*memory, *cpu, *file_size, *open_files));
+    let roots = Url::from_directory_path(command.folder()).map_or_else(
+        |()| json!({ "roots": [] }),
+        |url| json!({ "roots": [{ "uri": url, "name": "agent" }] }),
+    );
+    Ok((Way::Here(command), roots))
+}
+
+fn options(manifest: &Manifest, workshop: &Workshop) -> Options {
+    let options = Options::new(workshop.ids.rng().clone());
+    let usual = Limits::default();
+    let output = manifest.limits.output.0.saturating_mul(WRAPPING);
+    let message = usual.message.max(usize::try_from(output).unwrap_or(usize::MAX));
+    Options {
+        limits: Limits { message, call: manifest.limits.timeout.0.max(usual.call), ..usual },
+        ..options
+    }
+}
+
+/// The model that speaks for the server, and for its tools where that is allowed.
+fn model_of(runtime: &McpRuntime, manifest: &Manifest) -> LlmRuntime {
+    let about = format!("You are the agent {}. {}\n", manifest.name, manifest.description);
+    let prompt = runtime.prompt.clone().unwrap_or_else(|| format!("{about}{PROMPT}"));
+    LlmRuntime::plain(Some(prompt), runtime.model.clone())
+}
+
+impl Runner for McpRunner {
+    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        let (calls, interpreter) = (self.calls.clone(), self.interpreter.clone());
+        Box::pin(async move {
+            let cancel = job.cancel.clone();
+            let meaning = tokio::select! {
+                biased;
+                () = cancel.cancelled() => return Outcome::Canceled(None),
+                meaning = interpreter.understand(&job) => meaning,
+            };
+            match meaning {
+                Meaning::Call(message) => calls.run(Job { message, ..job }, report).await,
+                Meaning::Talk => interpreter.talk(job, report).await,
+            }
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.interpreter.memory()
+    }
+
+    fn health(&self) -> Health {
+        self.server.watch.health()
+    }
+
+    fn card(&self) -> Option<Arc<AgentCard>> {
+        self.calls.card()
+    }
+
+    fn toolbox(&self) -> Option<Arc<dyn Toolbox>> {
+        Some(self.server.clone())
+    }
+
+    fn pins(&self) -> Option<Arc<ToolPins>> {
+        Some(self.server.shared.pins.clone())
+    }
+
+    fn stop(&self) -> BoxFuture<'static, ()> {
+        self.stop.cancel();
+        let keeper = self.keeper.clone();
+        Box::pin(async move { keeper.wait().await })
+    }
+}

@@ -1,0 +1,55 @@
+//! The tools of an agent, as another agent of the site uses them.
+//!
+//! Promises: a call takes a place in the lane of the agent whose tool it is, so that its limits hold whoever calls. It is part of the
+//! task of the one who calls, and opens none of its own.
+
+use std::sync::Arc;
+
+use agentsite_host::{About, Exchange, ToolFault, Toolbox};
+use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
+use futures::future::BoxFuture;
+
+use crate::hub::Entry;
+use crate::lane::{Admission, Slot};
+
+/// The tools of an agent of this site.
+#[derive(Debug)]
+pub(super) struct Neighbour {
+    pub(super) entry: Arc<Entry>,
+    pub(super) toolbox: Arc<dyn Toolbox>,
+}
+
+impl Neighbour {
+    async fn admitted(&self) -> Result<Slot, ToolFault> {
+        match self.entry.lane.admit(false) {
+            Ok(Admission::Now(slot)) => Ok(slot),
+            Ok(Admission::Later(place)) => Ok(place.slot().await),
+            Err(later) => Err(ToolFault::Down(format!(
+                "{} is busy; try again in {} s",
+                self.entry.manifest.name,
+                later.as_secs().max(1)
+            ))),
+        }
+    }
+}
+
+impl Toolbox for Neighbour {
+    fn about(&self) -> About {
+        self.toolbox.about()
+    }
+
+    fn tools(&self, exchange: &Exchange) -> BoxFuture<'_, Result<Arc<[Tool]>, ToolFault>> {
+        self.toolbox.tools(exchange)
+    }
+
+    fn call(
+        &self,
+        exchange: Exchange,
+        call: ToolCall,
+    ) -> BoxFuture<'_, Result<Reply<ToolResult>, ToolFault>> {
+        Box::pin(async move {
+            let _slot = self.admitted().await?;
+            self.toolbox.call(exchange, call).await
+        })
+    }
+}
