@@ -38,6 +38,7 @@ use agentsite_client::Egress;
 use agentsite_protocol::Outcome;
 use futures::future::BoxFuture;
 
+use crate::openapi::{self, OpenApiSource};
 use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Toolbox, Workshop};
 
 pub use crate::models::{ModelSettings, ProviderSettings, Secret};
@@ -78,7 +79,8 @@ impl LlmRunner {
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::of(&runtime, manifest, folder)?;
         let source = Source::choose(&runtime, workshop);
-        let runner = Self::new(&runtime, manifest, prompt, source, &workshop.egress, log)?;
+        let tools = tools(&runtime, Some(folder), &workshop.egress, &log)?;
+        let runner = Self::made(&runtime, manifest, prompt, source, tools, log);
         runner.health();
         Ok(Arc::new(runner))
     }
@@ -95,7 +97,8 @@ impl LlmRunner {
         log: AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::written(runtime, manifest);
-        Ok(Arc::new(Self::new(runtime, manifest, prompt, Source::Chosen(model), egress, log)?))
+        let tools = tools(runtime, None, egress, &log)?;
+        Ok(Arc::new(Self::made(runtime, manifest, prompt, Source::Chosen(model), tools, log)))
     }
 
     /// Makes a runner whose model uses these tools and no others, under their own names.
@@ -121,25 +124,6 @@ impl LlmRunner {
         self.source.model().await.is_ok()
     }
 
-    fn new(
-        runtime: &LlmRuntime,
-        manifest: &Manifest,
-        prompt: String,
-        source: Source,
-        egress: &Egress,
-        log: AgentLog,
-    ) -> Result<Self, LaunchError> {
-        let tools = runtime.tools.iter().map(|entry| {
-            ToolSource::read(entry, egress).ok_or_else(|| {
-                LaunchError::Setup(format!(
-                    "`{entry}` is no tool: write agent:NAME, agent:https://… or mcp:NAME"
-                ))
-            })
-        });
-        let tools = tools.collect::<Result<_, _>>()?;
-        Ok(Self::made(runtime, manifest, prompt, source, tools, log))
-    }
-
     fn made(
         runtime: &LlmRuntime,
         manifest: &Manifest,
@@ -158,6 +142,38 @@ impl LlmRunner {
         };
         Self { source: Arc::new(source), setup: Arc::new(setup), memory: runtime.memory }
     }
+}
+
+/// The tools that an agent's file names; documents of APIs lie in its folder.
+fn tools(
+    runtime: &LlmRuntime,
+    folder: Option<&Path>,
+    egress: &Egress,
+    log: &AgentLog,
+) -> Result<Vec<ToolSource>, LaunchError> {
+    let no_tool = |entry: &str| {
+        let known = "agent:NAME, agent:https://…, mcp:NAME or openapi:FILE";
+        LaunchError::Setup(format!("`{entry}` is no tool: write {known}"))
+    };
+    let tool = |entry: &String| {
+        let Some(document) = entry.strip_prefix("openapi:") else {
+            return ToolSource::read(entry, egress).ok_or_else(|| no_tool(entry));
+        };
+        let folder = folder.ok_or_else(|| no_tool(entry))?;
+        let source = OpenApiSource { document: document.to_owned(), ..OpenApiSource::default() };
+        let opened = openapi::open(source, folder, egress, log);
+        let toolbox = opened.map_err(|error| LaunchError::Setup(error.to_string()))?;
+        Ok(ToolSource::toolbox(&openapi_label(document), toolbox))
+    };
+    runtime.tools.iter().map(tool).collect()
+}
+
+/// What the tools of a document are called together: its host, or the name of its file.
+fn openapi_label(document: &str) -> String {
+    let url = url::Url::parse(document).ok();
+    let host = url.as_ref().and_then(url::Url::host_str);
+    let stem = || Path::new(document).file_stem().map_or_else(|| "api".into(), |stem| stem.to_string_lossy());
+    host.map_or_else(|| stem().into_owned(), str::to_owned)
 }
 
 impl Runner for LlmRunner {

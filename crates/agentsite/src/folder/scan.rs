@@ -90,7 +90,11 @@ fn text_of(file: &Path) -> std::io::Result<String> {
 /// The files that an agent reads when it is made rather than at every task.
 fn held(folder: &Path, runtime: &Runtime) -> Vec<PathBuf> {
     match runtime {
-        Runtime::Llm(llm) => llm.prompt_file.iter().map(|file| folder.join(file)).collect(),
+        Runtime::Llm(llm) => {
+            let documents = llm.tools.iter().filter_map(|tool| tool.strip_prefix("openapi:"));
+            let files = llm.prompt_file.iter().map(String::as_str).chain(documents);
+            files.map(|file| folder.join(file)).collect()
+        }
         Runtime::A2a(a2a) => words_that_are_files(folder, &a2a.command),
         Runtime::Acp(acp) => words_that_are_files(folder, &acp.command),
         Runtime::Openapi(openapi) => words_that_are_files(folder, std::slice::from_ref(&openapi.document)),

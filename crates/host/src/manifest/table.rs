@@ -126,7 +126,7 @@ struct RuntimeTable {
     max_tokens: Option<u32>,
     /// llm: earlier messages of the conversation that the model sees.
     memory: Option<usize>,
-    /// llm: what it may use, agent:NAME, agent:URL or mcp:NAME.
+    /// llm: what it may use, agent:NAME, agent:URL, mcp:NAME, openapi:FILE or openapi:URL.
     tools: Option<Vec<String>>,
     /// mcp: address of the server.
     #[schemars(with = "Option<String>")]
@@ -381,7 +381,7 @@ impl RuntimeTable {
         if let Some(tool) = tools.iter().find(|tool| !is_tool(tool)) {
             return wrong(
                 "runtime.tools",
-                format!("`{tool}` is no tool: write agent:NAME, agent:https://… or mcp:NAME"),
+                format!("`{tool}` is no tool: write agent:NAME, agent:https://…, mcp:NAME or openapi:FILE"),
             );
         }
         Ok(LlmRuntime {
@@ -425,6 +425,9 @@ fn here_or_elsewhere(
 fn is_tool(tool: &str) -> bool {
     if let Some(name) = tool.strip_prefix("mcp:") {
         return name.parse::<AgentName>().is_ok();
+    }
+    if let Some(document) = tool.strip_prefix("openapi:") {
+        return !document.trim().is_empty() && (!document.contains("://") || is_web(document));
     }
     let Some(target) = tool.strip_prefix("agent:") else { return false };
     let remote = target.starts_with("http://") || target.starts_with("https://");
