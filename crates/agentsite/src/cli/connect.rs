@@ -80,7 +80,7 @@ pub(super) fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError
         }
         Some(true) => shell.output.line(&format!("{shown} now has the entry {name}; {}", program.then()))?,
         Some(false) => {
-            shell.output.line(&format!("{shown} has the entry {name} already; nothing was changed"))?
+            shell.output.line(&format!("{shown} has the entry {name} already; nothing was changed"))?;
         }
     }
     Ok(Exit::Ok)

@@ -130,7 +130,6 @@ mod tests {
         pairs.iter().map(|(name, value)| ((*name).clone(), http::HeaderValue::from_static(value))).collect()
     }
 
-    #[expect(clippy::field_reassign_with_default, reason = "the other fields are private")]
     fn meta(version: Option<&'static str>) -> Meta<'static> {
         let mut meta = Meta::default();
         meta.version = version.map(|json| serde_json::from_str(json).unwrap());

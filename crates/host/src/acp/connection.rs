@@ -276,7 +276,7 @@ impl Connection {
         let Incoming { id, method, params, result, error } = message;
         match (method, id) {
             (None, Some(id)) => {
-                self.settle(&id, error.map_or(Ok(result), |error| Err(Trouble::Refused(error))))
+                self.settle(&id, error.map_or(Ok(result), |error| Err(Trouble::Refused(error))));
             }
             (Some(method), None) if method == "session/update" => self.update(params, size).await,
             (Some(method), Some(id)) => {

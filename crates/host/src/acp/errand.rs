@@ -108,7 +108,7 @@ impl Errand {
         let memo = self.job.memo.as_ref().and_then(|memo| Memo::deserialize(memo).ok()).unwrap_or_default();
         let seat = hold.seat.insert(self.house.sessions.seat(&self.job.owner, &self.job.context).await);
         match self.house.sessions.take(seat, self.job.task) {
-            Waiting::Mine(turn) => self.resume(hold, turn).await,
+            Waiting::Mine(turn) => self.resume(hold, *turn).await,
             Waiting::Other(task) => Err(End::Failed(format!(
                 "this conversation waits for an answer in task {task}; answer there, cancel that task, or begin another conversation"
             ))),

@@ -63,7 +63,7 @@ impl FileDoor {
         if !self.may_read() {
             return Err(RpcError::no_such_method("fs/read_text_file"));
         }
-        let request = ReadRequest::deserialize(params).map_err(bad)?;
+        let request = ReadRequest::deserialize(params).map_err(|error| bad(&error))?;
         let path = self.inside(&request.path).await?;
         let mut bytes = Vec::new();
         let file = tokio::fs::File::open(&path).await.map_err(|error| unreadable(&request.path, &error))?;
@@ -86,7 +86,7 @@ impl FileDoor {
         if !self.may_write() {
             return Err(RpcError::no_such_method("fs/write_text_file"));
         }
-        let request = WriteRequest::deserialize(params).map_err(bad)?;
+        let request = WriteRequest::deserialize(params).map_err(|error| bad(&error))?;
         if request.content.len() as u64 > MOST_BYTES {
             return Err(RpcError::refused(format!("the text is larger than {MOST_BYTES} bytes; write less")));
         }
@@ -131,7 +131,7 @@ impl FileDoor {
     }
 }
 
-fn bad(error: serde_json::Error) -> RpcError {
+fn bad(error: &serde_json::Error) -> RpcError {
     RpcError::refused(error.to_string())
 }
 

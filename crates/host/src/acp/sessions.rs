@@ -97,7 +97,7 @@ pub(super) enum Waiting {
     /// Nothing.
     Nothing,
     /// The turn of this task.
-    Mine(Turn),
+    Mine(Box<Turn>),
     /// The turn of another task.
     Other(TaskId),
 }
@@ -134,7 +134,7 @@ impl Sessions {
         let Some(kept) = known.kept.get_mut(&seat.key) else { return Waiting::Nothing };
         match kept.parked.take() {
             None => Waiting::Nothing,
-            Some(parked) if parked.task == task => Waiting::Mine(parked.turn),
+            Some(parked) if parked.task == task => Waiting::Mine(Box::new(parked.turn)),
             Some(parked) => {
                 let other = parked.task;
                 kept.parked = Some(parked);

@@ -109,7 +109,7 @@ impl Story {
     }
 
     async fn say(&mut self, content: Value, to: Listener<'_>) -> Result<(), Stop> {
-        let Some(mut part) = part(content) else { return Ok(()) };
+        let Some(mut part) = part(&content) else { return Ok(()) };
         let paragraph = std::mem::take(&mut self.paragraph) && self.said > 0;
         self.said += part.size() as u64;
         if self.said > to.most.0 {
@@ -200,7 +200,7 @@ impl Story {
 }
 
 /// A block of content as a part; `None` for kinds that this version does not know.
-fn part(content: Value) -> Option<Part> {
+fn part(content: &Value) -> Option<Part> {
     let text = |value: &Value| value.as_str().map(str::to_owned);
     Some(match content["type"].as_str()? {
         "text" => Part::text(content["text"].as_str()?),

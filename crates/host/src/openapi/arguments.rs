@@ -137,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    fn wrong(arguments: Value) -> Vec<String> {
+    fn wrong(arguments: &Value) -> Vec<String> {
         let schema = json!({
             "type": "object",
             "required": ["id", "body"],
@@ -156,14 +156,14 @@ mod tests {
     #[test]
     fn sound_arguments_are_taken() {
         let pet = json!({"name": "Rex", "friends": [{"name": "Tom"}], "more": 1});
-        assert_eq!(wrong(json!({"id": 3, "state": null, "body": pet})), Vec::<String>::new());
-        assert_eq!(wrong(json!({"id": 3.0, "body": {"name": "x"}})), Vec::<String>::new());
+        assert_eq!(wrong(&json!({"id": 3, "state": null, "body": pet})), Vec::<String>::new());
+        assert_eq!(wrong(&json!({"id": 3.0, "body": {"name": "x"}})), Vec::<String>::new());
     }
 
     #[test]
     fn what_is_wrong_is_told_with_its_place() {
         let told =
-            wrong(json!({"id": "three", "state": "ajar", "body": {"friends": [{"name": 1}]}, "colour": 1}));
+            wrong(&json!({"id": "three", "state": "ajar", "body": {"friends": [{"name": 1}]}, "colour": 1}));
         assert_eq!(
             told,
             [
@@ -174,6 +174,6 @@ mod tests {
                 "`state` must be one of \"open\", \"closed\", null",
             ]
         );
-        assert_eq!(wrong(json!({})), ["`id` is missing", "`body` is missing"]);
+        assert_eq!(wrong(&json!({})), ["`id` is missing", "`body` is missing"]);
     }
 }

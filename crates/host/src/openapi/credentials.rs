@@ -64,7 +64,7 @@ impl Credentials {
             match &scheme.place {
                 Place::Bearer => put(headers, AUTHORIZATION, &format!("Bearer {secret}")),
                 Place::Basic => {
-                    put(headers, AUTHORIZATION, &format!("Basic {}", super::base64(secret.as_bytes())))
+                    put(headers, AUTHORIZATION, &format!("Basic {}", super::base64(secret.as_bytes())));
                 }
                 Place::Header(name) => put(headers, name.clone(), secret),
                 Place::Query(name) => query.push((name.clone(), secret.to_owned())),

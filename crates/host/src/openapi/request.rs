@@ -53,7 +53,7 @@ pub(super) fn build(
         };
         match parameter.place {
             Place::Path => {
-                path = path.replace(&format!("{{{}}}", parameter.name), &in_path(parameter, value))
+                path = path.replace(&format!("{{{}}}", parameter.name), &in_path(parameter, value));
             }
             Place::Query => query.extend(in_query(parameter, value)),
             Place::Header => put_header(&mut headers, parameter, value)?,

@@ -233,7 +233,7 @@ fn cut(value: &Value) -> Value {
 mod tests {
     use super::*;
 
-    fn made(components: Value, schema: &Value) -> (Value, JsonMap) {
+    fn made(components: &Value, schema: &Value) -> (Value, JsonMap) {
         let text = json!({"openapi": "3.0.0", "components": {"schemas": components}}).to_string();
         let document = Document::read(text.as_bytes()).unwrap();
         let mut room = Room::default();
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn recursion_becomes_definitions() {
         let node = json!({"type": "object", "properties": {"next": {"$ref": "#/components/schemas/Node"}}});
-        let (schema, defs) = made(json!({"Node": node}), &json!({"$ref": "#/components/schemas/Node"}));
+        let (schema, defs) = made(&json!({"Node": node}), &json!({"$ref": "#/components/schemas/Node"}));
         assert_eq!(schema, json!({"$ref": "#/$defs/Node"}));
         assert_eq!(defs["Node"]["properties"]["next"], json!({"$ref": "#/$defs/Node"}));
     }
@@ -253,19 +253,19 @@ mod tests {
     #[test]
     fn old_words_are_said_anew_and_foreign_ones_left_out() {
         let old = json!({"type": "integer", "nullable": true, "minimum": 3, "exclusiveMinimum": true, "xml": {}, "x-y": 1, "example": 4});
-        assert_eq!(made(json!({}), &old).0, json!({"type": ["integer", "null"], "exclusiveMinimum": 3}));
-        assert_eq!(made(json!({}), &json!({"$ref": "elsewhere.yaml"})).0, json!({}));
-        assert_eq!(made(json!({}), &json!(7)).0, json!({}));
+        assert_eq!(made(&json!({}), &old).0, json!({"type": ["integer", "null"], "exclusiveMinimum": 3}));
+        assert_eq!(made(&json!({}), &json!({"$ref": "elsewhere.yaml"})).0, json!({}));
+        assert_eq!(made(&json!({}), &json!(7)).0, json!({}));
     }
 
     #[test]
     fn what_is_too_much_takes_everything() {
         let wide: JsonMap =
             (0..MOST_NODES * 2).map(|at| (format!("p{at}"), json!({"type": "string"}))).collect();
-        let (schema, _) = made(json!({}), &json!({"type": "object", "properties": wide}));
+        let (schema, _) = made(&json!({}), &json!({"type": "object", "properties": wide}));
         let properties = schema["properties"].as_object().unwrap();
         assert!(properties.values().filter(|schema| **schema != json!({})).count() <= MOST_NODES);
         let names: JsonMap = (0..3).map(|at| (format!("S{at}"), json!({"anyOf": [{"$ref": "#/components/schemas/S0"}, {"$ref": "#/components/schemas/S1"}, {"$ref": "#/components/schemas/S2"}]}))).collect();
-        assert_eq!(made(Value::Object(names), &json!({"$ref": "#/components/schemas/S0"})).1.len(), 3);
+        assert_eq!(made(&Value::Object(names), &json!({"$ref": "#/components/schemas/S0"})).1.len(), 3);
     }
 }

@@ -3,7 +3,6 @@
 //! The shop answers with what it was asked, so that each story sees the request as it arrived.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
 
 use agentsite_client::EgressSettings;
 use agentsite_protocol::mcp::Abilities;
@@ -369,7 +368,7 @@ fn files_outside_of_the_folder_are_refused() {
 }
 
 /// The runner of an `agent.toml` in a folder with the shop's document.
-fn launch(folder: PathBuf, place: SocketAddr, more: &str) -> Result<Arc<dyn Runner>, LaunchError> {
+fn launch(folder: &Path, place: SocketAddr, more: &str) -> Result<Arc<dyn Runner>, LaunchError> {
     let text = format!("name = \"shop\"\ndescription = \"Pets\"\n[runtime]\nkind = \"openapi\"\n{more}\n");
     let manifest = Manifest::read(&text).unwrap();
     let clock = VirtualClock::at(BEGINNING);
@@ -380,7 +379,7 @@ fn launch(folder: PathBuf, place: SocketAddr, more: &str) -> Result<Arc<dyn Runn
         models: ModelSettings::none(),
         environment: Environment::new([("SHOP_KEY".to_owned(), "k3y".to_owned())]),
     };
-    workshop.launch(&manifest, Some(&folder), &AgentLog::new(clock))
+    workshop.launch(&manifest, Some(folder), &AgentLog::new(clock))
 }
 
 #[tokio::test]
@@ -388,7 +387,7 @@ async fn an_agent_that_is_an_api_takes_structured_messages() {
     let place = shop().await;
     let (folder, _tools) = pets(place, Credentials::default());
     let shop = "document = \"shop.yaml\"\nkeys = { shop_key = \"SHOP_KEY\" }";
-    let runner = launch(folder.path().to_owned(), place, shop).unwrap();
+    let runner = launch(folder.path(), place, shop).unwrap();
     let mut asked = job("");
     asked.message.parts = vec![Part::data(json!({"tool": "listPets", "arguments": {"limit": 2}}))];
     let ran = contract::run(&*runner, asked).await;
@@ -396,9 +395,8 @@ async fn an_agent_that_is_an_api_takes_structured_messages() {
     let told = serde_json::to_string(&ran.artifacts()).unwrap();
     assert!(told.contains("limit=2") && told.contains("k3y"), "{told}");
     assert_eq!(runner.card().unwrap().skills.len(), 6);
-    let unset = launch(folder.path().to_owned(), place, "document = \"shop.yaml\"\ntoken_env = \"UNSET\"")
-        .unwrap_err();
+    let unset = launch(folder.path(), place, "document = \"shop.yaml\"\ntoken_env = \"UNSET\"").unwrap_err();
     assert!(unset.to_string().contains("UNSET"), "{unset}");
-    let missing = launch(folder.path().to_owned(), place, "document = \"other.yaml\"").unwrap_err();
+    let missing = launch(folder.path(), place, "document = \"other.yaml\"").unwrap_err();
     assert!(missing.to_string().contains("other.yaml"), "{missing}");
 }

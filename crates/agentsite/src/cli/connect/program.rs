@@ -199,7 +199,7 @@ impl Program {
                 if self == Self::Codex {
                     match key {
                         Some(key) => {
-                            entry["http_headers"] = json!({ "Authorization": format!("Bearer {key}") })
+                            entry["http_headers"] = json!({ "Authorization": format!("Bearer {key}") });
                         }
                         None if *needs_key => entry["bearer_token_env_var"] = KEY.into(),
                         None => {}

@@ -98,7 +98,8 @@ impl Message {
 
     /// Whether this answers the request of this id.
     pub(super) fn answers(&self, id: &str) -> bool {
-        self.kind == Kind::Response && self.value["id"].to_string() == id
+        let own = self.value["id"].to_string();
+        self.kind == Kind::Response && own == id
     }
 }
 

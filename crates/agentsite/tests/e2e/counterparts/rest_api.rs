@@ -88,7 +88,7 @@ async fn an_api_is_a_set_of_tools_for_mcp() {
         };
         let body = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let text = request.json(&body).send().await.unwrap().text().await.unwrap();
-        let line = text.lines().filter_map(|line| line.strip_prefix("data: ")).last().unwrap_or(&text);
+        let line = text.lines().filter_map(|line| line.strip_prefix("data: ")).next_back().unwrap_or(&text);
         serde_json::from_str::<Value>(line).unwrap_or_else(|error| panic!("{error}: {text}"))
     };
     let listed = ask(1, "tools/list", None, json!({})).await;

@@ -45,7 +45,7 @@ impl Drop for Ended {
     }
 }
 
-fn tool(name: &str, properties: Value) -> Tool {
+fn tool(name: &str, properties: &Value) -> Tool {
     Tool {
         name: name.into(),
         description: Some(format!("Does what `{name}` says")),
@@ -54,7 +54,7 @@ fn tool(name: &str, properties: Value) -> Tool {
     }
 }
 
-fn question(method: &str, params: Value) -> InputRequest {
+fn question(method: &str, params: &Value) -> InputRequest {
     serde_json::from_value(json!({ "method": method, "params": params })).unwrap()
 }
 
@@ -90,7 +90,7 @@ impl Kit {
                 None => Ok(Reply::Input(InputNeeded {
                     requests: [(
                         "name".to_owned(),
-                        question("elicitation/create", json!({ "message": "who?" })),
+                        question("elicitation/create", &json!({ "message": "who?" })),
                     )]
                     .into(),
                     state: Some(json!({ "asked": true })),
@@ -116,9 +116,10 @@ impl Toolbox for Kit {
 
     fn tools(&self, _: &Exchange) -> BoxFuture<'_, Result<Arc<[Tool]>, ToolFault>> {
         let region = json!({ "region": { "type": "string", "x-mcp-header": "Region" } });
-        let mut tools = vec![tool("route", region)];
-        tools.extend(["echo", "fail", "report", "wait", "detach", "greet"].map(|name| tool(name, json!({}))));
-        tools.push(Tool { tasks: TaskSupport::Required, ..tool("long", json!({})) });
+        let mut tools = vec![tool("route", &region)];
+        tools
+            .extend(["echo", "fail", "report", "wait", "detach", "greet"].map(|name| tool(name, &json!({}))));
+        tools.push(Tool { tasks: TaskSupport::Required, ..tool("long", &json!({})) });
         Box::pin(ready(Ok(tools.into())))
     }
 

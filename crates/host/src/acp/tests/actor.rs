@@ -3,10 +3,12 @@
 //! It is a test that is ignored by the harness and does nothing unless `ACTOR` names its role. Each prompt is answered on a thread, so that
 //! cancels and answers are heard meanwhile.
 
+#![expect(clippy::disallowed_methods, reason = "it is a program of its own, which the stories start")]
+
 use std::collections::HashMap;
 use std::io::{BufRead, Write};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -18,7 +20,7 @@ struct Stage {
     sessions: AtomicU64,
     requests: AtomicU64,
     /// Where the answers to our requests go.
-    asked: Mutex<HashMap<u64, Sender<Value>>>,
+    asked: Mutex<HashMap<u64, SyncSender<Value>>>,
     turns: Mutex<HashMap<String, Arc<AtomicBool>>>,
     prompts: Mutex<HashMap<String, u64>>,
 }
@@ -81,9 +83,9 @@ impl Stage {
             }
             Some("session/cancel") => {
                 let turns = self.turns.lock().unwrap();
-                turns
-                    .get(params["sessionId"].as_str().unwrap())
-                    .map(|turn| turn.store(true, Ordering::Relaxed));
+                if let Some(turn) = turns.get(params["sessionId"].as_str().unwrap()) {
+                    turn.store(true, Ordering::Relaxed);
+                }
             }
             Some("session/prompt") => {
                 std::thread::spawn(move || self.play(&id, &params));
@@ -180,7 +182,7 @@ impl Stage {
     }
 
     fn ask(&self, session: &str, method: &str, mut params: Value) -> Value {
-        let (sender, receiver): (Sender<Value>, Receiver<Value>) = channel();
+        let (sender, receiver): (SyncSender<Value>, Receiver<Value>) = sync_channel(1);
         let id = self.requests.fetch_add(1, Ordering::Relaxed);
         self.asked.lock().unwrap().insert(id, sender);
         params["sessionId"] = json!(session);

@@ -217,7 +217,10 @@ async fn names_ids_and_examples_are_completed() {
     let none = BTreeMap::new;
     assert_eq!(complete(template("agentsite://agents/{name}/card"), "name", "CL", none()).await, ["clock"]);
     let id = task.head.id.to_string();
-    assert_eq!(complete(template("agentsite://tasks/{id}"), "id", &id[..4], none()).await, [id.clone()]);
+    assert_eq!(
+        complete(template("agentsite://tasks/{id}"), "id", &id[..4], none()).await,
+        std::slice::from_ref(&id)
+    );
     let artifact = template("agentsite://tasks/{id}/artifacts/{artifact}");
     let others = BTreeMap::from([("id".to_owned(), id)]);
     let made = task.artifacts[0].artifact_id.clone();
