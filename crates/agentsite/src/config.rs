@@ -133,23 +133,6 @@ impl Loaded {
                 "write it with its scheme, like http://127.0.0.1:4318",
             ));
         }
-        for (key, url) in [("oauth.issuer", &config.oauth.issuer), ("oauth.jwks_url", &config.oauth.jwks_url)]
-        {
-            if url.as_deref().is_some_and(|url| !is_http(url) || url.parse::<url::Url>().is_err()) {
-                return Err(self.wrong(
-                    text,
-                    key,
-                    "write it with its scheme, like https://login.example.org",
-                ));
-            }
-        }
-        if config.oauth.issuer.is_none() && config.oauth != sections::OauthSection::default() {
-            return Err(self.wrong(
-                text,
-                "oauth.issuer",
-                "set it too; the other keys of [oauth] are about it",
-            ));
-        }
         if config.site.name.trim().is_empty() {
             return Err(self.wrong(text, "site.name", "give the site a name"));
         }
@@ -172,7 +155,30 @@ impl Loaded {
                 .parse::<Network>()
                 .map_err(|error| self.wrong(text, "trusted_proxies", &error.to_string()))?;
         }
+        self.check_oauth(text)?;
         self.check_models(text)
+    }
+
+    fn check_oauth(&self, text: &str) -> Result<(), ConfigError> {
+        let config = &self.config;
+        for (key, url) in [("oauth.issuer", &config.oauth.issuer), ("oauth.jwks_url", &config.oauth.jwks_url)]
+        {
+            if url.as_deref().is_some_and(|url| !is_http(url) || url.parse::<url::Url>().is_err()) {
+                return Err(self.wrong(
+                    text,
+                    key,
+                    "write it with its scheme, like https://login.example.org",
+                ));
+            }
+        }
+        if config.oauth.issuer.is_none() && config.oauth != sections::OauthSection::default() {
+            return Err(self.wrong(
+                text,
+                "oauth.issuer",
+                "set it too; the other keys of [oauth] are about it",
+            ));
+        }
+        Ok(())
     }
 
     fn check_models(&self, text: &str) -> Result<(), ConfigError> {

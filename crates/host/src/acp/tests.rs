@@ -77,6 +77,7 @@ fn elsewhere(text: &str, context: &str) -> Job {
 async fn logged(log: &AgentLog, what: &str, times: usize) {
     let seen = async {
         while log.tail(500).iter().filter(|line| line.text.contains(what)).count() < times {
+            // tidy: waits because the agent works outside of this process
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };

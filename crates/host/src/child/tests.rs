@@ -1,4 +1,6 @@
 //! Stories of children: what they see, that they come back, and that they end with their keeper.
+//!
+//! The children are small commands of the system; nothing else is started.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -172,8 +172,10 @@ async fn progress_becomes_status_updates_and_a_flood_only_a_few() {
             for step in 0..1_000 {
                 let message = (step == 999).then(|| "nearly".to_owned());
                 exchange.tell(Notice::Progress { progress: f64::from(step), total: Some(1_000.0), message });
+                // tidy: waits because the clock is virtual and the pace is what is told
                 tokio::time::sleep(Duration::from_millis(1)).await;
             }
+            // tidy: waits because the clock is virtual and the pace is what is told
             tokio::time::sleep(BETWEEN_STATUSES * 2).await;
             Ok(Reply::Done(ToolResult::text("done")))
         })

@@ -1,3 +1,7 @@
+//! Stories of access tokens: which count, and that nothing of them can be bent.
+//!
+//! Keys are made from fixed seeds. RSA is proven in the end-to-end tests, where another implementation signs.
+
 use serde_json::json;
 
 use super::*;

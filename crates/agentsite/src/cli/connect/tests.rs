@@ -1,4 +1,6 @@
 //! What each program is told, and that its file keeps everything else.
+//!
+//! Every story has a home of its own; no program is started.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,6 @@
 //! Servers that the test plays at the other end of a pipe: hostile ones, broken ones, and well-behaved ones of each era.
+//!
+//! Time is virtual wherever it matters, so that the limits are reached at once.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -239,6 +241,7 @@ async fn a_silent_call_ends_and_progress_keeps_it_alive() {
         let call = peer.request().await;
         let token = call["params"]["_meta"]["progressToken"].clone();
         for progress in 1..=5 {
+            // tidy: waits because the clock is virtual and silence is what is told
             tokio::time::sleep(Duration::from_secs(9)).await;
             let params = json!({ "progressToken": token, "progress": progress });
             peer.say(&json!({ "jsonrpc": "2.0", "method": "notifications/progress", "params": params }))
@@ -328,6 +331,7 @@ async fn a_question_that_nobody_answers_is_given_up_after_a_while() {
     };
     let (reply, ()) = tokio::join!(client.call(call.clone(), |_| {}), serve);
     let needed = asked(reply);
+    // tidy: waits because the clock is virtual and patience is what is told
     tokio::time::sleep(Limits::default().patience + Duration::from_secs(1)).await;
     let refused = peer.request().await;
     assert!(refused["error"].is_object(), "{refused}");

@@ -1,4 +1,6 @@
 //! Servers by HTTP that answer too much, break off, or want a token.
+//!
+//! Each is a small server of the test on a free port; well-behaved ones are told elsewhere.
 
 use axum::Router;
 use axum::body::Body;

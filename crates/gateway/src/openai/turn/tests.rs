@@ -1,4 +1,6 @@
 //! Stories of one turn, told by its events.
+//!
+//! How they look on the wire is held by the golden files.
 
 use agentsite_protocol::{Role, TaskId};
 use serde_json::json;

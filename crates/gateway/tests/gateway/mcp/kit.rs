@@ -1,4 +1,6 @@
 //! A set of tools for the stories: each does what its name says.
+//!
+//! It knows no wire: the stories call it through the real gateway.
 
 use std::sync::Arc;
 

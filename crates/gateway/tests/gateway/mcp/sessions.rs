@@ -1,4 +1,6 @@
 //! What clients of revision 2025-11-25 and before rely on.
+//!
+//! What the conformance suite checks is not told again, except where it matters who asks.
 
 use agentsite_host::Change;
 use reqwest::StatusCode;

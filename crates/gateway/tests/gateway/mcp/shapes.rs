@@ -1,4 +1,6 @@
 //! Every form of MCP on the wire, held against `tests/golden/mcp_*.json`: what is answered, with its status.
+//!
+//! `UPDATE_GOLDEN=1` writes the files anew; ids and times that differ from run to run are masked.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,6 @@
 //! What clients of revision 2026-07-28 rely on.
+//!
+//! What the conformance suite checks is not told again, except where it matters who asks.
 
 use agentsite_host::Change;
 use reqwest::StatusCode;

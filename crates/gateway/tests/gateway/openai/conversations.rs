@@ -1,4 +1,6 @@
 //! Conversations: how a transcript, an id or a response finds its way back to what was said before.
+//!
+//! The official client tells the same from outside in the end-to-end tests.
 
 use std::sync::Arc;
 

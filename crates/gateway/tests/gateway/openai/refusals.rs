@@ -1,4 +1,6 @@
 //! What is refused, in the form that the official clients read.
+//!
+//! The codes themselves stand in the one table of failures.
 
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, Rate};
 use reqwest::StatusCode;

@@ -1,4 +1,6 @@
 //! Every shape of this face, held against its golden file.
+//!
+//! `UPDATE_GOLDEN=1` writes the files anew.
 
 use agentsite_host::ScriptedRunner;
 use agentsite_protocol::Usage;

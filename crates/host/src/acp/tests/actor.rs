@@ -133,6 +133,7 @@ impl Stage {
                     if text == "talk" {
                         say(&"x".repeat(1_000));
                     } else {
+                        // tidy: waits because an agent at work that says nothing is what it plays
                         std::thread::sleep(std::time::Duration::from_millis(2));
                     }
                 }

@@ -1,4 +1,6 @@
 //! Stories of tools that ask something while a model uses them: the run waits for its caller and goes on where it was.
+//!
+//! The model is scripted; the tools are played.
 
 use std::sync::Arc;
 

@@ -1,4 +1,6 @@
 //! Stories of tools that change under way or between two starts, and of their approval.
+//!
+//! The server is played, so that it can change its mind on request.
 
 use agentsite_protocol::mcp::Tool;
 

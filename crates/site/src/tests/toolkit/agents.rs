@@ -1,4 +1,6 @@
 //! An agent that is talked to, as a tool: words, skills with schemas, questions, long work.
+//!
+//! How it looks on the wire is the gateway's matter.
 
 use std::collections::BTreeMap;
 

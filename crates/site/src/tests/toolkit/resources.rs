@@ -1,4 +1,6 @@
 //! Cards, transcripts, artifacts, prompts and completions; and who is told that they have changed.
+//!
+//! A foreign caller sees none of it.
 
 use std::collections::BTreeMap;
 

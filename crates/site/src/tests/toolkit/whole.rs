@@ -1,4 +1,6 @@
 //! The whole site as a set of tools: its agents, and a few tools about them.
+//!
+//! How it looks on the wire is the gateway's matter.
 
 use super::*;
 
