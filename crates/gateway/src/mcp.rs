@@ -123,8 +123,6 @@ async fn let_in<'a>(
     let caller = front.admit(parts).await?.in_trace(trace::onward(&parts.headers));
     let agent = agent.map(named_agent).transpose()?;
     let toolkit = front.site.toolkit(&caller, agent.as_ref())?;
-    // Cards are signed only under an address that is surely the site's own.
-    let toolkit = if front.owns_base(parts) { toolkit.at(&front.base(parts)) } else { toolkit };
     let takes_events = takes(&parts.headers, "text/event-stream");
     Ok(Call { front, desk, parts, caller, toolkit, takes_events })
 }
@@ -173,6 +171,7 @@ async fn post(mut call: Call<'_>, body: Body) -> Response {
     if let Some(trace) = params.meta.as_ref().and_then(params::Meta::trace) {
         call.caller = call.caller.in_trace(Some(trace));
     }
+    // Cards are signed only under an address that is surely the site's own.
     if asked.method == "resources/read" && call.front.owns_base(call.parts) {
         call.toolkit = call.toolkit.at(&call.front.base(call.parts));
     }

@@ -167,9 +167,8 @@ impl Asking {
 
 /// The schema of a tool may say that arguments stand in the head, too.
 async fn check_arguments(call: &Call<'_>, exchange: &Exchange, called: &ToolCall) -> Result<(), Failure> {
-    let tools = call.toolkit.tools(exchange).await?;
-    match tools.iter().find(|tool| tool.name == called.name) {
-        Some(tool) => headers::check_arguments(&call.parts.headers, &tool.input_schema, &called.arguments),
+    match call.toolkit.foreign_schema(exchange, &called.name).await? {
+        Some(schema) => headers::check_arguments(&call.parts.headers, &schema, &called.arguments),
         None => Ok(()),
     }
 }

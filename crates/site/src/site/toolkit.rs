@@ -169,19 +169,39 @@ impl Toolkit {
         })
     }
 
+    /// The schema of a tool's arguments where others than the site wrote it; `None` for the site's own tools and for those that are not there.
+    ///
+    /// # Errors
+    /// [`ToolkitError`] says what is wrong.
+    pub async fn foreign_schema(
+        &self,
+        exchange: &Exchange,
+        name: &str,
+    ) -> Result<Option<Value>, ToolkitError> {
+        let offer = match &self.kind {
+            Kind::Hosted(_, toolbox) => {
+                let tools = toolbox.tools(exchange).await?;
+                let tool = tools.iter().find(|tool| tool.name == name);
+                return Ok(tool.map(|tool| tool.input_schema.clone()));
+            }
+            Kind::Agent(entry) => offers::in_agent(entry, name),
+            Kind::Whole => offers::in_site(&self.site, exchange, name).await,
+        };
+        Ok(offer.as_ref().and_then(offers::foreign_schema))
+    }
+
     /// Uses a tool.
     ///
     /// # Errors
     /// [`ToolkitError`] says what is wrong.
     pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
-        let offers = match &self.kind {
+        let offer = match &self.kind {
             Kind::Hosted(entry, toolbox) => {
                 return hosted::call(&self.site, entry, toolbox, exchange, call).await;
             }
-            Kind::Agent(entry) => offers::of_agent(entry),
-            Kind::Whole => offers::of_site(&self.site, &exchange).await,
+            Kind::Agent(entry) => offers::in_agent(entry, &call.name),
+            Kind::Whole => offers::in_site(&self.site, &exchange, &call.name).await,
         };
-        let offer = offers.into_iter().find(|(name, _)| *name == call.name).map(|(_, offer)| offer);
         let site = &self.site;
         match offer {
             None => Err(ToolFault::NoSuchTool(crate::tasks::excerpt(&call.name)).into()),

@@ -59,6 +59,32 @@ pub(super) async fn of_site(site: &Site, exchange: &Exchange) -> Vec<(String, Of
     all
 }
 
+/// The tool of this name of one agent that is talked to.
+pub(super) fn in_agent(entry: &Arc<Entry>, name: &str) -> Option<Offer> {
+    if entry.manifest.name.as_str() == name {
+        return Some(Offer::Agent(entry.clone()));
+    }
+    of_agent(entry).into_iter().find(|(own, _)| own == name).map(|(_, offer)| offer)
+}
+
+/// The tool of this name of the whole site. Most calls mean an agent by its name; for them nothing else is looked at.
+pub(super) async fn in_site(site: &Site, exchange: &Exchange, name: &str) -> Option<Offer> {
+    let agent = name.parse().ok().and_then(|name| site.0.hub.visible(&exchange.caller, &name).ok());
+    if let Some(entry) = agent.filter(|entry| entry.runner.toolbox().is_none()) {
+        return Some(Offer::Agent(entry));
+    }
+    of_site(site, exchange).await.into_iter().find(|(own, _)| own == name).map(|(_, offer)| offer)
+}
+
+/// The schema of a tool's arguments where it is not the site's own: only then may it want them in the head of a request, too.
+pub(super) fn foreign_schema(offer: &Offer) -> Option<Value> {
+    match offer {
+        Offer::Service(_) | Offer::Agent(_) => None,
+        Offer::Skill(entry, at) => schema(&entry.manifest.skills[*at]).cloned().map(Value::Object),
+        Offer::Tool(_, _, tool) => Some(tool.input_schema.clone()),
+    }
+}
+
 /// Those that are listed: all while they are few, else only the way to them.
 pub(super) fn listed(all: Vec<(String, Offer)>) -> Vec<Tool> {
     let operations = all.iter().filter(|(_, offer)| !matches!(offer, Offer::Service(_))).count();
