@@ -117,7 +117,7 @@ impl Request {
 
     fn tool_body(tool: &str, meta: &str) -> String {
         format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"hello world {NUMBER}"}}{meta}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"{NUMBER}","method":"tools/call","params":{{"name":"{tool}","arguments":{{"message":"hello world"}}{meta}}}}}"#
         )
     }
 

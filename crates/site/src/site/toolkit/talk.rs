@@ -4,6 +4,7 @@
 //! to answer. A call that nobody waits for ends its task; one that takes longer than a client should wait is handed back as a task
 //! where the client can follow one. What a model could mend comes back as a result, not as an error.
 
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use agentsite_host::{Exchange, Notice, Runtime, SkillEntry, Stdin, ToolFault};
@@ -31,8 +32,15 @@ const MAX_PROGRESS: usize = 1_000;
 /// The key of the one question that an agent asks at a time.
 const QUESTION: &str = "question";
 
+/// The JSON Schema of what is said to an agent, made once: every call is held against it.
+static WORDS_INPUT: LazyLock<Value> = LazyLock::new(make_words_input);
+
 /// The JSON Schema of what is said to an agent.
 pub(super) fn words_input() -> Value {
+    WORDS_INPUT.clone()
+}
+
+fn make_words_input() -> Value {
     let text = |about: &str| json!({ "type": "string", "description": about });
     json!({
         "type": "object",
@@ -82,7 +90,7 @@ pub(super) async fn say(
     if let Some(task) = asked_before(round) {
         return answer(site, entry, exchange, task, round).await;
     }
-    if let Some(why) = misfit(&words_input(), &Value::Object(arguments.clone())) {
+    if let Some(why) = misfit(&WORDS_INPUT, &Value::Object(arguments.clone())) {
         return Ok(wrong(&why));
     }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
