@@ -79,7 +79,7 @@ impl LlmRunner {
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::of(&runtime, manifest, folder)?;
         let source = Source::choose(&runtime, workshop);
-        let tools = tools(&runtime, Some(folder), &workshop.egress, &log)?;
+        let tools = tool_sources(&runtime, Some(folder), &workshop.egress, &log)?;
         let runner = Self::made(&runtime, manifest, prompt, source, tools, log);
         runner.health();
         Ok(Arc::new(runner))
@@ -97,7 +97,7 @@ impl LlmRunner {
         log: AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::written(runtime, manifest);
-        let tools = tools(runtime, None, egress, &log)?;
+        let tools = tool_sources(runtime, None, egress, &log)?;
         Ok(Arc::new(Self::made(runtime, manifest, prompt, Source::Chosen(model), tools, log)))
     }
 
@@ -145,7 +145,7 @@ impl LlmRunner {
 }
 
 /// The tools that an agent's file names; documents of APIs lie in its folder.
-fn tools(
+fn tool_sources(
     runtime: &LlmRuntime,
     folder: Option<&Path>,
     egress: &Egress,

@@ -303,7 +303,7 @@ async fn the_example_server_shows_tools_resources_prompts_and_completions() {
     let simple = prompts.iter().find(|prompt| prompt.arguments.is_empty()).unwrap();
     let call = PromptCall { name: simple.name.clone(), ..PromptCall::default() };
     assert!(matches!(toolbox.prompt(exchange(), call).await.unwrap(), Reply::Done(_)));
-    let complete = prompts.iter().find(|prompt| prompt.name.contains("complet")).unwrap();
+    let complete = prompts.iter().find(|prompt| prompt.name.contains("completable")).unwrap();
     let completing = Completing {
         of: CompletionOf::Prompt(complete.name.clone()),
         argument: complete.arguments[0].name.clone(),

@@ -133,7 +133,8 @@ impl Toolkit {
         match &self.kind {
             Kind::Whole => {
                 let settings = self.site.settings();
-                let words = format!("{} {HOW_TO_USE}", settings.description);
+                let words =
+                    format!("{}. {HOW_TO_USE}", settings.description.trim_end().trim_end_matches('.'));
                 talked_to(settings.name.clone(), env!("CARGO_PKG_VERSION").into(), words)
             }
             Kind::Agent(entry) => {

@@ -204,3 +204,39 @@ fn long_answers_are_cut_between_characters() {
     assert_eq!(bounded("short".into()), "short");
     assert_eq!(excerpt("a\n b  c", 3), "a b…");
 }
+
+#[tokio::test]
+async fn a_model_uses_an_api_by_its_document() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let place = format!("http://{}", listener.local_addr().unwrap());
+    let pet = axum::routing::get(|axum::extract::Path(id): axum::extract::Path<u32>| async move {
+        axum::Json(json!({"id": id, "name": "Rex"}))
+    });
+    tokio::spawn(async { axum::serve(listener, axum::Router::new().route("/pets/{id}", pet)).await });
+    let folder = tempfile::tempdir().unwrap();
+    let document = json!({
+        "openapi": "3.1.0", "info": {"title": "Pets", "version": "1"}, "servers": [{"url": place}],
+        "paths": {"/pets/{id}": {"get": {
+            "operationId": "getPet", "summary": "One pet",
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}}],
+            "responses": {"200": {"description": "The pet"}}
+        }}}
+    });
+    std::fs::write(folder.path().join("pets.json"), document.to_string()).unwrap();
+    let text = "name = \"vet\"\ndescription = \"d\"\n[runtime]\nkind = \"llm\"\nprompt = \"p\"\ntools = [\"openapi:pets.json\"]\n";
+    let manifest = crate::Manifest::read(text).unwrap();
+    let crate::Runtime::Llm(runtime) = &manifest.runtime else { panic!("an llm agent") };
+    let egress = Egress::unguarded();
+    let job = job("hello");
+    let log = crate::AgentLog::new(job.ids.clock().clone());
+    let sources = crate::llm::tool_sources(runtime, Some(folder.path()), &egress, &log).unwrap();
+    let (counter, missing) = Counter::open(&sources, &job).await;
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(names(&counter), ["pets_getPet"]);
+    match told(&counter, &job, "pets_getPet", "{\"id\": 7}").await {
+        Told::Answer(words) => assert!(words.contains("Rex"), "{words}"),
+        other => panic!("{other:?}"),
+    }
+    let gone = crate::llm::tool_sources(runtime, Some(std::path::Path::new("/nowhere")), &egress, &log);
+    assert!(gone.unwrap_err().to_string().contains("pets.json"));
+}
