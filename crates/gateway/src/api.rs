@@ -13,15 +13,14 @@ use std::sync::Arc;
 
 use agentsite_protocol::{Caller, Nesting};
 use axum::Router;
-use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::response::Response;
 use axum::routing::{MethodRouter, delete, get, post};
+use http::header;
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -128,19 +127,4 @@ fn bad(sentence: String) -> Failure {
 /// Reads something a caller wrote; `what` is how the refusal calls it.
 fn parse<T: std::str::FromStr<Err: std::fmt::Display>>(what: &str, text: &str) -> Result<T, Failure> {
     text.parse().map_err(|error: T::Err| bad(format!("{what}: {error}")))
-}
-
-/// Answers with JSON that no cache keeps.
-fn json(status: StatusCode, value: &impl Serialize) -> Answer {
-    let body = serde_json::to_vec(value).map_err(|error| {
-        tracing::error!(%error, "an answer could not be written");
-        Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
-    })?;
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(response)
 }

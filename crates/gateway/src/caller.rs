@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::net::IpAddr;
 
+use agentsite_protocol::AccessToken;
 use agentsite_site::KEY_PREFIX;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, header};
@@ -117,11 +118,11 @@ impl Door {
     }
 
     /// The same for programs that must send some word as their key even where none is needed: from this machine a word that has not the
-    /// form of a key counts as none. A key that is wrong stays wrong.
+    /// form of a key or a token counts as none. A key that is wrong stays wrong.
     pub(crate) fn claim_of_program<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
         let claim = self.claim(line, parts)?;
         match claim {
-            Claim::Secret(word) if !word.starts_with(KEY_PREFIX) => {
+            Claim::Secret(word) if !word.starts_with(KEY_PREFIX) && !AccessToken::looks_like(word) => {
                 let without = self.claim_without_credential(line, parts);
                 Ok(if without == Ok(Claim::Local) { Claim::Local } else { claim })
             }

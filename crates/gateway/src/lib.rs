@@ -12,6 +12,7 @@ mod a2a;
 mod api;
 mod caller;
 mod cursor;
+mod document;
 mod failure;
 mod front;
 mod identity;

@@ -25,14 +25,14 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, get, post};
 use http::request::Parts;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use crate::line::AtWork;
-use crate::trace;
+use crate::{document, trace};
 
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
@@ -120,16 +120,7 @@ fn about(fault: Fault, field: &str, description: &str) -> Failure {
 
 /// Answers with JSON that no cache keeps.
 fn json(value: &impl Serialize) -> Result<Response, Failure> {
-    let body = serde_json::to_vec(value).map_err(|error| {
-        tracing::error!(%error, "an answer could not be written");
-        Failure::new(Fault::Internal, "the answer could not be written; the site's log says why")
-    })?;
-    let mut response = Response::new(Body::from(body));
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    Ok(response)
+    document::json(StatusCode::OK, value)
 }
 
 /// What a handler comes to, as a response.
