@@ -158,3 +158,21 @@ fn forwarded_headers_count_only_from_trusted_proxies() {
     let hostile = head("GET", &[("host", "a\"><script>")]);
     assert_eq!(door.base(&line("192.0.2.9"), &hostile, listen), "http://10.0.0.9:80");
 }
+
+#[test]
+fn programs_may_send_a_word_without_meaning_from_this_machine_only() {
+    let door = door(&open());
+    let cases: &[(&str, &str, &str)] = &[
+        ("127.0.0.1", "sk-anything", "Local"),
+        ("127.0.0.1", "ask_1_wrong", "Secret"),
+        ("127.0.0.1", "eyJhbGciOiJub25lIn0.e30.x", "Secret"),
+        ("192.0.2.9", "sk-anything", "Secret"),
+    ];
+    for (peer, word, expected) in cases {
+        let request = http::Request::post("/v1/models").header("host", "localhost");
+        let request = request.header("authorization", format!("Bearer {word}")).body(()).unwrap();
+        let (parts, ()) = request.into_parts();
+        let claim = door.claim_of_program(&line(peer), &parts).unwrap();
+        assert!(format!("{claim:?}").starts_with(expected), "{peer} {word}: {claim:?}");
+    }
+}
