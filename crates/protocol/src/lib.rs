@@ -26,6 +26,7 @@ mod nesting;
 mod presence;
 pub mod proto;
 mod push;
+mod query;
 mod rotation;
 mod signature;
 mod task;
@@ -51,6 +52,10 @@ pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
+pub use query::{
+    BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_QUERY, Match,
+    Query, Reason,
+};
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{BadSignature, CardSignature, ProtectedHeader, sign_card};
 pub use task::{

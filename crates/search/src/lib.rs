@@ -1,0 +1,16 @@
+//! AgentQuery: ask for an agent in plain language, get the right one.
+//!
+//! Promises: what [`Finder::put`] acknowledged is found by the next [`Finder::find`], and readers never wait for writers. Vectors of different
+//! models are never compared. The same entries and the same question give the same answer, and each hit says why.
+//!
+//! It does not know agents, callers, files of agents or the network: an [`Entry`] is a few texts and facts, whoever they belong to.
+
+#![deny(unsafe_code)]
+
+mod embedder;
+mod entry;
+mod finder;
+
+pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
+pub use entry::{Audience, Entry, Facts, Passage};
+pub use finder::{Ask, Embedders, FindError, Finder, FinderSettings, Found, Hit, Opened, Progress, digest};
