@@ -19,6 +19,7 @@ mod id;
 mod journal;
 mod key;
 pub mod legacy;
+pub mod listing;
 pub mod mcp;
 mod measure;
 mod message;

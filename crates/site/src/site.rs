@@ -29,6 +29,7 @@ use crate::{
 
 mod access;
 mod cards;
+mod listings;
 mod pins;
 mod push;
 mod toolkit;

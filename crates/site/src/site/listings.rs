@@ -1,0 +1,71 @@
+//! The verbs of a site about its hub: every agent that it runs or knows, in one form.
+//!
+//! Promises: one who may not see an agent is told that it does not exist. Names and addresses are those of the site under `base`, such as
+//! `https://example.org`.
+
+use agentsite_protocol::listing::{A2A_CARD, Listing, Proof, Standing, air_urn};
+use agentsite_protocol::{Caller, Skill};
+use url::Url;
+
+use super::Site;
+use crate::hub::Entry;
+
+/// The namespace of the agents that a site runs.
+pub(crate) const OWN_NAMESPACE: &str = "agents";
+
+impl Site {
+    /// All agents that this caller may see, by name.
+    #[must_use]
+    pub fn listings(&self, caller: &Caller, base: &str) -> Vec<Listing> {
+        self.0.hub.list(caller).iter().map(|entry| self.own_listing(entry, base)).collect()
+    }
+
+    /// The agent of this name everywhere, if this caller may see it.
+    #[must_use]
+    pub fn listing(&self, caller: &Caller, id: &str, base: &str) -> Option<Listing> {
+        self.listings(caller, base).into_iter().find(|listing| listing.id == id)
+    }
+
+    pub(crate) fn own_listing(&self, entry: &Entry, base: &str) -> Listing {
+        let manifest = &entry.manifest;
+        let card = entry.card(base, &self.0.settings);
+        let publisher = Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_owned));
+        let publisher = publisher.unwrap_or_else(|| "localhost".into());
+        let skills: Vec<Skill> = card.skills;
+        let mut tags: Vec<String> = skills.iter().flat_map(|skill| skill.tags.clone()).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        Listing {
+            id: air_urn(&publisher, OWN_NAMESPACE, manifest.name.as_str()),
+            name: manifest.name.to_string(),
+            description: manifest.description.clone(),
+            version: manifest.version.clone(),
+            media_type: A2A_CARD.into(),
+            url: Some(format!(
+                "{}/a2a/{}/.well-known/agent-card.json",
+                base.trim_end_matches('/'),
+                manifest.name
+            )),
+            document: None,
+            skills,
+            tags,
+            protocols: vec!["a2a".into(), "mcp".into()],
+            input_modes: card.default_input_modes,
+            output_modes: card.default_output_modes,
+            local: true,
+            visibility: manifest.visibility,
+            owner: "admin".into(),
+            standing: Standing::Active,
+            proof: Proof::Site,
+            live: entry.view().health == "ready",
+            trust: 0.5,
+            price: None,
+            region: None,
+            warnings: Vec::new(),
+            registered_at: self.0.started_at,
+            updated_at: self.0.hub.changed_at(),
+            seen_at: None,
+            lease_until: None,
+        }
+    }
+}
