@@ -69,9 +69,11 @@ async fn enter(State(front): State<Arc<Front>>, path: Option<Path<String>>, requ
     }
     let wanted = Wanted::read(request.headers());
     let mut response = match address.place {
-        Place::Agent if request.method() == Method::POST => rpc::answer(&front, address.agent, request).await,
+        Place::Agent if request.method() == Method::POST => {
+            Box::pin(rpc::answer(&front, address.agent, request)).await
+        }
         Place::Agent | Place::Card => card::answer(&front, address.agent, request).await,
-        _ => rest::answer(&front, &address, request).await,
+        _ => Box::pin(rest::answer(&front, &address, request)).await,
     };
     if response.status().is_success() {
         wanted.confirm(&mut response);

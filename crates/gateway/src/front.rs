@@ -93,7 +93,8 @@ impl Front {
             Claim::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.token_issuer().is_some() =>
             {
-                return Ok(self.site.caller_by_token(secret, &self.own_addresses(parts)).await?);
+                // Boxed, because few requests come this way and the future of every face would have to have room for it.
+                return Ok(Box::pin(self.site.caller_by_token(secret, &self.own_addresses(parts))).await?);
             }
             Claim::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
             Claim::Session { secret, otherwise } => (secret, otherwise),

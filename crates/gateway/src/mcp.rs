@@ -176,8 +176,8 @@ async fn post(mut call: Call<'_>, body: Body) -> Response {
         call.toolkit = call.toolkit.at(&call.front.base(call.parts));
     }
     match version::era(&call.parts.headers, &asked.method, params.meta.as_ref()) {
-        Era::Stateless => stateless::answer(call, &asked, params).await,
-        Era::Sessions => sessions::answer(call, &asked, params).await,
+        Era::Stateless => Box::pin(stateless::answer(call, &asked, params)).await,
+        Era::Sessions => Box::pin(sessions::answer(call, &asked, params)).await,
     }
 }
 

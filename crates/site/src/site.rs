@@ -309,15 +309,22 @@ impl Site {
         let aside = Aside { trace: caller.trace().cloned(), ..aside };
         check_message(&message, self.0.settings.max_message.0)?;
         entry.check_media_types(&message)?;
-        let receiver = self.receiver(receiver, &message).await?;
+        // Each way has its own box: this future lies inside those of every face, which are moved several times for a request, and one that had room
+        // for all ways at once would cost more to move than the way takes.
+        let receiver = match receiver {
+            Some(_) => Box::pin(self.receiver(receiver, &message)).await?,
+            None => None,
+        };
         if entry.is_message_only() {
-            return self.0.desk.ask(caller, &entry, message, aside).await.map(Sent::Message);
+            return Box::pin(self.0.desk.ask(caller, &entry, message, aside)).await.map(Sent::Message);
         }
-        if let Some(answer) = self.0.desk.reply(caller, &entry, &message, &aside).await? {
+        if entry.may_reply(&message)
+            && let Some(answer) = Box::pin(self.0.desk.reply(caller, &entry, &message, &aside)).await?
+        {
             return Ok(Sent::Message(answer));
         }
         let origin = Origin { ttl, aside, receiver, ..Origin::default() };
-        self.0.desk.send(caller, entry, message, origin).await.map(Sent::Task)
+        Box::pin(self.0.desk.send(caller, entry, message, origin)).await.map(Sent::Task)
     }
 
     /// A task as it is on disk.

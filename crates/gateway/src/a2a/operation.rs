@@ -85,7 +85,7 @@ impl Operation {
         match self {
             Self::Send(sending) => send::send(call, sending).await,
             Self::Stream(sending) => stream::send(call, sending).await.map(Answer::Events),
-            quick => tokio::time::timeout(limit, quick.look(call)).await.unwrap_or_else(|_| {
+            quick => tokio::time::timeout(limit, Box::pin(quick.look(call))).await.unwrap_or_else(|_| {
                 let sentence = "the site took too long; it may be overloaded, try again later";
                 Err(Failure::new(Fault::TimedOut, sentence))
             }),

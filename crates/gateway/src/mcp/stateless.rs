@@ -72,9 +72,9 @@ async fn request(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>) -> Resul
             let described = describe::discovered(&call.toolkit, &about, site);
             Answer::Server(described).response(Era::Stateless, asked.id).map(json_response)
         }
-        "subscriptions/listen" => listen::answer(&call, asked, &params, &about, abilities).await,
+        "subscriptions/listen" => Box::pin(listen::answer(&call, asked, &params, &about, abilities)).await,
         "tasks/get" | "tasks/update" | "tasks/cancel" => {
-            let answer = task(&call, &asked.method, &params, abilities).await?;
+            let answer = Box::pin(task(&call, &asked.method, &params, abilities)).await?;
             answer.response(Era::Stateless, asked.id).map(json_response)
         }
         _ => operate(call, asked, params, &about, abilities).await,
@@ -132,7 +132,7 @@ async fn operate(
         return answer.response(Era::Stateless, asked.id).map(json_response);
     };
     let asking = Asking::new(&call, asked, &params, abilities)?;
-    stream(&call, asked, operation, exchange, asking, Telling { wanted, notices, guard }).await
+    Box::pin(stream(&call, asked, operation, exchange, asking, Telling { wanted, notices, guard })).await
 }
 
 /// What it takes to turn questions into an answer with a sealed state.

@@ -198,7 +198,7 @@ impl Toolkit {
     pub async fn call(&self, exchange: Exchange, call: ToolCall) -> Result<Called, ToolkitError> {
         let offer = match &self.kind {
             Kind::Hosted(entry, toolbox) => {
-                return hosted::call(&self.site, entry, toolbox, exchange, call).await;
+                return Box::pin(hosted::call(&self.site, entry, toolbox, exchange, call)).await;
             }
             Kind::Agent(entry) => offers::in_agent(entry, &call.name),
             Kind::Whole => offers::in_site(&self.site, &exchange, &call.name).await,
@@ -206,17 +206,15 @@ impl Toolkit {
         let site = &self.site;
         match offer {
             None => Err(ToolFault::NoSuchTool(crate::tasks::excerpt(&call.name)).into()),
-            Some(Offer::Service(service)) => service.call(site, exchange, call).await,
-            Some(Offer::Agent(entry)) => {
-                talk::say(site, &entry, exchange, &call.arguments, &call.round).await
-            }
+            Some(Offer::Service(service)) => Box::pin(service.call(site, exchange, call)).await,
+            Some(Offer::Agent(entry)) => talk::say(site, &entry, exchange, call.arguments, &call.round).await,
             Some(Offer::Skill(entry, at)) => {
                 let skill = &entry.manifest.skills[at];
-                talk::use_skill(site, &entry, skill, exchange, &call.arguments, &call.round).await
+                Box::pin(talk::use_skill(site, &entry, skill, exchange, call.arguments, &call.round)).await
             }
             Some(Offer::Tool(entry, toolbox, tool)) => {
                 let call = ToolCall { name: tool.name, ..call };
-                hosted::call(site, &entry, &toolbox, exchange, call).await
+                Box::pin(hosted::call(site, &entry, &toolbox, exchange, call)).await
             }
         }
     }

@@ -18,6 +18,11 @@ impl Entry {
     pub(crate) fn is_message_only(&self) -> bool {
         self.manifest.answers == Answers::Message
     }
+
+    /// Whether the agent may choose to answer this message at once.
+    pub(crate) fn may_reply(&self, message: &Message) -> bool {
+        message.task_id.is_none() && self.manifest.answers == Answers::Either
+    }
 }
 
 impl Desk {
@@ -44,7 +49,7 @@ impl Desk {
         Ok(placed(answer?, context))
     }
 
-    /// Asks an agent that may choose whether it answers this message at once; `None` when the message leads to a task.
+    /// Asks an agent that may choose ([`Entry::may_reply`]) whether it answers this message at once; `None` when the message leads to a task.
     pub(crate) async fn reply(
         &self,
         caller: &Caller,
@@ -52,7 +57,7 @@ impl Desk {
         message: &Message,
         aside: &Aside,
     ) -> Result<Option<Message>, SiteError> {
-        if message.task_id.is_some() || entry.manifest.answers != Answers::Either {
+        if !entry.may_reply(message) {
             return Ok(None);
         }
         let job = self.unrecorded(caller, entry, message.clone(), aside.clone());

@@ -181,12 +181,12 @@ async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<C
     let given =
         arguments.remove("arguments").and_then(|given| given.as_object().cloned()).unwrap_or_default();
     match (tool, entry.runner.toolbox()) {
-        (None, None) => say(site, &entry, exchange, &arguments, &round).await,
+        (None, None) => say(site, &entry, exchange, arguments, &round).await,
         (None, Some(_)) if !arguments.contains_key("message") => {
             Ok(wrong("this agent is a set of tools; name one as `tool`, with its `arguments`"))
         }
         // A set of tools may have a model that reads plain language; if not, it says so.
-        (None, Some(_)) => say(site, &entry, exchange, &arguments, &round).await,
+        (None, Some(_)) => say(site, &entry, exchange, arguments, &round).await,
         (Some(name), Some(toolbox)) => {
             let call = ToolCall { name, arguments: given, round };
             match hosted::call(site, &entry, &toolbox, exchange, call).await {
@@ -198,7 +198,7 @@ async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<C
             let skill =
                 entry.manifest.skills.iter().find(|skill| skill.id == name && skill.input_schema.is_some());
             match skill {
-                Some(skill) => use_skill(site, &entry, skill, exchange, &given, &round).await,
+                Some(skill) => use_skill(site, &entry, skill, exchange, given, &round).await,
                 None => Ok(wrong("this agent has no such tool; send it a `message`")),
             }
         }

@@ -84,13 +84,14 @@ pub(super) async fn say(
     site: &Site,
     entry: &Entry,
     exchange: Exchange,
-    arguments: &JsonMap,
+    arguments: JsonMap,
     round: &Round,
 ) -> Result<Called, ToolkitError> {
     if let Some(task) = asked_before(round) {
-        return answer(site, entry, exchange, task, round).await;
+        return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
-    if let Some(why) = misfit(&WORDS_INPUT, &Value::Object(arguments.clone())) {
+    let arguments = Value::Object(arguments);
+    if let Some(why) = misfit(&WORDS_INPUT, &arguments) {
         return Ok(wrong(&why));
     }
     let text = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -117,13 +118,13 @@ pub(super) async fn use_skill(
     entry: &Entry,
     skill: &SkillEntry,
     exchange: Exchange,
-    arguments: &JsonMap,
+    arguments: JsonMap,
     round: &Round,
 ) -> Result<Called, ToolkitError> {
     if let Some(task) = asked_before(round) {
-        return answer(site, entry, exchange, task, round).await;
+        return Box::pin(answer(site, entry, exchange, task, round)).await;
     }
-    let arguments = Value::Object(arguments.clone());
+    let arguments = Value::Object(arguments);
     let schema = skill.input_schema.as_ref().and_then(|entry| entry.table());
     if let Some(why) = schema.and_then(|schema| misfit(&Value::Object(schema.clone()), &arguments)) {
         return Ok(wrong(&why));
@@ -191,7 +192,7 @@ async fn send(
     message: Message,
 ) -> Result<Called, ToolkitError> {
     match site.send(&exchange.caller, &entry.manifest.name, message).await {
-        Ok(Sent::Task(watch)) => follow(site, exchange, watch).await,
+        Ok(Sent::Task(watch)) => Box::pin(follow(site, exchange, watch)).await,
         Ok(Sent::Message(message)) => Ok(Called::Reply(Reply::Done(of_message(&message)))),
         Err(error) => mendable(error).map(|result| Called::Reply(Reply::Done(result))),
     }
