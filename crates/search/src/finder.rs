@@ -3,13 +3,29 @@
 //! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a kill does not undo them; readers go on meanwhile. A
 //! question is answered with what is there: an embedder that fails costs its part of the score and is said in the answer, nothing else.
 
-use std::collections::BTreeMap;
+mod encode;
+#[cfg(test)]
+mod tests;
+
 use std::path::PathBuf;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{Filter, Reason, Timestamp};
+use agentsite_protocol::{Filter, MAX_QUERY};
 
-use crate::{Audience, EmbedError, Embedder, Entry, Facts, Vector};
+use self::encode::{Prepared, encode, encode_question};
+use crate::index::bits::Bits;
+use crate::index::scan::{self, Candidate};
+use crate::index::space::Coded;
+use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
+use crate::question::{Ask, Asked, Found, Hit};
+use crate::rank::{self, Blend, Ranked};
+use crate::reading::{Reading, trim_facts};
+use crate::reason::{self, Texts};
+use crate::record::{Put, Reader, Record};
+use crate::{Audience, EmbedError, Embedder, Entry, Facts};
+
+/// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
+const LARGE: usize = 20_000;
 
 /// The embedders of a finder.
 #[derive(Debug, Clone)]
@@ -47,60 +63,6 @@ pub struct Opened {
     pub damage: Option<String>,
 }
 
-/// A question.
-#[derive(Debug, Clone)]
-pub struct Ask {
-    /// In plain language.
-    pub text: String,
-    /// What a hit must be.
-    pub filter: Filter,
-    /// For whom.
-    pub audience: Audience,
-    /// How many.
-    pub limit: usize,
-    /// How many of the best to leave out.
-    pub offset: usize,
-    /// The present time, for newcomers.
-    pub now: Option<Timestamp>,
-}
-
-impl Ask {
-    /// A question of somebody who sees everything.
-    #[must_use]
-    pub fn of(text: impl Into<String>, limit: usize) -> Self {
-        Self {
-            text: text.into(),
-            filter: Filter::default(),
-            audience: Audience::everything(),
-            limit,
-            offset: 0,
-            now: None,
-        }
-    }
-}
-
-/// One entry that fits.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Hit {
-    /// Its id.
-    pub id: String,
-    /// How well it fits, from 0 to 1.
-    pub score: f64,
-    /// Why.
-    pub reason: Reason,
-}
-
-/// The answer to a question.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
-    /// The best ones, the best first.
-    pub hits: Vec<Hit>,
-    /// How many entries passed the filter.
-    pub considered: usize,
-    /// What was left out of the scores and why.
-    pub without: Option<String>,
-}
-
 /// Why the finder did not do what was asked.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum FindError {
@@ -121,7 +83,9 @@ pub enum FindError {
 #[derive(Debug)]
 pub struct Finder {
     embedders: Embedders,
-    entries: RwLock<BTreeMap<String, (Entry, Vec<Vector>)>>,
+    shared: Arc<Shared>,
+    /// Held while a change is written; no reader takes it.
+    writer: Arc<Mutex<Writer>>,
 }
 
 impl Finder {
@@ -133,9 +97,21 @@ impl Finder {
         settings: FinderSettings,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<(Self, Opened), FindError> {
-        progress(Progress { done: 0, of: 0 });
-        let finder = Self { embedders: settings.embedders, entries: RwLock::default() };
-        Ok((finder, Opened::default()))
+        let FinderSettings { folder, embedders } = settings;
+        let model = |embedder: &Arc<dyn Embedder>| Model {
+            id: embedder.model().clone(),
+            dimensions: embedder.dimensions(),
+        };
+        let models = std::iter::once(&embedders.fast).chain(&embedders.full).map(model).collect();
+        let tell = |done: usize, at: u64, of: u64| {
+            let all = done as f64 * of as f64 / (at.max(1)) as f64;
+            progress(Progress { done, of: (all.round() as usize).max(done) });
+        };
+        let opened = Writer::open(folder.as_deref(), models, &tell);
+        let (writer, damage) = opened.map_err(|error| FindError::Folder(error.to_string()))?;
+        let opened = Opened { entries: writer.count(), damage };
+        let shared = writer.shared();
+        Ok((Self { embedders, shared, writer: Arc::new(Mutex::new(writer)) }, opened))
     }
 
     /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it returns; without, they
@@ -145,14 +121,15 @@ impl Finder {
     /// When nothing could be written or no vectors could be made; then nothing of it took effect.
     pub async fn put(&self, entries: Vec<Entry>, full: bool) -> Result<(), FindError> {
         let embedder = self.embedders.full.as_ref().filter(|_| full).unwrap_or(&self.embedders.fast);
-        for entry in entries {
-            let mut texts = vec![format!("{}. {}", entry.name, entry.text)];
-            texts.extend(entry.passages.iter().map(|passage| passage.text.clone()));
-            let vectors = embedder.embed(&texts).await?;
-            let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-            known.insert(entry.id.clone(), (entry, vectors));
-        }
-        Ok(())
+        let prepared = entries.into_iter().map(Prepared::of).collect();
+        let encoded = encode(embedder, prepared).await?;
+        let writer = Arc::clone(&self.writer);
+        aside(true, move || {
+            let mut bodies = Bodies::default();
+            encoded.iter().for_each(|entry| bodies.add(&Record::Put(entry.record())));
+            lock(&writer).commit(&bodies.finish()).map_err(|error| FindError::Write(error.to_string()))
+        })
+        .await
     }
 
     /// Changes what filters look at, without reading the texts again. Ids that are not there are passed over.
@@ -160,13 +137,15 @@ impl Finder {
     /// # Errors
     /// When nothing could be written.
     pub fn revise(&self, facts: Vec<(String, Facts)>) -> Result<(), FindError> {
-        let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        for (id, facts) in facts {
-            if let Some((entry, _)) = known.get_mut(&id) {
-                entry.facts = facts;
+        let mut bodies = Bodies::default();
+        for (id, mut facts) in facts {
+            let digest = facts_digest(&facts);
+            trim_facts(&mut facts);
+            if self.digest(&id).is_some() {
+                bodies.add(&Record::Revise { id: &id, digest, facts });
             }
         }
-        Ok(())
+        self.commit(bodies)
     }
 
     /// Takes entries out. Ids that are not there are passed over.
@@ -174,9 +153,19 @@ impl Finder {
     /// # Errors
     /// When nothing could be written.
     pub fn remove(&self, ids: &[String]) -> Result<(), FindError> {
-        let mut known = self.entries.write().unwrap_or_else(PoisonError::into_inner);
-        ids.iter().for_each(|id| drop(known.remove(id)));
-        Ok(())
+        let mut bodies = Bodies::default();
+        for id in ids.iter().filter(|id| self.digest(id).is_some()) {
+            bodies.add(&Record::Remove(id));
+        }
+        self.commit(bodies)
+    }
+
+    fn commit(&self, bodies: Bodies) -> Result<(), FindError> {
+        let bodies = bodies.finish();
+        if bodies.is_empty() {
+            return Ok(());
+        }
+        lock(&self.writer).commit(&bodies).map_err(|error| FindError::Write(error.to_string()))
     }
 
     /// Makes the better vectors of up to `at_most` entries that have only the fast ones; gives how many were done, 0 when none was left.
@@ -184,8 +173,38 @@ impl Finder {
     /// # Errors
     /// When the full embedder failed or nothing could be written.
     pub async fn deepen(&self, at_most: usize) -> Result<usize, FindError> {
-        let _ = at_most;
-        Ok(0)
+        let Some(full) = &self.embedders.full else { return Ok(0) };
+        let mut prepared = Vec::new();
+        {
+            let snapshot = self.shared.snapshot();
+            for spot in shallow(&snapshot).take(at_most) {
+                prepared.push(prepare(&snapshot, spot)?);
+            }
+        }
+        let encoded = encode(full, prepared).await?;
+        let done = encoded.len();
+        let writer = Arc::clone(&self.writer);
+        aside(true, move || {
+            let mut writer = lock(&writer);
+            let mut bodies = Bodies::default();
+            for mut entry in encoded {
+                // Whoever was replaced or removed meanwhile stays as it is now.
+                if !entry.serial.is_some_and(|serial| writer.is_current(&entry.reading.entry.id, serial)) {
+                    continue;
+                }
+                let facts = writer.facts(&entry.reading.entry.id);
+                if let Some((facts, digest)) = facts.map_err(|error| FindError::Folder(error.to_string()))? {
+                    (entry.reading.entry.facts, entry.facts_digest) = (facts, digest);
+                    bodies.add(&Record::Put(entry.record()));
+                }
+            }
+            let bodies = bodies.finish();
+            if !bodies.is_empty() {
+                writer.commit(&bodies).map_err(|error| FindError::Write(error.to_string()))?;
+            }
+            Ok(done)
+        })
+        .await
     }
 
     /// The best matches.
@@ -193,43 +212,107 @@ impl Finder {
     /// # Errors
     /// When the index cannot be read.
     pub async fn find(&self, ask: &Ask) -> Result<Found, FindError> {
-        let texts = [ask.text.clone()];
-        let query = self.embedders.fast.embed(&texts).await?;
-        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        let seen = known.values().filter(|(entry, _)| ask.audience.admits(&entry.id, &entry.facts));
-        let mut hits: Vec<Hit> = seen
-            .map(|(entry, vectors)| {
-                let meaning = vectors.iter().map(|vector| near(vector, &query[0])).fold(0.0, f64::max);
-                let reason = Reason { meaning, trust: 1.0, ..Reason::default() };
-                Hit { id: entry.id.clone(), score: meaning, reason }
+        self.find_by(ask, Blend::Best).await
+    }
+
+    /// The best matches by another way of ranking, to measure one against the other.
+    ///
+    /// # Errors
+    /// When the index cannot be read.
+    pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<Found, FindError> {
+        let text = ask.text[..ask.text.floor_char_boundary(MAX_QUERY)].to_owned();
+        let (vectors, without) = encode_question(&self.embedders, &self.shared.snapshot(), text).await;
+        let asked = Asked::of(&ask.text);
+        let snapshot = self.shared.snapshot();
+        let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
+        let considered = passed.iter().map(Bits::count).sum();
+        let (page, fast) = {
+            let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
+            aside(considered > LARGE, move || {
+                let candidates = scan::candidates(&snapshot, &passed, &vectors, &terms);
+                (rank::page(&snapshot, candidates, &ask, blend), vectors.into_iter().next().flatten())
             })
-            .collect();
-        let considered = hits.len();
-        hits.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.id.cmp(&b.id)));
-        let hits = hits.into_iter().skip(ask.offset).take(ask.limit).collect();
-        Ok(Found { hits, considered, without: None })
+            .await
+        };
+        let mut hits = Vec::with_capacity(page.len());
+        for ranked in page {
+            hits.push(self.explain(&snapshot, ranked, &asked, fast.as_ref()).await?);
+        }
+        Ok(Found { hits, considered, without })
+    }
+
+    /// Makes a hit of an entry that was found.
+    async fn explain(
+        &self,
+        snapshot: &Snapshot,
+        ranked: Ranked,
+        asked: &Asked,
+        fast: Option<&Coded>,
+    ) -> Result<Hit, FindError> {
+        let Candidate { spot, vector, model, .. } = ranked.candidate;
+        let bytes = snapshot.record(spot).map_err(|error| FindError::Folder(error.to_string()))?;
+        let put = read_put(&bytes)?;
+        let texts = Texts::read(put.texts).unwrap_or_default();
+        let (skill, text) = texts.behind(vector);
+        let sentences = reason::sentences(text);
+        let nearest = match fast {
+            Some(query) if sentences.len() > 1 => self.nearest(&sentences, query).await,
+            _ => 0,
+        };
+        let sentence = sentences.get(nearest).copied().unwrap_or_default();
+        let model = snapshot.models[model].id.as_str();
+        let reason = reason::explain(&ranked, &put, skill, sentence, &asked.said, model);
+        Ok(Hit { id: snapshot.id(spot).to_owned(), score: ranked.score, reason })
+    }
+
+    /// Which of some sentences is nearest to the question, by the fast model; the first when nobody can say.
+    async fn nearest(&self, sentences: &[&str], query: &Coded) -> usize {
+        let texts: Vec<String> = sentences.iter().map(|sentence| (*sentence).to_owned()).collect();
+        let Ok(vectors) = self.embedders.fast.embed(&texts).await else { return 0 };
+        let near = |values: &[f32]| -> f32 {
+            values.iter().zip(&query.codes).map(|(value, code)| value * f32::from(*code)).sum()
+        };
+        let best = vectors.iter().enumerate().map(|(place, vector)| (place, near(&vector.values)));
+        best.reduce(|best, next| if next.1 > best.1 { next } else { best }).map_or(0, |(place, _)| place)
     }
 
     /// The ids of all entries that pass a filter, in order of id.
     #[must_use]
     pub fn matching(&self, filter: &Filter, audience: &Audience) -> Vec<String> {
-        let _ = filter;
-        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        let seen = known.values().filter(|(entry, _)| audience.admits(&entry.id, &entry.facts));
-        seen.map(|(entry, _)| entry.id.clone()).collect()
+        let snapshot = self.shared.snapshot();
+        let passed = self.pass(&snapshot, filter, audience);
+        let ids = snapshot.segments.iter().zip(&passed);
+        let mut ids: Vec<String> = ids
+            .flat_map(|(segment, passed)| passed.iter().map(|entry| segment.body.id(entry).to_owned()))
+            .collect();
+        ids.sort_unstable();
+        ids
+    }
+
+    /// The entries that pass a filter, one set for each segment.
+    fn pass(&self, snapshot: &Snapshot, filter: &Filter, audience: &Audience) -> Vec<Bits> {
+        let also: Vec<Spot> = audience.also.iter().filter_map(|id| self.shared.spot(snapshot, id)).collect();
+        let pass = |(number, segment): (usize, &crate::index::segment::Segment)| {
+            let also: Vec<usize> =
+                also.iter().filter(|spot| spot.segment == number).map(|spot| spot.entry).collect();
+            segment.state.columns.pass(&segment.state.alive, filter, audience, &also)
+        };
+        snapshot.segments.iter().enumerate().map(pass).collect()
     }
 
     /// A digest of the entry as it was put, to see at a start which entries the index lacks; `None` when it is not there.
     #[must_use]
     pub fn digest(&self, id: &str) -> Option<u64> {
-        let known = self.entries.read().unwrap_or_else(PoisonError::into_inner);
-        known.get(id).map(|(entry, _)| digest(entry))
+        let snapshot = self.shared.snapshot();
+        let spot = self.shared.spot(&snapshot, id)?;
+        let segment = &snapshot.segments[spot.segment];
+        Some(join_digests(segment.body.digests[spot.entry], segment.state.facts_digests[spot.entry]))
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.shared.snapshot().len()
     }
 
     /// Whether there are none.
@@ -239,18 +322,77 @@ impl Finder {
     }
 }
 
+/// Entries that have only the fast vectors.
+fn shallow(snapshot: &Snapshot) -> impl Iterator<Item = Spot> {
+    let segments =
+        snapshot.segments.iter().enumerate().filter(|(_, segment)| segment.body.spaces[0].len() > 0);
+    segments.flat_map(|(number, segment)| {
+        let space = &segment.body.spaces[0];
+        let alive = segment.state.alive.iter().filter(|entry| !space.range(*entry).is_empty());
+        alive.map(move |entry| Spot { segment: number, entry })
+    })
+}
+
+/// An entry of the index, to be encoded anew.
+fn prepare(snapshot: &Snapshot, spot: Spot) -> Result<Prepared, FindError> {
+    let bytes = snapshot.record(spot).map_err(|error| FindError::Folder(error.to_string()))?;
+    let put = read_put(&bytes)?;
+    let texts = Texts::read(put.texts).unwrap_or_default();
+    let entry = Entry { facts: put.facts, ..texts.entry(put.id) };
+    let serial = snapshot.segments[spot.segment].body.serials[spot.entry];
+    Ok(Prepared {
+        reading: Reading::of(entry),
+        texts_digest: put.texts_digest,
+        facts_digest: put.facts_digest,
+        serial: Some(serial),
+    })
+}
+
+fn read_put(bytes: &[u8]) -> Result<Put<'_>, FindError> {
+    match Reader::new(bytes).next() {
+        Ok(Some(Record::Put(put))) => Ok(put),
+        _ => {
+            Err(FindError::Folder("a record of the index is damaged; it is rebuilt at the next start".into()))
+        }
+    }
+}
+
 /// A digest of everything that an entry says, facts included.
 #[must_use]
 pub fn digest(entry: &Entry) -> u64 {
-    let bytes = serde_json::to_vec(entry).unwrap_or_default();
+    join_digests(texts_digest(entry), facts_digest(&entry.facts))
+}
+
+fn texts_digest(entry: &Entry) -> u64 {
+    let texts = (&entry.id, &entry.name, &entry.text, &entry.passages);
+    fold(&serde_json::to_vec(&texts).unwrap_or_default())
+}
+
+fn facts_digest(facts: &Facts) -> u64 {
+    fold(&serde_json::to_vec(facts).unwrap_or_default())
+}
+
+const fn join_digests(texts: u64, facts: u64) -> u64 {
+    texts.rotate_left(17).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ facts
+}
+
+fn fold(bytes: &[u8]) -> u64 {
     bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-fn near(a: &Vector, b: &Vector) -> f64 {
-    if a.model != b.model || a.values.len() != b.values.len() {
-        return 0.0;
+fn lock(writer: &Mutex<Writer>) -> MutexGuard<'_, Writer> {
+    writer.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs work that takes long or touches the disk beside the tasks of the runtime, if there is one.
+async fn aside<T: Send + 'static>(long: bool, work: impl FnOnce() -> T + Send + 'static) -> T {
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) if long => match runtime.spawn_blocking(work).await {
+            Ok(done) => done,
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        },
+        _ => work(),
     }
-    f64::from(a.values.iter().zip(&b.values).map(|(a, b)| a * b).sum::<f32>()).clamp(0.0, 1.0)
 }

@@ -10,7 +10,17 @@
 mod embedder;
 mod entry;
 mod finder;
+mod index;
+mod log;
+mod question;
+mod rank;
+mod reading;
+mod reason;
+mod record;
+mod words;
 
 pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
 pub use entry::{Audience, Entry, Facts, Passage};
-pub use finder::{Ask, Embedders, FindError, Finder, FinderSettings, Found, Hit, Opened, Progress, digest};
+pub use finder::{Embedders, FindError, Finder, FinderSettings, Opened, Progress, digest};
+pub use question::{Ask, Found, Hit};
+pub use rank::Blend;

@@ -1,0 +1,156 @@
+//! Encode: entries and questions become vectors in whole numbers.
+//!
+//! Promises: what an embedder gives is checked (how many, which model, how long) before it is used; a single vector that has no direction is left out, an
+//! embedder that does not keep its word is an error. Texts go to the embedder in batches, so that memory stays bounded.
+
+use std::sync::Arc;
+
+use super::{Embedders, facts_digest, texts_digest};
+use crate::index::Snapshot;
+use crate::index::space::Coded;
+use crate::reading::Reading;
+use crate::reason::Texts;
+use crate::record::{Put, Terms};
+use crate::{EmbedError, Embedder, Entry};
+
+/// Texts of one call of an embedder.
+const BATCH: usize = 256;
+
+/// An entry that was read and has no vectors yet.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) reading: Reading,
+    pub(super) texts_digest: u64,
+    pub(super) facts_digest: u64,
+    /// Its number, if it comes from the index.
+    pub(super) serial: Option<u32>,
+}
+
+impl Prepared {
+    /// Reads an entry as it was given.
+    pub(super) fn of(entry: Entry) -> Self {
+        let (texts_digest, facts_digest) = (texts_digest(&entry), facts_digest(&entry.facts));
+        Self { reading: Reading::of(entry), texts_digest, facts_digest, serial: None }
+    }
+}
+
+/// An entry with its vectors, ready to be written.
+#[derive(Debug)]
+pub(super) struct Encoded {
+    pub(super) reading: Reading,
+    texts_digest: u64,
+    pub(super) facts_digest: u64,
+    pub(super) serial: Option<u32>,
+    terms: Vec<u8>,
+    texts: Vec<u8>,
+    model: String,
+    scales: Vec<f32>,
+    codes: Vec<u8>,
+}
+
+impl Encoded {
+    fn of(prepared: Prepared, model: &str, vectors: &[Coded]) -> Self {
+        let Prepared { reading, texts_digest, facts_digest, serial } = prepared;
+        Self {
+            terms: Terms::bytes(&reading.terms),
+            texts: Texts::bytes(&reading.entry),
+            model: model.to_owned(),
+            scales: vectors.iter().map(|vector| vector.scale).collect(),
+            codes: vectors
+                .iter()
+                .flat_map(|vector| vector.codes.iter().map(|code| code.cast_unsigned()))
+                .collect(),
+            reading,
+            texts_digest,
+            facts_digest,
+            serial,
+        }
+    }
+
+    /// As it is written.
+    pub(super) fn record(&self) -> Put<'_> {
+        Put {
+            id: &self.reading.entry.id,
+            texts_digest: self.texts_digest,
+            facts_digest: self.facts_digest,
+            facts: self.reading.entry.facts.clone(),
+            terms: Terms(&self.terms),
+            length: self.reading.length,
+            model: &self.model,
+            scales: self.scales.clone(),
+            codes: &self.codes,
+            texts: &self.texts,
+        }
+    }
+}
+
+/// Makes the vectors of entries.
+pub(super) async fn encode(
+    embedder: &Arc<dyn Embedder>,
+    entries: Vec<Prepared>,
+) -> Result<Vec<Encoded>, EmbedError> {
+    let model = embedder.model().as_str().to_owned();
+    let mut done = Vec::with_capacity(entries.len());
+    let mut waiting: Vec<(Prepared, usize)> = Vec::new();
+    let mut texts: Vec<String> = Vec::new();
+    let mut entries = entries.into_iter().peekable();
+    while let Some(entry) = entries.next() {
+        let own = entry.reading.texts();
+        waiting.push((entry, own.len()));
+        texts.extend(own);
+        if texts.len() >= BATCH || entries.peek().is_none() {
+            let mut vectors = embed(embedder, &texts).await?.into_iter();
+            texts.clear();
+            for (entry, count) in waiting.drain(..) {
+                // The first that has no direction ends the row: later ones would stand for the wrong passages.
+                let own: Vec<Option<Coded>> = vectors.by_ref().take(count).collect();
+                let own: Vec<Coded> = own.into_iter().map_while(|vector| vector).collect();
+                done.push(Encoded::of(entry, &model, &own));
+            }
+        }
+    }
+    Ok(done)
+}
+
+/// Makes the vectors of texts; `None` for those without direction.
+async fn embed(embedder: &Arc<dyn Embedder>, texts: &[String]) -> Result<Vec<Option<Coded>>, EmbedError> {
+    let vectors = embedder.embed(texts).await?;
+    if vectors.len() != texts.len() {
+        let what = format!("{} vectors for {} texts", vectors.len(), texts.len());
+        return Err(EmbedError::Unusable(what));
+    }
+    let coded = vectors.iter().map(|vector| {
+        if vector.model != *embedder.model() || vector.values.len() != embedder.dimensions() {
+            let what = format!("{} numbers of the model {}", vector.values.len(), vector.model);
+            return Err(EmbedError::Unusable(what));
+        }
+        Ok(Coded::of(&vector.values))
+    });
+    coded.collect()
+}
+
+/// The vector of a question in each model of the index (the fast one always), and what failed.
+pub(super) async fn encode_question(
+    embedders: &Embedders,
+    snapshot: &Snapshot,
+    text: String,
+) -> (Vec<Option<Coded>>, Option<String>) {
+    let texts = [text];
+    let mut without = None;
+    let mut vectors = Vec::new();
+    for (number, embedder) in std::iter::once(&embedders.fast).chain(&embedders.full).enumerate() {
+        let used = snapshot.segments.iter().any(|segment| segment.body.spaces[number].len() > 0);
+        if number > 0 && !used {
+            vectors.push(None);
+            continue;
+        }
+        match embed(embedder, &texts).await {
+            Ok(made) => vectors.push(made.into_iter().next().flatten()),
+            Err(error) => {
+                vectors.push(None);
+                without = used.then(|| format!("meaning was not compared everywhere: {error}")).or(without);
+            }
+        }
+    }
+    (vectors, without)
+}

@@ -1,0 +1,427 @@
+//! Index: the entries in memory, and the log that they come back from.
+//!
+//! Promises: a change is on disk before anybody sees it; readers hold a [`Snapshot`], which never changes, and wait for nobody. There is one way from a
+//! record to memory, taken at a start and at every change. It does not make vectors and does not rank.
+
+pub(crate) mod bits;
+pub(crate) mod columns;
+mod ids;
+mod postings;
+pub(crate) mod scan;
+pub(crate) mod segment;
+pub(crate) mod space;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use arc_swap::ArcSwap;
+
+use self::ids::Ids;
+use self::segment::{Draft, MOST_ENTRIES, MOST_VECTORS, Place, Segment};
+use crate::log::{Bytes, LONGEST_FRAME, Log};
+use crate::record::{Put, Reader, Record};
+use crate::{Facts, ModelId};
+
+/// Bytes below which a log is not worth rewriting.
+const SMALL_LOG: u64 = 1024 * 1024;
+
+/// Bytes of one body when a log is rewritten.
+const REWRITE_BODY: usize = 1024 * 1024;
+
+/// A model whose vectors the index holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Model {
+    pub(crate) id: ModelId,
+    pub(crate) dimensions: usize,
+}
+
+/// The entries at one moment.
+#[derive(Debug)]
+pub(crate) struct Snapshot {
+    pub(crate) segments: Vec<Segment>,
+    /// What records are read from.
+    bytes: Bytes,
+    /// Numbers of entries from here on are younger than the snapshot.
+    next: u32,
+    pub(crate) models: Arc<[Model]>,
+}
+
+/// Where an entry is in a snapshot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Spot {
+    pub(crate) segment: usize,
+    pub(crate) entry: usize,
+}
+
+impl Snapshot {
+    /// How many entries there are.
+    pub(crate) fn len(&self) -> usize {
+        self.segments.iter().map(|segment| segment.state.count).sum()
+    }
+
+    /// The id of an entry.
+    pub(crate) fn id(&self, spot: Spot) -> &str {
+        self.segments[spot.segment].body.id(spot.entry)
+    }
+
+    /// The record of an entry as it was put; its facts may have changed since.
+    pub(crate) fn record(&self, spot: Spot) -> io::Result<Vec<u8>> {
+        let place = self.segments[spot.segment].state.places[spot.entry];
+        self.bytes.read(place.at, place.size as usize)
+    }
+
+    fn find(&self, serial: u32) -> Option<Spot> {
+        locate(&self.segments, serial).filter(|spot| self.segments[spot.segment].is_alive(spot.entry))
+    }
+}
+
+/// What readers and the writer share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    snapshot: ArcSwap<Snapshot>,
+    /// Held for one look or one change, never while something is made or written.
+    ids: RwLock<Ids>,
+}
+
+impl Shared {
+    /// The entries as they are now.
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// Where an entry is in a snapshot.
+    pub(crate) fn spot(&self, snapshot: &Snapshot, id: &str) -> Option<Spot> {
+        let mut younger = false;
+        let found = {
+            let ids = self.ids.read().unwrap_or_else(PoisonError::into_inner);
+            ids.find(id, |serial| {
+                younger |= serial >= snapshot.next;
+                snapshot.find(serial).is_some_and(|spot| snapshot.id(spot) == id)
+            })
+        };
+        // While an entry is being replaced its number may be younger than the snapshot, which still holds the old one.
+        found
+            .and_then(|serial| snapshot.find(serial))
+            .or_else(|| younger.then(|| search(snapshot, id)).flatten())
+    }
+}
+
+/// Looks at every id.
+fn search(snapshot: &Snapshot, id: &str) -> Option<Spot> {
+    snapshot.segments.iter().enumerate().find_map(|(number, segment)| {
+        let entry = segment.state.alive.iter().find(|entry| segment.body.id(*entry) == id)?;
+        Some(Spot { segment: number, entry })
+    })
+}
+
+fn locate(segments: &[Segment], serial: u32) -> Option<Spot> {
+    let after = segments
+        .partition_point(|segment| segment.body.serials.first().is_some_and(|first| *first <= serial));
+    let segment = after.checked_sub(1)?;
+    Some(Spot { segment, entry: segments[segment].body.find(serial)? })
+}
+
+/// The one who changes the index.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    log: Log,
+    models: Arc<[Model]>,
+    segments: Vec<Segment>,
+    draft: Draft,
+    next: u32,
+    /// Bytes of the log that are still needed.
+    needed: u64,
+    /// Where the facts of revised entries lie, by number.
+    revisions: BTreeMap<u32, Place>,
+    /// Entries of the log whose model is none of ours.
+    foreign: usize,
+}
+
+impl Writer {
+    /// Opens the index of a folder, or one in memory. The second part says why entries are missing.
+    pub(crate) fn open(
+        folder: Option<&Path>,
+        models: Vec<Model>,
+        progress: &dyn Fn(usize, u64, u64),
+    ) -> io::Result<(Self, Option<String>)> {
+        let models: Arc<[Model]> = models.into();
+        let mut writer = Self::empty(Log::memory(), &models);
+        let mut damage = None;
+        if let Some(folder) = folder {
+            let count = std::cell::Cell::new(0);
+            let mut take = |body: &[u8], at: u64| {
+                let taken = writer.take(body, at);
+                count.set(writer.count());
+                taken
+            };
+            let (log, why) = Log::open(folder, &mut take, &|at, of| progress(count.get(), at, of))?;
+            let why = why.or_else(|| writer.foreign());
+            if why.is_some() {
+                writer = Self::empty(Log::memory(), &models);
+            }
+            writer.log = log;
+            damage = why;
+        }
+        if damage.is_some() {
+            writer.rewrite()?;
+        }
+        writer.finish_draft();
+        writer.publish();
+        Ok((writer, damage))
+    }
+
+    fn empty(log: Log, models: &Arc<[Model]>) -> Self {
+        let snapshot =
+            Snapshot { segments: Vec::new(), bytes: log.bytes(), next: 0, models: Arc::clone(models) };
+        let shared = Shared { snapshot: ArcSwap::from_pointee(snapshot), ids: RwLock::default() };
+        Self {
+            shared: Arc::new(shared),
+            log,
+            models: Arc::clone(models),
+            segments: Vec::new(),
+            draft: Draft::new(&dimensions(models)),
+            next: 0,
+            needed: 0,
+            revisions: BTreeMap::new(),
+            foreign: 0,
+        }
+    }
+
+    fn foreign(&self) -> Option<String> {
+        (self.foreign > 0)
+            .then(|| format!("{} entries were made with a model that is not used any more", self.foreign))
+    }
+
+    /// What readers hold.
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// How many entries there are.
+    pub(crate) fn count(&self) -> usize {
+        self.shared.ids.read().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Writes bodies of records to disk, then to memory, then shows them to readers. After an error nothing has changed.
+    pub(crate) fn commit(&mut self, bodies: &[Vec<u8>]) -> io::Result<()> {
+        let begins = self.log.append(bodies)?;
+        for (body, at) in bodies.iter().zip(begins) {
+            if let Err(why) = self.take(body, at) {
+                return Err(io::Error::other(why));
+            }
+        }
+        self.finish_draft();
+        self.balance();
+        self.publish();
+        if self.log.len() > SMALL_LOG && self.needed * 2 < self.log.len() {
+            self.rewrite()?;
+            self.publish();
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is still the one of this number.
+    pub(crate) fn is_current(&self, id: &str, serial: u32) -> bool {
+        self.serial(id) == Some(serial)
+    }
+
+    /// The facts of an entry as they are now.
+    pub(crate) fn facts(&self, id: &str) -> io::Result<Option<(Facts, u64)>> {
+        let Some(serial) = self.serial(id) else { return Ok(None) };
+        let Some(spot) = locate(&self.segments, serial) else { return Ok(None) };
+        let place = self.revisions.get(&serial).copied();
+        let place = place.unwrap_or_else(|| self.segments[spot.segment].state.places[spot.entry]);
+        let bytes = self.log.bytes().read(place.at, place.size as usize)?;
+        match Reader::new(&bytes).next() {
+            Ok(Some(Record::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
+            Ok(Some(Record::Put(put))) => Ok(Some((put.facts, put.facts_digest))),
+            _ => Err(io::Error::other("a record of the index is damaged")),
+        }
+    }
+
+    /// Takes the records of one body into memory.
+    fn take(&mut self, body: &[u8], at: u64) -> Result<(), String> {
+        let mut reader = Reader::new(body);
+        loop {
+            let from = reader.at();
+            let Some(record) = reader.next().map_err(|error| error.to_string())? else { return Ok(()) };
+            let size = u32::try_from(reader.at() - from).map_err(|error| error.to_string())?;
+            let place = Place { at: at + from as u64, size };
+            match record {
+                Record::Put(put) => self.put(&put, place),
+                Record::Revise { id, digest, facts } => self.revise(id, digest, &facts, place),
+                Record::Remove(id) => self.remove(id),
+            }
+        }
+    }
+
+    fn put(&mut self, put: &Put<'_>, place: Place) {
+        self.remove(put.id);
+        let count = put.scales.len();
+        let ours =
+            |model: &Model| model.id.as_str() == put.model && put.codes.len() == count * model.dimensions;
+        let Some(model) = self.models.iter().position(ours) else {
+            self.foreign += 1;
+            return;
+        };
+        self.draft.push(put, model, self.next, place);
+        self.ids().add(put.id, self.next);
+        self.needed += u64::from(place.size);
+        self.next += 1;
+        if self.draft.is_full() {
+            self.finish_draft();
+        }
+    }
+
+    fn revise(&mut self, id: &str, digest: u64, facts: &Facts, place: Place) {
+        let Some(serial) = self.serial(id) else { return };
+        match locate(&self.segments, serial) {
+            Some(spot) => self.segments[spot.segment].revise(spot.entry, facts, digest),
+            None => {
+                let entry = self.draft.body().find(serial);
+                entry.into_iter().for_each(|entry| self.draft.revise(entry, facts, digest));
+            }
+        }
+        self.needed += u64::from(place.size);
+        let before = self.revisions.insert(serial, place);
+        self.needed -= before.map_or(0, |before| u64::from(before.size));
+    }
+
+    fn remove(&mut self, id: &str) {
+        let Some(serial) = self.serial(id) else { return };
+        let place = match locate(&self.segments, serial) {
+            Some(spot) => self.segments[spot.segment].kill(spot.entry),
+            None => self.draft.body().find(serial).map(|entry| self.draft.kill(entry)),
+        };
+        let revision = self.revisions.remove(&serial);
+        let freed = [place, revision].into_iter().flatten().map(|place| u64::from(place.size)).sum::<u64>();
+        self.needed -= freed;
+        self.ids().remove(id, serial);
+    }
+
+    fn serial(&self, id: &str) -> Option<u32> {
+        let ids = self.shared.ids.read().unwrap_or_else(PoisonError::into_inner);
+        ids.find(id, |serial| match locate(&self.segments, serial) {
+            Some(spot) => self.segments[spot.segment].body.id(spot.entry) == id,
+            None => self.draft.body().find(serial).is_some_and(|entry| self.draft.body().id(entry) == id),
+        })
+    }
+
+    fn ids(&self) -> std::sync::RwLockWriteGuard<'_, Ids> {
+        self.shared.ids.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn finish_draft(&mut self) {
+        if !self.draft.is_empty() {
+            let draft = std::mem::replace(&mut self.draft, Draft::new(&dimensions(&self.models)));
+            self.segments.push(draft.finish());
+        }
+    }
+
+    /// Joins young segments into larger ones and clears those that are mostly dead, so that there are few and each is worth its place.
+    fn balance(&mut self) {
+        let dimensions = dimensions(&self.models);
+        self.segments.retain(|segment| segment.state.count > 0);
+        for segment in &mut self.segments {
+            if segment.state.count * 2 < segment.body.len() {
+                *segment = Segment::join(&[&*segment], &dimensions);
+            }
+        }
+        while let [.., one, two] = &self.segments[..] {
+            let entries = one.state.count + two.state.count;
+            let vectors: usize =
+                [one, two].iter().flat_map(|part| &part.body.spaces).map(space::Space::len).sum();
+            let fits = entries <= MOST_ENTRIES && vectors <= MOST_VECTORS;
+            if !fits || one.state.count > 2 * two.state.count {
+                break;
+            }
+            let joined = Segment::join(&[one, two], &dimensions);
+            self.segments.truncate(self.segments.len() - 2);
+            self.segments.push(joined);
+        }
+    }
+
+    fn publish(&self) {
+        self.shared.snapshot.store(Arc::new(Snapshot {
+            segments: self.segments.clone(),
+            bytes: self.log.bytes(),
+            next: self.next,
+            models: Arc::clone(&self.models),
+        }));
+    }
+
+    /// Writes a new log of what is needed in place of the old one.
+    fn rewrite(&mut self) -> io::Result<()> {
+        self.finish_draft();
+        let old = self.log.bytes();
+        let (segments, revisions) = (&self.segments, &self.revisions);
+        let mut alive = segments
+            .iter()
+            .enumerate()
+            .flat_map(|(segment, part)| part.state.alive.iter().map(move |entry| Spot { segment, entry }));
+        // Where each record lies: of which entry, whether it is a revision, in which body, from which byte of it.
+        let mut moved: Vec<(Spot, bool, usize, Place)> = Vec::new();
+        let mut bodies = 0;
+        let begins = self.log.rewrite(&mut || {
+            let mut body = Vec::new();
+            while body.len() < REWRITE_BODY {
+                let Some(spot) = alive.next() else { break };
+                let part = &segments[spot.segment];
+                let revision = revisions.get(&part.body.serials[spot.entry]);
+                let records = [(false, Some(&part.state.places[spot.entry])), (true, revision)];
+                for (is_revision, place) in records.into_iter().filter_map(|(is, place)| Some((is, place?))) {
+                    moved.push((
+                        spot,
+                        is_revision,
+                        bodies,
+                        Place { at: body.len() as u64, size: place.size },
+                    ));
+                    body.extend(old.read(place.at, place.size as usize)?);
+                }
+            }
+            bodies += 1;
+            Ok((!body.is_empty()).then_some(body))
+        })?;
+        drop(alive);
+        self.needed = 0;
+        for (spot, is_revision, body, place) in moved {
+            let place = Place { at: begins[body] + place.at, size: place.size };
+            self.needed += u64::from(place.size);
+            let segment = &mut self.segments[spot.segment];
+            if is_revision {
+                self.revisions.insert(segment.body.serials[spot.entry], place);
+            } else {
+                Arc::make_mut(&mut segment.state).places[spot.entry] = place;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn dimensions(models: &[Model]) -> Vec<usize> {
+    models.iter().map(|model| model.dimensions).collect()
+}
+
+/// Puts records together into bodies that fit a frame.
+#[derive(Debug, Default)]
+pub(crate) struct Bodies(Vec<Vec<u8>>);
+
+impl Bodies {
+    /// Adds a record.
+    pub(crate) fn add(&mut self, record: &Record<'_>) {
+        if self.0.last().is_none_or(|body| body.len() > LONGEST_FRAME / 2) {
+            self.0.push(Vec::new());
+        }
+        if let Some(body) = self.0.last_mut() {
+            record.write(body);
+        }
+    }
+
+    /// The bodies.
+    pub(crate) fn finish(self) -> Vec<Vec<u8>> {
+        self.0
+    }
+}

@@ -1,0 +1,233 @@
+//! Segments: a run of entries, kept so that a question reads memory in order.
+//!
+//! Promises: texts and vectors of a segment never change; what does (which entries are alive, their facts, where they lie in the log) is a part of its
+//! own that is copied before it is changed, so that whoever reads a segment reads it as it was. Joining segments leaves out the dead and keeps
+//! the order.
+
+use std::sync::Arc;
+
+use super::bits::Bits;
+use super::columns::Columns;
+use super::postings::{Posting, Postings};
+use super::space::Space;
+use crate::Facts;
+use crate::record::Put;
+
+/// Entries of a segment. Their numbers fit 16 bits, and copying what changes of a full one takes a fraction of a millisecond.
+pub(crate) const MOST_ENTRIES: usize = 32_768;
+
+/// Vectors of a segment, so that segments of large entries do not grow beyond what joining them is worth.
+pub(crate) const MOST_VECTORS: usize = 2 * MOST_ENTRIES;
+
+/// Where a record lies in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Place {
+    /// Its first byte.
+    pub(crate) at: u64,
+    /// How many bytes.
+    pub(crate) size: u32,
+}
+
+/// What never changes.
+#[derive(Debug, Default)]
+pub(crate) struct Body {
+    /// Each entry's number in the index, growing.
+    pub(crate) serials: Vec<u32>,
+    ids: String,
+    ends: Vec<u32>,
+    /// Weighted count of terms.
+    pub(crate) lengths: Vec<u32>,
+    pub(crate) digests: Vec<u64>,
+    pub(crate) postings: Postings,
+    /// One for each model of the index.
+    pub(crate) spaces: Vec<Space>,
+}
+
+impl Body {
+    /// How many entries, dead ones among them.
+    pub(crate) fn len(&self) -> usize {
+        self.serials.len()
+    }
+
+    /// The id of an entry.
+    pub(crate) fn id(&self, entry: usize) -> &str {
+        let from = entry.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
+        &self.ids[from..self.ends[entry] as usize]
+    }
+
+    /// The entry of a number.
+    pub(crate) fn find(&self, serial: u32) -> Option<usize> {
+        self.serials.binary_search(&serial).ok()
+    }
+
+    fn push(&mut self, id: &str, serial: u32, length: u32, digest: u64) {
+        self.serials.push(serial);
+        self.ids.push_str(id);
+        self.ends.push(u32::try_from(self.ids.len()).unwrap_or(u32::MAX));
+        self.lengths.push(length);
+        self.digests.push(digest);
+    }
+
+    fn settle(&mut self) {
+        self.ids.shrink_to_fit();
+        self.spaces.iter_mut().for_each(Space::settle);
+        [&mut self.serials, &mut self.ends, &mut self.lengths].into_iter().for_each(Vec::shrink_to_fit);
+        self.digests.shrink_to_fit();
+    }
+}
+
+/// What changes.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct State {
+    pub(crate) alive: Bits,
+    /// How many are alive.
+    pub(crate) count: usize,
+    /// The lengths of those alive together.
+    pub(crate) length: u64,
+    pub(crate) columns: Columns,
+    pub(crate) places: Vec<Place>,
+    pub(crate) facts_digests: Vec<u64>,
+}
+
+/// A run of entries.
+#[derive(Debug, Clone)]
+pub(crate) struct Segment {
+    pub(crate) body: Arc<Body>,
+    pub(crate) state: Arc<State>,
+}
+
+impl Segment {
+    /// Whether an entry was neither removed nor replaced.
+    pub(crate) fn is_alive(&self, entry: usize) -> bool {
+        self.state.alive.has(entry)
+    }
+
+    /// Takes an entry out; gives where it lay.
+    pub(crate) fn kill(&mut self, entry: usize) -> Option<Place> {
+        let state = Arc::make_mut(&mut self.state);
+        if !state.alive.take(entry) {
+            return None;
+        }
+        state.count -= 1;
+        state.length -= u64::from(self.body.lengths[entry]);
+        Some(state.places[entry])
+    }
+
+    /// Gives an entry other facts.
+    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u64) {
+        let state = Arc::make_mut(&mut self.state);
+        state.columns.set(entry, facts);
+        state.facts_digests[entry] = digest;
+    }
+
+    /// One segment of the living entries of several that follow each other.
+    pub(crate) fn join(parts: &[&Self], dimensions: &[usize]) -> Self {
+        let mut body =
+            Body { spaces: dimensions.iter().map(|count| Space::new(*count)).collect(), ..Body::default() };
+        let mut state = State::default();
+        let mut moves: Vec<Vec<Option<u16>>> = Vec::with_capacity(parts.len());
+        for part in parts {
+            let mut moved = vec![None; part.body.len()];
+            for entry in part.state.alive.iter() {
+                moved[entry] = u16::try_from(body.len()).ok();
+                body.push(
+                    part.body.id(entry),
+                    part.body.serials[entry],
+                    part.body.lengths[entry],
+                    part.body.digests[entry],
+                );
+                state.places.push(part.state.places[entry]);
+                state.facts_digests.push(part.state.facts_digests[entry]);
+                for (space, from) in body.spaces.iter_mut().zip(&part.body.spaces) {
+                    space.copy(from, entry);
+                }
+            }
+            state.columns.join(&part.state.columns, &part.state.alive, &|entry| moved[usize::from(entry)]);
+            state.count += part.state.count;
+            state.length += part.state.length;
+            moves.push(moved);
+        }
+        let postings: Vec<&Postings> = parts.iter().map(|part| &part.body.postings).collect();
+        body.postings = Postings::join(&postings, &|part, entry| moves[part][usize::from(entry)]);
+        body.settle();
+        state.alive = Bits::all(body.len());
+        Self { body: Arc::new(body), state: Arc::new(state) }
+    }
+}
+
+/// A segment in the making.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    body: Body,
+    state: State,
+    postings: Vec<Posting>,
+    dead: Vec<usize>,
+}
+
+impl Draft {
+    /// An empty one, for models of so many numbers to a vector.
+    pub(crate) fn new(dimensions: &[usize]) -> Self {
+        let spaces = dimensions.iter().map(|count| Space::new(*count)).collect();
+        let body = Body { spaces, ..Body::default() };
+        Self { body, state: State::default(), postings: Vec::new(), dead: Vec::new() }
+    }
+
+    /// Whether the segment has its size.
+    pub(crate) fn is_full(&self) -> bool {
+        let vectors: usize = self.body.spaces.iter().map(Space::len).sum();
+        self.body.len() >= MOST_ENTRIES || vectors >= MOST_VECTORS
+    }
+
+    /// Whether nothing was added.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.body.len() == 0
+    }
+
+    /// Adds an entry; its vectors belong to the model of this number.
+    pub(crate) fn push(&mut self, put: &Put<'_>, model: usize, serial: u32, place: Place) {
+        let entry = self.body.len() as u16;
+        self.body.push(put.id, serial, put.length, put.texts_digest);
+        self.postings.extend(put.terms.iter().map(|(term, count)| (term, entry, count)));
+        for (number, space) in self.body.spaces.iter_mut().enumerate() {
+            if number == model {
+                space.push(put.codes, &put.scales);
+            } else {
+                space.push(&[], &[]);
+            }
+        }
+        self.state.columns.push(&put.facts);
+        self.state.places.push(place);
+        self.state.facts_digests.push(put.facts_digest);
+        self.state.count += 1;
+        self.state.length += u64::from(put.length);
+    }
+
+    /// The body so far, to look entries up.
+    pub(crate) const fn body(&self) -> &Body {
+        &self.body
+    }
+
+    /// Takes an entry out again; gives where it lay.
+    pub(crate) fn kill(&mut self, entry: usize) -> Place {
+        self.dead.push(entry);
+        self.state.places[entry]
+    }
+
+    /// Gives an entry other facts.
+    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u64) {
+        self.state.columns.set(entry, facts);
+        self.state.facts_digests[entry] = digest;
+    }
+
+    /// The segment.
+    pub(crate) fn finish(mut self) -> Segment {
+        self.body.postings = Postings::of(self.postings);
+        self.body.settle();
+        self.state.alive = Bits::all(self.body.len());
+        let mut segment = Segment { body: Arc::new(self.body), state: Arc::new(self.state) };
+        for entry in self.dead {
+            segment.kill(entry);
+        }
+        segment
+    }
+}

@@ -1,0 +1,182 @@
+//! Spaces: the vectors of one model in one segment.
+//!
+//! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
+//! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. Nothing changes after it is made.
+
+/// A vector in whole numbers.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Coded {
+    /// The numbers.
+    pub(crate) codes: Vec<i8>,
+    /// What they are multiplied by for length 1.
+    pub(crate) scale: f32,
+    /// The signs: a bit stands for each number that is not negative.
+    pub(crate) signs: Vec<u64>,
+}
+
+impl Coded {
+    /// Writes a vector in whole numbers; `None` when it has no direction.
+    pub(crate) fn of(values: &[f32]) -> Option<Self> {
+        let peak = values.iter().fold(0f32, |peak, value| peak.max(value.abs()));
+        if !values.iter().all(|value| value.is_finite()) || peak <= 0.0 {
+            return None;
+        }
+        let codes: Vec<i8> = values.iter().map(|value| (value / peak * 127.0).round() as i8).collect();
+        let scale = scale(&codes);
+        let signs = signs(&codes);
+        Some(Self { codes, scale, signs })
+    }
+}
+
+/// The factor that gives whole numbers length 1.
+pub(crate) fn scale(codes: &[i8]) -> f32 {
+    let square: i64 = codes.iter().map(|code| i64::from(*code) * i64::from(*code)).sum();
+    if square == 0 { 0.0 } else { (1.0 / (square as f64).sqrt()) as f32 }
+}
+
+fn signs(codes: &[i8]) -> Vec<u64> {
+    let word = |codes: &[i8]| {
+        codes.iter().enumerate().fold(0, |word, (bit, code)| word | u64::from(*code >= 0) << bit)
+    };
+    codes.chunks(64).map(word).collect()
+}
+
+/// The vectors of a segment's entries in one model.
+#[derive(Debug, Default)]
+pub(crate) struct Space {
+    dimensions: usize,
+    words: usize,
+    /// Where the vectors of each entry begin, with the end behind the last.
+    starts: Vec<u32>,
+    codes: Vec<i8>,
+    scales: Vec<f32>,
+    signs: Vec<u64>,
+}
+
+impl Space {
+    /// An empty space of so many numbers to a vector.
+    pub(crate) fn new(dimensions: usize) -> Self {
+        Self { dimensions, words: dimensions.div_ceil(64), starts: vec![0], ..Self::default() }
+    }
+
+    /// Adds the next entry's vectors: their numbers one after the other.
+    pub(crate) fn push(&mut self, codes: &[u8], scales: &[f32]) {
+        let from = self.codes.len();
+        self.codes.extend(codes.iter().map(|code| code.cast_signed()));
+        self.scales.extend(scales);
+        for row in self.codes[from..].chunks(self.dimensions.max(1)) {
+            self.signs.extend(signs(row));
+        }
+        self.starts.push(u32::try_from(self.scales.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Adds the next entry as it is in another space of the model.
+    pub(crate) fn copy(&mut self, from: &Self, entry: usize) {
+        let range = from.range(entry);
+        self.codes.extend(&from.codes[range.start * self.dimensions..range.end * self.dimensions]);
+        self.scales.extend(&from.scales[range.clone()]);
+        self.signs.extend(&from.signs[range.start * self.words..range.end * self.words]);
+        self.starts.push(u32::try_from(self.scales.len()).unwrap_or(u32::MAX));
+    }
+
+    /// Gives back memory that was taken in advance.
+    pub(crate) fn settle(&mut self) {
+        self.codes.shrink_to_fit();
+        self.scales.shrink_to_fit();
+        self.signs.shrink_to_fit();
+        self.starts.shrink_to_fit();
+    }
+
+    /// Which vectors an entry has.
+    pub(crate) fn range(&self, entry: usize) -> std::ops::Range<usize> {
+        self.starts[entry] as usize..self.starts[entry + 1] as usize
+    }
+
+    /// The entry of a vector.
+    pub(crate) fn entry(&self, vector: usize) -> usize {
+        self.starts.partition_point(|start| *start as usize <= vector) - 1
+    }
+
+    /// How many entries there are.
+    pub(crate) fn entries(&self) -> usize {
+        self.starts.len() - 1
+    }
+
+    /// How many vectors there are.
+    pub(crate) fn len(&self) -> usize {
+        self.scales.len()
+    }
+
+    /// How near a vector is to the query, from -1 to 1.
+    pub(crate) fn near(&self, vector: usize, query: &Coded) -> f32 {
+        let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
+        let dot: i32 = row.iter().zip(&query.codes).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        dot as f32 * self.scales[vector] * query.scale
+    }
+
+    /// The nearest vector of an entry: how near and which of its vectors; `None` when it has none here.
+    pub(crate) fn nearest(&self, entry: usize, query: &Coded) -> Option<(f32, usize)> {
+        let range = self.range(entry);
+        let from = range.start;
+        range
+            .map(|vector| (self.near(vector, query), vector - from))
+            .reduce(|best, next| if next.0 > best.0 { next } else { best })
+    }
+
+    /// In how many signs each vector differs from the query, in order.
+    pub(crate) fn differences(&self, query: &Coded, out: &mut Vec<u16>) {
+        out.clear();
+        if self.words == SIGN_WORDS {
+            let (rows, _) = self.signs.as_chunks::<SIGN_WORDS>();
+            let query: [u64; SIGN_WORDS] = std::array::from_fn(|word| query.signs[word]);
+            out.extend(rows.iter().map(|row| differ(row, &query)));
+        } else {
+            out.extend(self.signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
+        }
+    }
+}
+
+/// Words of signs of a vector of 384 numbers, for which the scan is compiled in one piece.
+const SIGN_WORDS: usize = 6;
+
+#[inline]
+fn differ(row: &[u64], query: &[u64]) -> u16 {
+    row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones() as u16).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_vector_of_an_entry_is_found_and_lengths_are_one() {
+        let coded = |values: &[f32]| Coded::of(values).unwrap();
+        let mut space = Space::new(3);
+        let rows = [coded(&[1.0, 0.0, 0.0]), coded(&[0.0, 3.0, 4.0]), coded(&[0.0, -0.1, 0.0])];
+        let bytes = |rows: &[Coded]| {
+            rows.iter().flat_map(|row| &row.codes).map(|code| code.cast_unsigned()).collect::<Vec<_>>()
+        };
+        space.push(&bytes(&rows[..2]), &[rows[0].scale, rows[1].scale]);
+        space.push(&[], &[]);
+        space.push(&bytes(&rows[2..]), &[rows[2].scale]);
+        let (near, which) = space.nearest(0, &coded(&[0.0, 0.6, 0.8])).unwrap();
+        assert!((near - 1.0).abs() < 0.01 && which == 1);
+        assert_eq!(space.nearest(1, &rows[0]), None);
+        assert!((space.near(2, &coded(&[0.0, 1.0, 0.0])) + 1.0).abs() < 1e-6);
+        assert_eq!([0, 1, 2].map(|vector| space.entry(vector)), [0, 0, 2]);
+        let mut differences = Vec::new();
+        space.differences(&rows[2], &mut differences);
+        assert_eq!(differences, [1, 1, 0]);
+        let mut other = Space::new(3);
+        other.copy(&space, 2);
+        assert_eq!(other.nearest(0, &rows[2]), space.nearest(2, &rows[2]));
+    }
+
+    #[test]
+    fn what_is_no_direction_is_no_vector() {
+        assert_eq!(Coded::of(&[0.0, 0.0]), None);
+        assert_eq!(Coded::of(&[f32::NAN, 1.0]), None);
+        assert_eq!(Coded::of(&[f32::INFINITY, 1.0]), None);
+        assert_eq!(Coded::of(&[]), None);
+    }
+}
