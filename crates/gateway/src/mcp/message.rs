@@ -3,6 +3,9 @@
 //! Promises: pure, copies nothing of the parameters, never panics (it is fuzzed); whatever is wrong is refused with the caller's id
 //! wherever that could be read. Batches are refused: only revision 2025-03-26 had them, and no client is known to send any. It does not know methods.
 
+#[cfg(test)]
+mod tests;
+
 use std::borrow::Cow;
 
 use agentsite_protocol::Nesting;
@@ -147,46 +150,6 @@ pub fn fuzz_mcp(bytes: &[u8]) {
         Err(refused) => {
             let body = refused.failure.mcp_body(crate::failure::Era::Stateless, refused.id);
             assert!(serde_json::from_slice::<serde_json::Value>(&body).is_ok());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn requests_notifications_and_answers_are_told_apart() {
-        let request = decode(br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).unwrap();
-        assert!(matches!(request, Incoming::Request(Asked { id: "\"a\"", params: "{}", .. })));
-        let notification = decode(br#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#).unwrap();
-        assert!(matches!(notification, Incoming::Notification(Asked { params: r#"{"a":1}"#, .. })));
-        let answer = decode(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#).unwrap();
-        assert!(matches!(answer, Incoming::Response(Answered { id: "7", outcome: Ok("{}") })));
-        let error = decode(br#"{"jsonrpc":"2.0","id":7,"error":{"code":1}}"#).unwrap();
-        assert!(matches!(error, Incoming::Response(Answered { outcome: Err(_), .. })));
-    }
-
-    #[test]
-    fn what_is_no_message_is_refused_with_its_id() {
-        let cases: [(&[u8], Fault, Option<&str>); 8] = [
-            (b"\xff", Fault::NotJson, None),
-            (b"{", Fault::NotJson, None),
-            (b"7", Fault::BadRequest, None),
-            (b"[{}]", Fault::BadRequest, None),
-            (br#"{"id":1,"method":"x"}"#, Fault::BadRequest, Some("1")),
-            (br#"{"jsonrpc":"2.0","id":null,"method":"x"}"#, Fault::BadRequest, None),
-            (br#"{"jsonrpc":"2.0","id":1,"method":"x","params":[]}"#, Fault::BadParams, Some("1")),
-            (br#"{"jsonrpc":"2.0","id":1,"result":1,"error":2}"#, Fault::BadRequest, Some("1")),
-        ];
-        for (bytes, fault, id) in cases {
-            let refused = decode(bytes).unwrap_err();
-            assert_eq!(
-                (refused.failure.fault, refused.id),
-                (fault, id),
-                "{}",
-                String::from_utf8_lossy(bytes)
-            );
         }
     }
 }
