@@ -9,6 +9,7 @@
 mod audit;
 mod dice;
 mod load;
+mod tool_call;
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};

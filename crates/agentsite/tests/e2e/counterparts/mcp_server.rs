@@ -36,7 +36,7 @@ fn the_site_passes_every_scenario_of_the_suite_of_the_protocol() {
 }
 
 /// Lets a Python client take steps; gives a line for each.
-fn steps(url: &str, more: &[&str], steps: &[Value]) -> Option<Vec<Value>> {
+pub(super) fn steps(url: &str, more: &[&str], steps: &[Value]) -> Option<Vec<Value>> {
     let mut command = Command::new(mcp_python()?);
     command.arg(repository("tests/python/mcp_client.py")).args(more).arg(url);
     let output = command.args(steps.iter().map(Value::to_string)).stdin(Stdio::null()).output().unwrap();

@@ -7,7 +7,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::site::{BINARY, TestSite, mcp_python, repository};
+use super::agents::SLOW;
+use super::mcp_server::steps;
+use crate::site::{BINARY, TestSite, eventually, mcp_python, repository};
 
 /// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
 fn plays(site: &TestSite, scenarios: &str, mode: &str, bridge: &[&str]) -> Value {
@@ -135,4 +137,23 @@ fn a_site_that_was_named_and_is_not_there_is_told() {
     let told = answer["error"]["message"].as_str().unwrap();
     assert!(told.contains("does not answer"), "{told}");
     lines.end();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_the_client_cancels_over_stdio_ends_the_task() {
+    let mut site = TestSite::new().agent("slow", SLOW);
+    site.start();
+    let bridge = json!([BINARY, "mcp", "--site", site.url]).to_string();
+    for (turn, mode) in ["legacy", "auto"].into_iter().enumerate() {
+        let cancel = json!({"do": "cancel", "tool": "slow", "arguments": {"message": "go"}});
+        let Some(seen) = steps(&bridge, &["--mode", mode], &[cancel]) else { return };
+        assert_eq!(seen[0]["cancelled"], true, "{mode}");
+        eventually("the task is cancelled", async || {
+            let tasks = site.run(&["task", "ls", "--json"]).ok().json()["tasks"].take();
+            let states: Vec<&str> =
+                tasks.as_array().unwrap().iter().filter_map(|task| task["state"].as_str()).collect();
+            (states.len() == turn + 1 && states.iter().all(|state| state.contains("cancel"))).then_some(())
+        })
+        .await;
+    }
 }
