@@ -17,7 +17,7 @@ use std::time::Duration;
 use agentsite_client::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics};
 use agentsite_host::builtin::demo_manifests;
-use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
+use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, World};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
@@ -88,7 +88,9 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let environment = environment(&data, startup.variables.clone());
     let circuits = Circuits::new(world.ids().rng().clone());
     registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
-    let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment };
+    // The site puts its own keeper of credentials in the place of this one.
+    let credentials = Arc::new(InMemory::default());
+    let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment, credentials };
     let site = open_site(&config, &world, store, workshop, &mut registry).await?;
 
     let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals, guest).await;

@@ -79,11 +79,12 @@ impl Telemetry {
 }
 
 /// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice as `info`, which helps only
-/// whoever asks for it.
+/// whoever asks for it; what it tells of logins as `debug` holds codes that let somebody in, and is never written.
 fn rules(text: &str) -> Result<EnvFilter, CliError> {
     let wrong = |error| CliError::error(format!("telemetry.log: `{text}` is no rule for the log: {error}"));
     let quieter = text.starts_with("info") && !text.contains("rmcp");
     let rules = if quieter { format!("{text},rmcp=warn") } else { text.to_owned() };
+    let rules = format!("{rules},rmcp::transport::auth=warn");
     EnvFilter::builder().parse(rules).map_err(wrong)
 }
 

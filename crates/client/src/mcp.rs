@@ -19,6 +19,7 @@ mod login;
 mod oauth;
 mod options;
 mod pages;
+mod pending;
 mod tap;
 
 use std::collections::BTreeMap;
@@ -39,8 +40,9 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, broadcast, watch};
 
 pub use failure::McpError;
-pub use oauth::{Consent, CredentialStore, Grant, InMemory, OAuth, RegisteredClient};
+pub use oauth::{Consent, CredentialError, CredentialStore, Grant, InMemory, OAuth, RegisteredClient};
 pub use options::{Address, Authorization, Limits, Options};
+pub use pending::PendingLogin;
 
 use answer::Answering;
 use call::{Call, Outcome, Stopped};
@@ -361,6 +363,7 @@ impl Connection {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
                 }
+                (Some(_), Some(login)) if login.asks_nobody() => return Err(McpError::LoginNeeded),
                 _ => return self.known(Err(stopped)),
             }
             logins += 1;

@@ -27,12 +27,15 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 21] = [
+const ROUTES: [(&str, Handlers); 24] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
     ("/api/agents/{name}/tools", || get(agents::tools)),
     ("/api/agents/{name}/tools/approve", || post(agents::approve)),
+    ("/api/agents/{name}/login", || post(agents::begin_login)),
+    ("/api/agents/{name}/login/answer", || post(agents::finish_login)),
+    ("/api/agents/{name}/logout", || post(agents::logout)),
     ("/api/tasks", || get(tasks::list)),
     ("/api/tasks/{id}", || get(tasks::show)),
     ("/api/tasks/{id}/events", || get(tasks::events)),

@@ -17,6 +17,7 @@ mod exec;
 mod launch;
 pub mod llm;
 mod log;
+mod login;
 mod manifest;
 mod mcp;
 mod models;
@@ -31,13 +32,15 @@ mod toolbox;
 mod toolbox_runner;
 mod workshop;
 
+pub use agentsite_client::mcp::{CredentialError, CredentialStore, InMemory};
 pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
+pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
     LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
-    RuntimeKind, SchemaEntry, SkillEntry, Stdin, agent_schema,
+    RuntimeKind, SchemaEntry, ServerAuth, ServerGrant, SkillEntry, Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use pins::{PinError, PinState, PinnedTool, ToolPins};

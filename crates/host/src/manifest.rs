@@ -438,6 +438,8 @@ pub struct McpRuntime {
     pub start_timeout: Period,
     /// Name of the variable that holds the token for a server elsewhere.
     pub token_env: Option<String>,
+    /// How the site gets a token for a server elsewhere that wants one of its authorization server.
+    pub auth: Option<ServerAuth>,
     /// Which tools must be approved before they can be used.
     pub approve: Approve,
     /// Whether the server may ask the site's model when its caller has none.
@@ -448,6 +450,29 @@ pub struct McpRuntime {
     pub prompt: Option<String>,
     /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
     pub model: Option<String>,
+}
+
+/// How the site gets a token for a tool server from the authorization server that it names (OAuth 2.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerAuth {
+    /// Who the token is for.
+    pub grant: ServerGrant,
+    /// The client that was registered by hand; one is registered with each login when left out.
+    pub client_id: Option<String>,
+    /// Name of the variable that holds that client's secret.
+    pub client_secret_env: Option<String>,
+    /// The scopes that are asked for; those that the server names when empty.
+    pub scopes: Vec<String>,
+}
+
+/// Who a token for a tool server is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ServerGrant {
+    /// A person, who logs in once with `agentsite agent login`; the site refreshes the token from then on.
+    Login,
+    /// The site itself, with the id and the secret of a client of its own.
+    Machine,
 }
 
 /// Which tools of a server must be approved by the operator before they can be used. What a server says of its tools steers the models

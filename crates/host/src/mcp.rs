@@ -17,7 +17,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::mcp::{Address, Limits, McpClient, Options};
+use agentsite_client::mcp::{Address, Limits, McpClient, OAuth, Options, RegisteredClient};
 use agentsite_protocol::{AgentCard, Outcome};
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
@@ -32,9 +32,9 @@ use crate::llm::{LlmRunner, Sampler};
 use crate::sandbox::Bounds;
 use crate::{
     AgentLog, CHANGE_QUEUE, Health, Job, LaunchError, LlmRuntime, LogSource, Manifest, McpRuntime, Reporter,
-    Runner, ToolPins, Toolbox, ToolboxRunner, Workshop,
+    Runner, ServerAuth, ServerGrant, ServerLogin, ToolPins, Toolbox, ToolboxRunner, Workshop,
 };
-use far::FarServer;
+use far::{Access, FarServer};
 use hosted::{HostedServer, Spoken};
 use questions::Clerk;
 use session::{Session, Shared};
@@ -79,7 +79,8 @@ impl McpRunner {
         workshop: &Workshop,
         log: &AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
-        let (way, roots) = way(runtime, folder, workshop)?;
+        let (way, roots) = way(runtime, manifest, folder, workshop, log)?;
+        let login = if let Way::Elsewhere(server) = &way { server.access.login() } else { None };
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
         let (pins, complaint) = ToolPins::open(runtime.approve, folder, changes.clone());
         if let Some(complaint) = complaint {
@@ -93,6 +94,7 @@ impl McpRunner {
             start_timeout: patience,
             probes: runtime.url.is_some(),
             shared: shared.clone(),
+            login: login.clone(),
             log: log.clone(),
         };
         let keeper = TaskTracker::new();
@@ -103,7 +105,9 @@ impl McpRunner {
         let clerk =
             Clerk { roots, sampler: runtime.sampling.then(|| Sampler::new(&model, manifest, workshop)) };
         let output = manifest.limits.output;
-        let server = Arc::new(HostedServer { watch, shared, clerk, patience, output, log: log.clone() });
+        let log_of = log.clone();
+        let server = HostedServer { watch, shared, clerk, patience, output, login, log: log_of };
+        let server = Arc::new(server);
         let speech = || LlmRunner::over(server.clone(), &model, manifest, workshop, log.clone());
         Ok(Arc::new(Self {
             calls: ToolboxRunner::new(Arc::new(Spoken(server.clone()))),
@@ -127,7 +131,7 @@ async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: C
                 |pipes: Pipes, bulletin: Arc<Bulletin<McpClient>>| -> BoxFuture<'static, Option<String>> {
                     let session = session.clone();
                     let address = Address::pipes(pipes.stdout, pipes.stdin);
-                    Box::pin(async move { session.serve(address, &bulletin).await })
+                    Box::pin(async move { session.serve(address, &bulletin).await.reason() })
                 };
             keeper.run(serve).await;
         }
@@ -137,12 +141,19 @@ async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: C
 /// Where the server is, and which folders it is told of.
 fn way(
     runtime: &McpRuntime,
+    manifest: &Manifest,
     folder: Option<&Path>,
     workshop: &Workshop,
+    log: &AgentLog,
 ) -> Result<(Way, Value), LaunchError> {
     if let Some(url) = &runtime.url {
-        let (egress, token) = (workshop.egress.clone(), workshop.token(runtime.token_env.as_deref())?);
-        let server = FarServer { url: url.clone(), egress, token };
+        let egress = workshop.egress.clone();
+        let access = match (&runtime.auth, workshop.token(runtime.token_env.as_deref())?) {
+            (Some(auth), _) => access(auth, url, manifest, workshop, log)?,
+            (None, Some(token)) => Access::Token(token),
+            (None, None) => Access::Anybody,
+        };
+        let server = FarServer { url: url.clone(), egress, access };
         return Ok((Way::Elsewhere(server), json!({ "roots": [] })));
     }
     let McpRuntime { command, env, pass_env, memory, cpu, file_size, open_files, .. } = runtime;
@@ -154,6 +165,35 @@ fn way(
         |url| json!({ "roots": [{ "uri": url, "name": "agent" }] }),
     );
     Ok((Way::Here(command), roots))
+}
+
+/// How the site gets a token from the server's authorization server.
+fn access(
+    auth: &ServerAuth,
+    url: &Url,
+    manifest: &Manifest,
+    workshop: &Workshop,
+    log: &AgentLog,
+) -> Result<Access, LaunchError> {
+    let variable = auth.client_secret_env.as_deref();
+    let secret = workshop.secret("client_secret_env", "the client's secret", variable)?;
+    let client = auth.client_id.clone().map(|id| RegisteredClient { id, secret });
+    let (scopes, agent) = (auth.scopes.clone(), manifest.name.clone());
+    match (auth.grant, client) {
+        (ServerGrant::Machine, Some(client)) => {
+            Ok(Access::Machine(OAuth { scopes, ..OAuth::machine(client) }))
+        }
+        (ServerGrant::Machine, None) => {
+            Err(LaunchError::Setup("auth = \"machine\" needs client_id and client_secret_env".into()))
+        }
+        (ServerGrant::Login, client) => {
+            let kept = OAuth::kept(agent.to_string(), workshop.credentials.clone());
+            let oauth = OAuth { client, scopes, client_name: format!("agentsite: {agent}"), ..kept };
+            let (egress, clock) = (workshop.egress.clone(), workshop.ids.clock().clone());
+            let login = ServerLogin::new(agent, url.clone(), egress, oauth, clock, log.clone());
+            Ok(Access::Login(Arc::new(login)))
+        }
+    }
 }
 
 fn options(manifest: &Manifest, workshop: &Workshop) -> Options {
@@ -209,6 +249,10 @@ impl Runner for McpRunner {
 
     fn pins(&self) -> Option<Arc<ToolPins>> {
         Some(self.server.shared.pins.clone())
+    }
+
+    fn login(&self) -> Option<Arc<ServerLogin>> {
+        self.server.login.clone()
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {

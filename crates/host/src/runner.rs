@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Aside, ToolPins, Toolbox};
+use crate::{Aside, ServerLogin, ToolPins, Toolbox};
 
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
@@ -67,6 +67,11 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
 
     /// The tools of a server that is not ours, and what was approved of them.
     fn pins(&self) -> Option<Arc<ToolPins>> {
+        None
+    }
+
+    /// The login of an agent whose server wants one.
+    fn login(&self) -> Option<Arc<ServerLogin>> {
         None
     }
 

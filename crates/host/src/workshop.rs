@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agentsite_client::mcp::CredentialStore;
 use agentsite_client::{Circuits, Egress, Token};
 use agentsite_protocol::Ids;
 
@@ -25,6 +26,8 @@ pub struct Workshop {
     pub models: ModelSettings,
     /// The environment of the site, from which agents get the variables that their files name (see `pass_env`).
     pub environment: Environment,
+    /// Where the logins of agents to their servers stay.
+    pub credentials: Arc<dyn CredentialStore>,
 }
 
 impl Workshop {
@@ -33,11 +36,24 @@ impl Workshop {
     /// # Errors
     /// [`LaunchError`] when the variable is not set.
     pub(crate) fn token(&self, variable: Option<&str>) -> Result<Option<Token>, LaunchError> {
+        self.secret("token_env", "the agent's token", variable)
+    }
+
+    /// The secret in the variable that a key of a manifest names; none when it names none.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when the variable is not set.
+    pub(crate) fn secret(
+        &self,
+        key: &str,
+        what: &str,
+        variable: Option<&str>,
+    ) -> Result<Option<Token>, LaunchError> {
         let Some(name) = variable else { return Ok(None) };
         match self.environment.get(name) {
             Some(secret) if !secret.trim().is_empty() => Ok(Some(Token::new(secret))),
             _ => Err(LaunchError::Setup(format!(
-                "the variable {name}, which token_env names, is not set; set it to the agent's token before the site starts"
+                "the variable {name}, which {key} names, is not set; set it to {what} before the site starts"
             ))),
         }
     }

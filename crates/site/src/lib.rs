@@ -15,6 +15,7 @@ mod hub;
 mod identity;
 mod keys;
 mod lane;
+mod logins;
 mod metrics;
 mod push;
 mod retention;
@@ -31,8 +32,8 @@ mod world;
 mod tests;
 
 pub use agentsite_host::{
-    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, Manifest, Notice, PinState,
-    PinnedTool, RuntimeKind, ToolFault,
+    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun, Manifest, Notice,
+    PinState, PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
     JournalQuery, KeyRecord, OutboxQuery, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,

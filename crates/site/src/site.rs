@@ -18,6 +18,7 @@ use crate::calls::SiteCalls;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
+use crate::logins::Logins;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::secret::Secret;
 use crate::tasks::{Desk, Origin, check_message};
@@ -30,6 +31,7 @@ use crate::{
 mod access;
 mod cards;
 mod listings;
+mod login;
 mod pins;
 mod push;
 mod toolkit;
@@ -58,6 +60,7 @@ struct Inner {
     tokens: Option<Tokens>,
     identity: Arc<Identity>,
     secret: Secret,
+    logins: Arc<Logins>,
     push: Arc<Push>,
     workers: Workers,
     concierge: AgentName,
@@ -119,6 +122,8 @@ impl Site {
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
         let secret = Secret::open(&store, &ids).await?;
+        let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
+        let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
@@ -145,6 +150,7 @@ impl Site {
             tokens,
             identity,
             secret,
+            logins,
             push,
             workers,
             concierge,
@@ -222,10 +228,12 @@ impl Site {
 
     async fn set_up(&self, manifest: Manifest, folder: Option<PathBuf>, anew: bool) -> Result<(), SiteError> {
         let name = manifest.name.clone();
+        let server = login::server_of(&manifest).cloned();
         let known = self.0.hub.get(&name).is_some();
         if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
             before.runner.stop().await;
         }
+        self.0.logins.keep_only(&name, server.as_ref()).await?;
         self.relay_changes(&name);
         if !known && !self.is_stopping() {
             let hub = self.0.hub.clone();
@@ -246,6 +254,9 @@ impl Site {
         match self.0.hub.uninstall(name) {
             Some(entry) => {
                 entry.runner.stop().await;
+                if let Err(error) = self.0.logins.keep_only(name, None).await {
+                    tracing::error!(agent = %name, %error, "The login of an agent that was taken out could not be removed.");
+                }
                 true
             }
             None => false,

@@ -79,6 +79,7 @@ impl Story {
     ) -> Self {
         let world = World { clock: clock.clone(), rng: rng.clone() };
         let workshop = Workshop {
+            credentials: Arc::new(agentsite_host::InMemory::default()),
             ids: world.ids(),
             egress: agentsite_client_for_tests(),
             circuits: agentsite_host::Circuits::new(world.ids().rng().clone()),

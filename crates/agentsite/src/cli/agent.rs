@@ -1,7 +1,10 @@
-//! `agentsite agent`: make, list, show and remove agents, read their logs, and approve tools of servers.
+//! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log in to them.
 //!
 //! Promises: `new` writes an agent that answers at once; `rm` moves the folder to the trash in the data folder and asks before it
 //! does; the others ask the running site.
+
+mod landing;
+mod login;
 
 use std::io::{BufRead, IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -64,6 +67,13 @@ enum Verb {
         #[arg(value_name = "TOOL")]
         tools: Vec<String>,
     },
+    /// Log an agent in to its tool server, with a browser.
+    Login(login::Login),
+    /// Forget the login of an agent to its tool server.
+    Logout {
+        /// Its name.
+        name: AgentName,
+    },
     /// Move an agent's folder to the trash.
     Rm {
         /// Its name.
@@ -83,6 +93,8 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         Verb::Logs { name, lines } => logs(shell, &name, lines).await,
         Verb::Tools { name } => tools(shell, &name).await,
         Verb::Approve { name, tools } => approve(shell, &name, &tools).await,
+        Verb::Login(arguments) => login::login(shell, arguments).await,
+        Verb::Logout { name } => login::logout(shell, &name).await,
         Verb::Rm { name, yes } => rm(shell, &name, yes),
     }
 }

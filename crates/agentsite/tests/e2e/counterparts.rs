@@ -10,6 +10,7 @@ mod elsewhere;
 mod examples;
 mod hosted_agent;
 mod mcp_client;
+mod mcp_login;
 mod mcp_server;
 mod mcp_stdio;
 mod old_sdk;

@@ -53,6 +53,9 @@ pub enum McpError {
     /// The server wants an authorization that we do not have.
     #[error("{0}")]
     Unauthorized(String),
+    /// The server wants a person to log in: nobody did, or what came of it is refused.
+    #[error("the tool server wants somebody to log in")]
+    LoginNeeded,
     /// The call that asked the question waits no longer.
     #[error(
         "the call that asked this question is gone (the tool server was restarted, or too much time passed); make the call again"

@@ -2,27 +2,27 @@
 //!
 //! Promises: the server's own challenge says where to ask and for what; an authorization server that changed gets nothing of the old
 //! one; a person is asked by one request at a time, and the others use what came of it. Discovery, registration, proof keys and the
-//! checks of issuer and resource are the engine's. It does not decide how often to try: `Connection` does.
+//! checks of issuer and resource are the engine's. It does not decide how often to try: `Connection` does; a person who logs in
+//! apart from any request does so with `PendingLogin`.
 
-use std::pin::Pin;
+mod fetch;
+mod kept;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use http::Method;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig,
-    CredentialStore, OAuthClientConfig, OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy,
-    OAuthHttpRequest, StoredCredentials, WWWAuthenticateParams,
+    OAuthClientConfig, WWWAuthenticateParams,
 };
 use tokio::sync::Mutex;
 use url::Url;
 
 use super::{Consent, Grant, McpError, OAuth};
 use crate::Egress;
-
-/// How long an authorization server may take to answer.
-const ANSWER: Duration = Duration::from_secs(30);
+use fetch::Fetch;
+pub(super) use kept::Kept;
 
 /// How long a person may take to consent.
 const CONSENT: Duration = Duration::from_secs(600);
@@ -56,12 +56,17 @@ impl Login {
         self.turn.load(Ordering::Acquire)
     }
 
+    /// Whether nobody can be asked when what was kept is refused.
+    pub(super) const fn asks_nobody(&self) -> bool {
+        matches!(self.oauth.grant, Grant::Kept)
+    }
+
     /// The token to come in with, when there is one; refreshed when it is about to end.
     pub(super) async fn token(&self) -> Result<Option<String>, AuthError> {
         let mut state = self.state.lock().await;
         let manager = match state.manager.take() {
             Some(manager) => manager,
-            None => self.manager().await?,
+            None => self.before(&mut state).await?,
         };
         let token = manager.get_access_token().await;
         state.manager = Some(manager);
@@ -86,7 +91,7 @@ impl Login {
     async fn renewed(&self, state: &mut State, challenge: &str) -> Result<(), AuthError> {
         let mut manager = match state.manager.take() {
             Some(manager) => manager,
-            None => self.manager().await?,
+            None => self.before(state).await?,
         };
         let found = manager.resolve_metadata_from_challenge(Some(challenge)).await?;
         let issuer = found.metadata.issuer.clone();
@@ -94,6 +99,7 @@ impl Login {
         let known = state.issuer.is_some() && state.issuer == issuer;
         let manager = match &self.oauth.grant {
             Grant::Machine => self.as_itself(manager).await?,
+            Grant::Kept => self.as_before(manager, challenge, known).await?,
             Grant::Person { redirect, consent } => {
                 let person = (redirect, consent.as_ref());
                 self.as_person(manager, person, challenge, known).await?
@@ -109,17 +115,42 @@ impl Login {
         let client = self.oauth.client.as_ref();
         let secret = client.and_then(|client| Some((client.id.clone(), client.secret.as_ref()?)));
         let (client_id, secret) = secret.ok_or_else(|| failed("there is no client with a secret".into()))?;
-        let defaults: Vec<&str> = self.oauth.scopes.iter().map(String::as_str).collect();
+        let named = manager.select_initial_scopes(&[]).await;
+        let scopes = if self.oauth.scopes.is_empty() { named } else { self.oauth.scopes.clone() };
         let config = ClientCredentialsConfig::ClientSecret {
             client_id,
             client_secret: secret.secret().to_owned(),
-            scopes: manager.select_initial_scopes(&defaults).await,
+            scopes,
             resource: Some(self.server.to_string()),
         };
         manager.validate_client_credentials_metadata(&config)?;
         manager.configure_client_credentials(&config)?;
         manager.exchange_client_credentials(&config).await?;
         Ok(manager)
+    }
+
+    /// Refreshes the token of a person who logged in before; nobody is asked.
+    async fn as_before(
+        &self,
+        manager: AuthorizationManager,
+        challenge: &str,
+        known: bool,
+    ) -> Result<AuthorizationManager, AuthError> {
+        let wants = WWWAuthenticateParams::parse(challenge, &self.server);
+        if wants.is_insufficient_scope() {
+            let scope = wants.scope.unwrap_or_default();
+            return Err(failed(format!(
+                "the login does not reach far enough for this; add the scopes that are wanted ({scope}) and log in again"
+            )));
+        }
+        if !known {
+            return Err(AuthError::AuthorizationRequired);
+        }
+        match manager.refresh_token().await {
+            Ok(_) => Ok(manager),
+            Err(AuthError::TokenRefreshRejected(_)) => Err(AuthError::AuthorizationRequired),
+            Err(error) => Err(error),
+        }
     }
 
     /// Gets a token for a person: silently where the token can be refreshed, otherwise with the person's consent.
@@ -175,107 +206,59 @@ impl Login {
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)
     }
 
-    /// The engine, with what was kept from before.
-    async fn manager(&self) -> Result<AuthorizationManager, AuthError> {
-        let fetch = Arc::new(Fetch(self.egress.clone()));
-        let mut manager =
-            AuthorizationManager::new_with_oauth_http_client(self.server.as_str(), fetch).await?;
-        manager.set_credential_store(Kept { server: self.server.clone(), oauth: self.oauth.clone() });
-        if manager.initialize_from_store().await?
-            && let Some(client) = &self.oauth.client
-            && let Some(secret) = &client.secret
-            && let Grant::Person { redirect, .. } = &self.oauth.grant
-        {
-            let config = OAuthClientConfig::new(client.id.clone(), redirect.as_str());
-            manager.configure_client(config.with_client_secret(secret.secret()))?;
+    /// The engine with what was kept from before, which counts only for the client and the issuer that it is from.
+    async fn before(&self, state: &mut State) -> Result<AuthorizationManager, AuthError> {
+        let mut manager = engine(&self.server, &self.egress).await?;
+        state.issuer = None;
+        let mut kept = Kept::new(self.server.clone(), self.oauth.clone());
+        if let Some(before) = kept.before().await? {
+            let found = manager.resolve_metadata().await?;
+            let issuer = found.metadata.issuer.clone();
+            manager.set_metadata(found.metadata);
+            let ours =
+                self.oauth.client.as_ref().is_none_or(|client| client.id == before.credentials.client_id);
+            if ours && before.credentials.issuer == issuer {
+                let given = self.oauth.client.as_ref().and_then(|client| client.secret.as_ref());
+                kept.secret = given.map(|secret| secret.secret().to_owned()).or(before.secret);
+                let id = before.credentials.client_id;
+                // Refreshing uses no redirect; the engine wants some address.
+                let mut config = OAuthClientConfig::new(id, self.server.as_str());
+                config.client_secret = kept.secret.clone();
+                manager.configure_client(config)?;
+                state.issuer = issuer;
+            } else {
+                tracing::warn!(server = %self.server, "The authorization server or the client changed; the earlier login was forgotten.");
+                kept.forget().await?;
+            }
         }
+        manager.set_credential_store(kept);
         Ok(manager)
     }
 }
 
-fn failed(why: String) -> AuthError {
+/// The engine, knowing nothing.
+pub(super) async fn engine(server: &Url, egress: &Egress) -> Result<AuthorizationManager, AuthError> {
+    AuthorizationManager::new_with_oauth_http_client(server.as_str(), Arc::new(Fetch(egress.clone()))).await
+}
+
+pub(super) fn failed(why: String) -> AuthError {
     AuthError::AuthorizationFailed(why)
 }
 
-fn refused(error: &AuthError) -> McpError {
-    McpError::Unauthorized(format!("the login to the tool server failed: {error}"))
+pub(super) fn refused(error: &AuthError) -> McpError {
+    match error {
+        AuthError::AuthorizationRequired => McpError::LoginNeeded,
+        AuthError::AuthorizationFailed(why) => {
+            McpError::Unauthorized(format!("the login to the tool server failed: {why}"))
+        }
+        other => McpError::Unauthorized(format!("the login to the tool server failed: {other}")),
+    }
 }
 
 /// What an authorization server says when it sends a person back without consent.
-fn denial(back: &Url) -> Option<String> {
+pub(super) fn denial(back: &Url) -> Option<String> {
     let said =
         |name: &str| back.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned());
     let error = said("error")?;
     Some(said("error_description").map_or_else(|| error.clone(), |words| format!("{error}: {words}")))
-}
-
-/// The way of the engine to authorization servers: the egress.
-struct Fetch(Egress);
-
-impl OAuthHttpClient for Fetch {
-    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
-        Box::pin(async move {
-            let (parts, body) = request.request.into_parts();
-            let url = Url::parse(&parts.uri.to_string())?;
-            let mut asking = self.0.request(parts.method.clone(), url).timeout(ANSWER);
-            if parts.method != Method::GET {
-                asking = asking.body("application/x-www-form-urlencoded", body);
-            }
-            asking = asking.headers(&parts.headers);
-            if request.redirect_policy == OAuthHttpRedirectPolicy::Stop {
-                asking = asking.without_redirects();
-            }
-            let answer = asking.send().await?;
-            let (status, headers) = (answer.status(), answer.headers().clone());
-            let mut response = http::Response::new(answer.bytes().await?.to_vec());
-            *response.status_mut() = status;
-            *response.headers_mut() = headers;
-            Ok(response)
-        })
-    }
-}
-
-/// The keeper of the engine's credentials: the one that the caller brought.
-struct Kept {
-    server: Url,
-    oauth: OAuth,
-}
-
-type Keeping<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
-
-#[expect(clippy::needless_pass_by_value, reason = "given to map_err")]
-fn unkept(error: impl ToString) -> AuthError {
-    AuthError::CredentialStoreError(error.to_string())
-}
-
-impl CredentialStore for Kept {
-    fn load<'a, 'b>(&'a self) -> Keeping<'b, Option<StoredCredentials>>
-    where
-        'a: 'b,
-        Self: 'b,
-    {
-        Box::pin(async move {
-            let kept = self.oauth.store.load(&self.server).await.map_err(unkept)?;
-            kept.map(|kept| serde_json::from_str(&kept).map_err(unkept)).transpose()
-        })
-    }
-
-    fn save<'a, 'b>(&'a self, credentials: StoredCredentials) -> Keeping<'b, ()>
-    where
-        'a: 'b,
-        Self: 'b,
-    {
-        Box::pin(async move {
-            let written = serde_json::to_string(&credentials).map_err(unkept)?;
-            self.oauth.store.save(&self.server, Some(written)).await.map_err(unkept)
-        })
-    }
-
-    fn clear<'a, 'b>(&'a self) -> Keeping<'b, ()>
-    where
-        'a: 'b,
-        Self: 'b,
-    {
-        Box::pin(async move { self.oauth.store.save(&self.server, None).await.map_err(unkept) })
-    }
 }

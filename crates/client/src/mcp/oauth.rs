@@ -18,6 +18,8 @@ use crate::Token;
 pub struct OAuth {
     /// Who the token is for.
     pub grant: Grant,
+    /// Whose credentials they are, such as an agent: two holders never share a token, also at the same server.
+    pub holder: String,
     /// Where credentials stay.
     pub store: Arc<dyn CredentialStore>,
     /// A client that was registered before, by hand; preferred to everything else.
@@ -26,7 +28,8 @@ pub struct OAuth {
     pub metadata: Option<Url>,
     /// The name that a person reads when a client is registered.
     pub client_name: String,
-    /// Scopes to ask for when the tool server names none.
+    /// Scopes to ask for, instead of those that the tool server names. A person who is asked in the course of a request is asked for what
+    /// the server names, and for these only when it names none.
     pub scopes: Vec<String>,
 }
 
@@ -40,6 +43,8 @@ pub enum Grant {
         /// Who asks the person.
         consent: Arc<dyn Consent>,
     },
+    /// A person who logged in before ([`PendingLogin`](super::PendingLogin)): what was kept is used and refreshed, and nobody is asked.
+    Kept,
     /// The client itself, with its secret (client credentials); it must be registered before.
     Machine,
 }
@@ -51,6 +56,12 @@ impl OAuth {
         Self::with(Grant::Person { redirect, consent })
     }
 
+    /// Asks nobody: what this holder's login left in the store is used.
+    #[must_use]
+    pub fn kept(holder: String, store: Arc<dyn CredentialStore>) -> Self {
+        Self { holder, store, ..Self::with(Grant::Kept) }
+    }
+
     /// Asks nobody: the client comes in as itself.
     #[must_use]
     pub fn machine(client: RegisteredClient) -> Self {
@@ -60,6 +71,7 @@ impl OAuth {
     fn with(grant: Grant) -> Self {
         Self {
             grant,
+            holder: String::new(),
             store: Arc::new(InMemory::default()),
             client: None,
             metadata: None,
@@ -86,18 +98,28 @@ pub trait Consent: Send + Sync + fmt::Debug + 'static {
 
 /// Keeps credentials; what is kept is secret, and its form is no business of the keeper.
 pub trait CredentialStore: Send + Sync + fmt::Debug + 'static {
-    /// What was kept for this server.
-    fn load(&self, server: &Url) -> BoxFuture<'_, Result<Option<String>, McpError>>;
+    /// What was kept for this holder at this server.
+    fn load(&self, holder: &str, server: &Url) -> BoxFuture<'_, Result<Option<String>, CredentialError>>;
 
     /// Keeps it in the place of what was kept before; nothing to keep means to forget.
-    fn save(&self, server: &Url, credentials: Option<String>) -> BoxFuture<'_, Result<(), McpError>>;
+    fn save(
+        &self,
+        holder: &str,
+        server: &Url,
+        credentials: Option<String>,
+    ) -> BoxFuture<'_, Result<(), CredentialError>>;
 }
+
+/// Credentials cannot be kept or read; the words say why and hold no secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct CredentialError(pub String);
 
 /// Keeps credentials until the program ends.
 #[derive(Default)]
 pub struct InMemory {
     /// A std lock: held for one map operation.
-    kept: Mutex<HashMap<Url, String>>,
+    kept: Mutex<HashMap<(String, Url), String>>,
 }
 
 impl fmt::Debug for InMemory {
@@ -107,16 +129,23 @@ impl fmt::Debug for InMemory {
 }
 
 impl CredentialStore for InMemory {
-    fn load(&self, server: &Url) -> BoxFuture<'_, Result<Option<String>, McpError>> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(server).cloned();
+    fn load(&self, holder: &str, server: &Url) -> BoxFuture<'_, Result<Option<String>, CredentialError>> {
+        let key = (holder.to_owned(), server.clone());
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         Box::pin(ready(Ok(kept)))
     }
 
-    fn save(&self, server: &Url, credentials: Option<String>) -> BoxFuture<'_, Result<(), McpError>> {
+    fn save(
+        &self,
+        holder: &str,
+        server: &Url,
+        credentials: Option<String>,
+    ) -> BoxFuture<'_, Result<(), CredentialError>> {
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = (holder.to_owned(), server.clone());
         match credentials {
-            Some(credentials) => kept.insert(server.clone(), credentials),
-            None => kept.remove(server),
+            Some(credentials) => kept.insert(key, credentials),
+            None => kept.remove(&key),
         };
         Box::pin(ready(Ok(())))
     }

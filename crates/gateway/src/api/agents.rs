@@ -1,15 +1,16 @@
 //! `/api/agents`: the agents a caller may see, their logs, and the tools of those that are tool servers.
 //!
 //! Promises: an agent that is not for this caller answers like one that does not exist. Agents are changed through their
-//! folders, not here; only the approval of tools is given here.
+//! folders, not here; only the approval of tools and the logins to their servers are given here.
 
 use std::sync::Arc;
 
-use agentsite_protocol::AgentName;
+use agentsite_protocol::{AgentName, Timestamp};
 use agentsite_site::{AgentView, BrokenAgent, LogLine, PinnedTool, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
+use url::Url;
 
 use super::{Answer, Asking, Given, Wanted, json};
 use crate::failure::Failure;
@@ -92,6 +93,67 @@ pub(super) async fn approve(
 ) -> Answer {
     let approved = front.site.approve_tools(&asking.caller, &named(&name)?, &given.tools)?;
     json(StatusCode::OK, &Approved { approved })
+}
+
+/// Where the person comes back to who logs in.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoginGiven {
+    redirect: Url,
+}
+
+#[derive(Serialize)]
+struct Login {
+    url: Url,
+    until: Timestamp,
+}
+
+pub(super) async fn begin_login(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(name): Path<String>,
+    Given(given): Given<LoginGiven>,
+) -> Answer {
+    let begun = front.site.begin_login(&asking.caller, &named(&name)?, &given.redirect).await?;
+    json(StatusCode::OK, &Login { url: begun.address, until: begun.until })
+}
+
+/// The address to which the person was sent back.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LoginAnswered {
+    url: Url,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LoggedIn {
+    logged_in: bool,
+}
+
+pub(super) async fn finish_login(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(name): Path<String>,
+    Given(given): Given<LoginAnswered>,
+) -> Answer {
+    front.site.finish_login(&asking.caller, &named(&name)?, &given.url).await?;
+    json(StatusCode::OK, &LoggedIn { logged_in: true })
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LoggedOut {
+    was_logged_in: bool,
+}
+
+pub(super) async fn logout(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(name): Path<String>,
+) -> Answer {
+    let was_logged_in = front.site.logout(&asking.caller, &named(&name)?).await?;
+    json(StatusCode::OK, &LoggedOut { was_logged_in })
 }
 
 /// A name that cannot be one answers like an agent that is not there.

@@ -166,6 +166,7 @@ pub(crate) async fn site() -> Site {
 pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::Egress) -> Site {
     let world = World::system();
     let workshop = Workshop {
+        credentials: Arc::new(agentsite_host::InMemory::default()),
         ids: world.ids(),
         egress,
         circuits: agentsite_client::Circuits::new(world.ids().rng().clone()),

@@ -26,6 +26,7 @@ fn launch(runtime: &str, folder: &Path) -> (Arc<dyn Runner>, AgentLog) {
     let clock = VirtualClock::at(BEGINNING);
     let log = AgentLog::new(clock.clone());
     let workshop = Workshop {
+        credentials: Arc::new(crate::InMemory::default()),
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings::default()).unwrap(),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),

@@ -58,6 +58,11 @@ impl<T> Bulletin<T> {
         self.0.send_modify(|standing| standing.health = Health::Down(reason));
     }
 
+    /// The server cannot be called until somebody does what the words say.
+    pub(crate) fn needs(&self, what: String) {
+        self.0.send_modify(|standing| standing.health = Health::Needs(what));
+    }
+
     /// Whether the server was ready when it was last heard of.
     pub(crate) fn is_ready(&self) -> bool {
         self.0.borrow().health == Health::Ready

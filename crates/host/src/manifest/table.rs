@@ -3,6 +3,8 @@
 //! Promises: one flat table for all runtimes, so that the reader knows the position of every key; keys that belong to another
 //! kind of runtime are refused by name. It is private to `manifest`.
 
+mod mcp;
+
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -13,8 +15,8 @@ use url::Url;
 
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime, Permissions,
-    Repeats, Runtime, RuntimeKind, SkillEntry, Stdin,
+    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
+    RuntimeKind, ServerGrant, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
@@ -131,6 +133,14 @@ struct RuntimeTable {
     /// mcp: address of the server.
     #[schemars(with = "Option<String>")]
     url: Option<Url>,
+    /// mcp: how the site gets a token from the authorization server that the tool server names: login (a person logs in once) or machine.
+    auth: Option<ServerGrant>,
+    /// mcp: the client that was registered by hand at that authorization server; auth = "login" registers one by itself without it.
+    client_id: Option<String>,
+    /// mcp: name of the variable that holds that client's secret.
+    client_secret_env: Option<String>,
+    /// mcp: the scopes that are asked for, instead of those that the tool server names.
+    scopes: Option<Vec<String>>,
     /// mcp: which tools must be approved before they can be used: never, changed or always.
     approve: Option<Approve>,
     /// mcp: whether the server may ask the site's model when its caller has none.
@@ -207,7 +217,7 @@ impl ManifestTable {
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
         use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Mcp, Openapi};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 32] = [
+        let keys: [(&'static str, bool, &[RuntimeKind]); 36] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
             ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp, Mcp]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
@@ -237,6 +247,10 @@ impl RuntimeTable {
             ("runtime.memory", self.memory.is_some(), &[Llm]),
             ("runtime.tools", self.tools.is_some(), &[Llm]),
             ("runtime.url", self.url.is_some(), &[Mcp]),
+            ("runtime.auth", self.auth.is_some(), &[Mcp]),
+            ("runtime.client_id", self.client_id.is_some(), &[Mcp]),
+            ("runtime.client_secret_env", self.client_secret_env.is_some(), &[Mcp]),
+            ("runtime.scopes", self.scopes.is_some(), &[Mcp]),
             ("runtime.approve", self.approve.is_some(), &[Mcp]),
             ("runtime.sampling", self.sampling.is_some(), &[Mcp]),
             ("runtime.talk", self.talk.is_some(), &[Mcp]),
@@ -338,35 +352,6 @@ impl RuntimeTable {
             base_url: self.base_url,
             token_env: self.token_env,
             keys: self.keys.unwrap_or_default(),
-        })
-    }
-
-    fn mcp(self) -> Result<McpRuntime, Wrong> {
-        let command = self.command.unwrap_or_default();
-        let missing = "say where the server is: url = \"https://…\", or command = [\"program\"] to start it";
-        here_or_elsewhere(&command, self.url.as_ref(), "url", missing)?;
-        if self.token_env.is_some() && self.url.is_none() {
-            return wrong(
-                "runtime.token_env",
-                "only a server with a url takes a token; use pass_env instead",
-            );
-        }
-        Ok(McpRuntime {
-            url: self.url,
-            command,
-            env: self.env.unwrap_or_default(),
-            pass_env: self.pass_env.unwrap_or_default(),
-            memory: self.memory_limit,
-            cpu: self.cpu_limit,
-            file_size: self.file_size_limit,
-            open_files: self.open_files_limit,
-            start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
-            token_env: self.token_env,
-            approve: self.approve.unwrap_or_default(),
-            sampling: self.sampling.unwrap_or(false),
-            talk: self.talk.unwrap_or(true),
-            prompt: self.prompt,
-            model: self.model,
         })
     }
 

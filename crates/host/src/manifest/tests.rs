@@ -136,6 +136,44 @@ fn a_tool_server_is_started_or_lives_elsewhere() {
 }
 
 #[test]
+fn a_tool_server_elsewhere_may_want_a_login() {
+    let with = |keys: &str| {
+        let head = "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"mcp\"\n";
+        Manifest::read(&format!("{head}{keys}\n"))
+    };
+    let auth =
+        |keys: &str| match with(&format!("url = \"https://tools.example/mcp\"\n{keys}")).unwrap().runtime {
+            Runtime::Mcp(runtime) => runtime.auth.unwrap(),
+            other => panic!("{other:?}"),
+        };
+    let login = auth("auth = \"login\"");
+    assert_eq!((login.grant, login.client_id, login.scopes.len()), (ServerGrant::Login, None, 0));
+    let machine =
+        auth("auth = \"machine\"\nclient_id = \"site\"\nclient_secret_env = \"S\"\nscopes = [\"read\"]");
+    assert_eq!((machine.grant, machine.client_secret_env.as_deref()), (ServerGrant::Machine, Some("S")));
+
+    let refused = |keys: &str| with(keys).unwrap_err().to_string();
+    let url = "url = \"https://tools.example/mcp\"";
+    assert!(
+        refused("command = [\"y\"]\nauth = \"login\"")
+            .starts_with("6:1: runtime.auth: only a server with a url")
+    );
+    for (keys, sentence) in [
+        ("auth = \"login\"\ntoken_env = \"T\"", "7:1: runtime.token_env: set either auth or token_env"),
+        ("auth = \"machine\"", "6:1: runtime.auth: a machine comes in with a client of its own"),
+        ("auth = \"machine\"\nclient_id = \"site\"", "6:1: runtime.auth: a machine comes in"),
+        ("auth = \"login\"\nclient_secret_env = \"S\"", "7:1: runtime.client_secret_env: say whose secret"),
+        ("auth = \"login\"\nclient_id = \" \"", "7:1: runtime.client_id: is empty"),
+        ("auth = \"login\"\nscopes = [\"read write\"]", "7:1: runtime.scopes: `read write` is no scope"),
+        ("scopes = [\"read\"]", "6:1: runtime.scopes: has no meaning without auth"),
+        ("auth = \"perhaps\"", "6:8: unknown variant `perhaps`"),
+    ] {
+        let told = refused(&format!("{url}\n{keys}"));
+        assert!(told.starts_with(sentence), "{keys}: {told}");
+    }
+}
+
+#[test]
 fn broken_toml_points_at_the_break() {
     let error = refused("name = \"a\ndescription = 1");
     assert!(error.starts_with("1:"), "{error}");

@@ -1,28 +1,52 @@
 //! Far: keeps the connection to a tool server that lives elsewhere.
 //!
-//! Promises: a connection that is lost is made again, after a wait that `supervision` decides; everything goes through the egress. It
-//! does not start anything: the server is somebody else's.
+//! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once when somebody logged in; a
+//! server that wants a login is left alone until then. Everything goes through the egress. It does not start anything: the server is
+//! somebody else's.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::mcp::{Address, Authorization, McpClient};
+use agentsite_client::mcp::{Address, Authorization, McpClient, OAuth};
 use agentsite_client::{Egress, Token};
 use agentsite_protocol::Period;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use super::session::Session;
-use crate::LogSource;
+use super::session::{Lost, Session};
 use crate::child::{Bulletin, Supervision};
+use crate::{LogSource, ServerLogin};
 
 /// A tool server elsewhere.
 #[derive(Debug)]
 pub(super) struct FarServer {
     pub(super) url: Url,
     pub(super) egress: Egress,
-    pub(super) token: Option<Token>,
+    pub(super) access: Access,
+}
+
+/// How the site comes in.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// As anybody.
+    Anybody,
+    /// With a token that its operator gave.
+    Token(Token),
+    /// With what a person's login left.
+    Login(Arc<ServerLogin>),
+    /// As itself.
+    Machine(OAuth),
+}
+
+impl Access {
+    /// The login that it needs.
+    pub(super) fn login(&self) -> Option<Arc<ServerLogin>> {
+        match self {
+            Self::Login(login) => Some(login.clone()),
+            _ => None,
+        }
+    }
 }
 
 impl FarServer {
@@ -45,21 +69,35 @@ impl FarServer {
         loop {
             let started = began.elapsed();
             bulletin.starting();
-            let reason = session.serve(self.address(), bulletin).await;
+            let lost = session.serve(self.address(), bulletin).await;
             if bulletin.is_ready() {
                 supervision.answered(started);
             }
+            let reason = match (lost, &session.login) {
+                (Lost::LoginChanged, _) => continue,
+                (Lost::LoginNeeded, Some(login)) => {
+                    want(session, bulletin, login.wanted());
+                    login.changed().await;
+                    continue;
+                }
+                (lost, _) => lost.reason().unwrap_or_else(|| "its server closed the connection".into()),
+            };
             let wait = supervision.lost(began.elapsed());
-            fall(session, bulletin, reason.as_deref().unwrap_or("its server closed the connection"), wait);
-            tokio::time::sleep(wait).await;
+            fall(session, bulletin, &reason, wait);
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                () = session.login_changed() => {}
+            }
         }
     }
 
     fn address(&self) -> Address {
         let address = Address::url(self.url.clone(), self.egress.clone());
-        match &self.token {
-            Some(token) => address.authorized(Authorization::Bearer(token.clone())),
-            None => address,
+        match &self.access {
+            Access::Anybody => address,
+            Access::Token(token) => address.authorized(Authorization::Bearer(token.clone())),
+            Access::Login(login) => address.authorized(Authorization::OAuth(login.oauth())),
+            Access::Machine(oauth) => address.authorized(Authorization::OAuth(oauth.clone())),
         }
     }
 }
@@ -69,4 +107,11 @@ fn fall(session: &Session, bulletin: &Bulletin<McpClient>, reason: &str, wait: D
     session.log.push(LogSource::Site, &told);
     tracing::warn!("the agent is down: {told}");
     bulletin.down(told);
+}
+
+fn want(session: &Session, bulletin: &Bulletin<McpClient>, wanted: String) {
+    let told = format!("its server wants somebody to log in: {wanted}");
+    session.log.push(LogSource::Site, &told);
+    tracing::warn!("{told}");
+    bulletin.needs(wanted);
 }

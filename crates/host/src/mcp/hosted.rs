@@ -19,7 +19,9 @@ use tokio::sync::broadcast;
 use super::questions::{Clerk, Settled, opened};
 use super::session::Shared;
 use crate::child::Watch;
-use crate::{About, AgentLog, Change, Exchange, LogLevel, LogSource, ToolFault, Toolbox};
+use crate::{
+    About, AgentLog, Change, Exchange, Health, LogLevel, LogSource, ServerLogin, ToolFault, Toolbox,
+};
 
 /// How often the site answers a server's questions in one call by itself; a server that asks on and on is stopped.
 const MAX_ROUNDS: usize = 8;
@@ -37,13 +39,18 @@ pub(super) struct HostedServer {
     pub(super) patience: Duration,
     /// Most bytes of one result.
     pub(super) output: ByteSize,
+    /// The login that the server wants.
+    pub(super) login: Option<Arc<ServerLogin>>,
     pub(super) log: AgentLog,
 }
 
 impl HostedServer {
     async fn client(&self) -> Result<Arc<McpClient>, ToolFault> {
         let ready = self.watch.clone().ready(self.patience).await;
-        ready.map_err(|why| ToolFault::Down(format!("the tool server is not there: {why}")))
+        ready.map_err(|why| match self.watch.health() {
+            Health::Needs(_) => ToolFault::Down(format!("the tool server cannot be used yet: {why}")),
+            _ => ToolFault::Down(format!("the tool server is not there: {why}")),
+        })
     }
 
     /// Makes a request until it is answered or the caller must be asked.
@@ -81,10 +88,14 @@ impl HostedServer {
     }
 
     fn fault(&self, error: &McpError) -> ToolFault {
-        if error.is_down() {
+        if error.is_down() || *error == McpError::LoginNeeded {
             self.shared.doubt.notify_one();
         }
         match error {
+            McpError::LoginNeeded => {
+                let wanted = self.login.as_ref().map(|login| format!(": {}", login.wanted()));
+                ToolFault::Down(format!("{error}{}", wanted.unwrap_or_default()))
+            }
             McpError::Down(why) => ToolFault::Down(format!(
                 "the tool server broke off in the middle of the call ({why}); it is started again, try once more"
             )),

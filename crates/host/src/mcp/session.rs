@@ -14,7 +14,7 @@ use tokio::sync::{Notify, broadcast};
 use tokio::time::Instant;
 
 use crate::child::Bulletin;
-use crate::{AgentLog, Change, LogSource, ToolPins};
+use crate::{AgentLog, Change, LogSource, ServerLogin, ToolPins};
 
 /// Least time between two looks at the tools; a server that says all the time that they changed is looked at this often.
 const LOOK: Duration = Duration::from_secs(1);
@@ -50,7 +50,33 @@ pub(super) struct Session {
     /// Whether the server is asked now and then if it is still there.
     pub(super) probes: bool,
     pub(super) shared: Shared,
+    /// The login that the server wants.
+    pub(super) login: Option<Arc<ServerLogin>>,
     pub(super) log: AgentLog,
+}
+
+/// Why a connection is over.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Lost {
+    /// The server hung up.
+    HungUp,
+    /// The words say why.
+    Because(String),
+    /// The server wants somebody to log in.
+    LoginNeeded,
+    /// Somebody logged in or out; the next connection comes in as they said.
+    LoginChanged,
+}
+
+impl Lost {
+    /// The words, where there are some.
+    pub(super) fn reason(self) -> Option<String> {
+        match self {
+            Self::Because(why) => Some(why),
+            Self::LoginNeeded => Some(McpError::LoginNeeded.to_string()),
+            Self::HungUp | Self::LoginChanged => None,
+        }
+    }
 }
 
 /// When the tools are looked at.
@@ -61,24 +87,32 @@ struct Looks {
 }
 
 impl Session {
-    /// Connects and stays until the server is lost; says why it is, or `None` when it hung up.
-    pub(super) async fn serve(&self, address: Address, bulletin: &Bulletin<McpClient>) -> Option<String> {
+    /// Connects and stays until the server is lost; says why it is.
+    pub(super) async fn serve(&self, address: Address, bulletin: &Bulletin<McpClient>) -> Lost {
         let client = match self.first_words(address).await {
             Ok(client) => client,
-            Err(reason) => return reason,
+            Err(lost) => return lost,
         };
         bulletin.ready(client.clone());
         // Whoever listens has heard nothing while the server was away.
         for change in [Change::Tools, Change::Resources, Change::Prompts] {
             let _ = self.shared.changes.send(change);
         }
-        let reason = self.follow(&client).await;
+        let lost = self.follow(&client).await;
         client.close().await;
-        reason
+        lost
+    }
+
+    /// Comes when somebody logged in or out; never for a server without a login.
+    pub(super) async fn login_changed(&self) {
+        match &self.login {
+            Some(login) => login.changed().await,
+            None => std::future::pending().await,
+        }
     }
 
     /// Shakes hands and takes the first look at the tools.
-    async fn first_words(&self, address: Address) -> Result<McpClient, Option<String>> {
+    async fn first_words(&self, address: Address) -> Result<McpClient, Lost> {
         let talk = async {
             let client = Box::pin(McpClient::connect(address, self.options.clone())).await?;
             let tools = client.tools().await?;
@@ -87,7 +121,7 @@ impl Session {
         match tokio::time::timeout(self.start_timeout, talk).await {
             Err(_) => {
                 let limit = Period(self.start_timeout);
-                Err(Some(format!("its server did not answer within {limit}; see its log")))
+                Err(Lost::Because(format!("its server did not answer within {limit}; see its log")))
             }
             Ok(Err(error)) => Err(self.why(&error)),
             Ok(Ok((client, tools))) => {
@@ -98,7 +132,7 @@ impl Session {
     }
 
     /// Follows the server until it is lost.
-    async fn follow(&self, client: &McpClient) -> Option<String> {
+    async fn follow(&self, client: &McpClient) -> Lost {
         let mut changes = client.changes();
         let now = Instant::now();
         let mut looks = Looks { last: now, due: self.probes.then(|| now + PROBE), missed: 0 };
@@ -110,12 +144,12 @@ impl Session {
                 change = changes.recv() => match self.pass_on(change) {
                     Ok(false) => {}
                     Ok(true) => looks.due = Some(looks.last + LOOK),
-                    Err(RecvError::Closed | RecvError::Lagged(_)) => return None,
+                    Err(RecvError::Closed | RecvError::Lagged(_)) => return Lost::HungUp,
                 },
+                () = self.login_changed() => return Lost::LoginChanged,
                 () = self.shared.doubt.notified(), if self.probes => looks.due = Some(looks.last + LOOK),
                 () = look, if due.is_some() => {
-                    let lost = self.look(client, &mut looks).await;
-                    if lost.is_some() {
+                    if let Some(lost) = self.look(client, &mut looks).await {
                         return lost;
                     }
                 }
@@ -142,7 +176,7 @@ impl Session {
     }
 
     /// Looks at the tools again; why the server is lost when it missed too many looks.
-    async fn look(&self, client: &McpClient, looks: &mut Looks) -> Option<String> {
+    async fn look(&self, client: &McpClient, looks: &mut Looks) -> Option<Lost> {
         looks.last = Instant::now();
         looks.due = self.probes.then(|| looks.last + PROBE);
         match client.tools().await {
@@ -153,6 +187,7 @@ impl Session {
                 }
                 None
             }
+            Err(McpError::LoginNeeded) => Some(Lost::LoginNeeded),
             Err(error) => {
                 looks.missed += 1;
                 self.note(&format!("its tools cannot be listed: {error}"));
@@ -160,7 +195,7 @@ impl Session {
                     looks.due = Some(looks.last + LOOK);
                 }
                 let lost = self.probes && looks.missed >= MISSED_PROBES;
-                lost.then(|| format!("its server does not answer: {error}"))
+                lost.then(|| Lost::Because(format!("its server does not answer: {error}")))
             }
         }
     }
@@ -187,10 +222,13 @@ impl Session {
         seen.changed
     }
 
-    /// Why a connection broke; `None` when the other end simply closed it.
-    fn why(&self, error: &McpError) -> Option<String> {
-        let hung_up = matches!(error, McpError::Down(_)) && !self.probes;
-        (!hung_up).then(|| format!("its server cannot be used: {error}"))
+    /// Why a connection broke.
+    fn why(&self, error: &McpError) -> Lost {
+        match error {
+            McpError::LoginNeeded => Lost::LoginNeeded,
+            McpError::Down(_) if !self.probes => Lost::HungUp,
+            error => Lost::Because(format!("its server cannot be used: {error}")),
+        }
     }
 
     fn note(&self, text: &str) {

@@ -373,6 +373,7 @@ fn launch(folder: &Path, place: SocketAddr, more: &str) -> Result<Arc<dyn Runner
     let manifest = Manifest::read(&text).unwrap();
     let clock = VirtualClock::at(BEGINNING);
     let workshop = Workshop {
+        credentials: Arc::new(crate::InMemory::default()),
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: egress(&[place]),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),

@@ -76,7 +76,17 @@ fn workshop(models: ModelSettings, variables: &[(&str, &str)]) -> (Workshop, Arc
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let circuits = agentsite_client::Circuits::new(ids.rng().clone());
     let environment = Environment::new(variables);
-    (Workshop { ids, egress: Egress::default(), circuits, models, environment }, clock)
+    (
+        Workshop {
+            ids,
+            egress: Egress::default(),
+            circuits,
+            models,
+            environment,
+            credentials: Arc::new(crate::InMemory::default()),
+        },
+        clock,
+    )
 }
 
 fn launched(runtime: &str, workshop: &Workshop) -> Arc<dyn Runner> {

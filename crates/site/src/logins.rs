@@ -1,0 +1,241 @@
+//! Logins: the credentials with which agents come in at their servers, kept by the site.
+//!
+//! Promises: they lie in the store, so that a restart or a restored backup asks nobody to log in again, and sealed: encrypted and
+//! authenticated with a key of the site, bound to the agent and the server's address. What is asked for another server is not there. All
+//! of them are one setting, because they are few and are looked at whenever an agent is installed. It does not know their form, and what
+//! issuer they are from: `client` does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use agentsite_host::{CredentialError, CredentialStore};
+use agentsite_protocol::{AgentName, Ids};
+use agentsite_store::{Change, SettingChange, SharedStore};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use futures::future::BoxFuture;
+use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use tokio::sync::Mutex;
+use url::Url;
+
+use crate::SiteError;
+use crate::secret::Secret;
+
+/// The setting that holds them.
+const SETTING: &str = "logins";
+
+/// What the key is made for; the site makes another one for every purpose.
+const PURPOSE: &str = "logins of agents to their servers v1";
+
+/// Longest credentials that are kept: some tokens, of which the longest are a few kilobytes.
+const MAX_CREDENTIALS: usize = 256 << 10;
+
+/// The credentials of all agents.
+pub(crate) struct Logins {
+    store: SharedStore,
+    ids: Ids,
+    key: LessSafeKey,
+    /// By agent; held while the store writes, so that the last write is the last state.
+    kept: Mutex<BTreeMap<String, Login>>,
+}
+
+#[derive(Clone, Serialize, Deserialize)]
+struct Login {
+    server: Url,
+    sealed: String,
+}
+
+/// Shows nothing: no credential must reach a log.
+impl std::fmt::Debug for Logins {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Logins")
+    }
+}
+
+impl Logins {
+    /// Reads what was kept.
+    pub(crate) async fn open(store: SharedStore, ids: Ids, secret: &Secret) -> Result<Arc<Self>, SiteError> {
+        let text = store.setting(SETTING).await?;
+        let kept = text.map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
+        let kept = Mutex::new(kept.map_err(|_| SiteError::Identity)?);
+        let key = UnboundKey::new(&CHACHA20_POLY1305, &secret.key_for(PURPOSE));
+        let key = LessSafeKey::new(key.expect("the key has the length of the algorithm"));
+        Ok(Arc::new(Self { store, ids, key, kept }))
+    }
+
+    /// Forgets the login of an agent, unless it is one to this server.
+    pub(crate) async fn keep_only(&self, agent: &AgentName, server: Option<&Url>) -> Result<(), SiteError> {
+        let mut kept = self.kept.lock().await;
+        match kept.get(agent.as_str()) {
+            Some(login) if Some(&login.server) != server => {}
+            _ => return Ok(()),
+        }
+        self.write(&mut kept, agent.as_str(), None).await
+    }
+
+    /// Writes the logins with this change, and takes it over when it is on disk.
+    async fn write(
+        &self,
+        kept: &mut BTreeMap<String, Login>,
+        agent: &str,
+        login: Option<Login>,
+    ) -> Result<(), SiteError> {
+        let mut next = kept.clone();
+        match login {
+            Some(login) => drop(next.insert(agent.to_owned(), login)),
+            None if next.remove(agent).is_none() => return Ok(()),
+            None => {}
+        }
+        let value = serde_json::to_string(&next).map_err(|_| SiteError::Identity)?;
+        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value) }];
+        self.store.commit(Change { settings, ..Change::default() }).await?;
+        *kept = next;
+        Ok(())
+    }
+
+    fn seal(&self, holder: &str, server: &Url, credentials: String) -> String {
+        let mut nonce = [0; NONCE_LEN];
+        self.ids.rng().fill(&mut nonce);
+        let mut sealed = credentials.into_bytes();
+        let bond = Aad::from(bond(holder, server));
+        self.key
+            .seal_in_place_append_tag(Nonce::assume_unique_for_key(nonce), bond, &mut sealed)
+            .expect("credentials are shorter than the algorithm's limit");
+        sealed.splice(0..0, nonce);
+        STANDARD_NO_PAD.encode(sealed)
+    }
+
+    fn unseal(&self, holder: &str, login: &Login) -> Option<String> {
+        let mut bytes = STANDARD_NO_PAD.decode(&login.sealed).ok()?;
+        let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let opened = self.key.open_in_place(nonce, Aad::from(bond(holder, &login.server)), rest).ok()?;
+        String::from_utf8(opened.to_vec()).ok()
+    }
+}
+
+/// What a seal is bound to: the agent and the server.
+fn bond(holder: &str, server: &Url) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in [holder, server.as_str()] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part.as_bytes());
+    }
+    hash.finalize().into()
+}
+
+impl CredentialStore for Logins {
+    fn load(&self, holder: &str, server: &Url) -> BoxFuture<'_, Result<Option<String>, CredentialError>> {
+        let (holder, server) = (holder.to_owned(), server.clone());
+        Box::pin(async move {
+            let kept = self.kept.lock().await;
+            let login = kept.get(&holder).filter(|login| login.server == server);
+            Ok(login.and_then(|login| self.unseal(&holder, login)))
+        })
+    }
+
+    fn save(
+        &self,
+        holder: &str,
+        server: &Url,
+        credentials: Option<String>,
+    ) -> BoxFuture<'_, Result<(), CredentialError>> {
+        let (holder, server) = (holder.to_owned(), server.clone());
+        Box::pin(async move {
+            if credentials.as_ref().is_some_and(|text| text.len() > MAX_CREDENTIALS) {
+                return Err(CredentialError("the authorization server gave tokens that are too long".into()));
+            }
+            let mut kept = self.kept.lock().await;
+            // A connection that is being given up must not touch the login to the address that took its place.
+            if credentials.is_none() && kept.get(&holder).is_some_and(|login| login.server != server) {
+                return Ok(());
+            }
+            let login = credentials.map(|text| {
+                let sealed = self.seal(&holder, &server, text);
+                Login { server, sealed }
+            });
+            let written = self.write(&mut kept, &holder, login).await;
+            written.map_err(|error| CredentialError(error.to_string()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use agentsite_protocol::{Clock, Rng};
+    use agentsite_store::MemStore;
+
+    use super::*;
+    use crate::World;
+
+    struct Keeping {
+        store: SharedStore,
+        ids: Ids,
+    }
+
+    impl Keeping {
+        fn new() -> Self {
+            let World { clock, rng } = World::system();
+            let (clock, rng): (Arc<dyn Clock>, Arc<dyn Rng>) = (clock, rng);
+            Self { store: Arc::new(MemStore::default()), ids: Ids::new(clock, rng) }
+        }
+
+        async fn open(&self) -> Arc<Logins> {
+            let secret = Secret::open(&self.store, &self.ids).await.unwrap();
+            Logins::open(self.store.clone(), self.ids.clone(), &secret).await.unwrap()
+        }
+    }
+
+    fn server(path: &str) -> Url {
+        format!("https://tools.example/{path}").parse().unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_kept_outlasts_the_process_and_is_sealed_on_disk() {
+        let keeping = Keeping::new();
+        let logins = keeping.open().await;
+        logins.save("notes", &server("mcp"), Some("the-token".into())).await.unwrap();
+        let written = keeping.store.setting(SETTING).await.unwrap().unwrap();
+        assert!(!written.contains("the-token") && written.contains("tools.example"), "{written}");
+
+        let again = keeping.open().await;
+        assert_eq!(again.load("notes", &server("mcp")).await.unwrap().as_deref(), Some("the-token"));
+        assert_eq!(again.load("notes", &server("other")).await.unwrap(), None, "bound to the server");
+        assert_eq!(again.load("other", &server("mcp")).await.unwrap(), None, "bound to the agent");
+        assert_eq!(format!("{again:?}"), "Logins");
+        again.save("notes", &server("mcp"), None).await.unwrap();
+        assert_eq!(keeping.open().await.load("notes", &server("mcp")).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_seal_that_is_moved_or_changed_opens_nothing() {
+        let keeping = Keeping::new();
+        let logins = keeping.open().await;
+        logins.save("notes", &server("mcp"), Some("the-token".into())).await.unwrap();
+        let login = logins.kept.lock().await["notes"].clone();
+        assert_eq!(logins.unseal("notes", &login).as_deref(), Some("the-token"));
+        assert_eq!(logins.unseal("thief", &login), None);
+        assert_eq!(logins.unseal("notes", &Login { server: server("evil"), ..login.clone() }), None);
+        for sealed in ["", "AAAA", "no base64!", &login.sealed[1..]] {
+            assert_eq!(logins.unseal("notes", &Login { sealed: sealed.into(), ..login.clone() }), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_login_to_another_address_is_forgotten() {
+        let keeping = Keeping::new();
+        let (logins, agent): (_, AgentName) = (keeping.open().await, "notes".parse().unwrap());
+        logins.save("notes", &server("mcp"), Some("the-token".into())).await.unwrap();
+        logins.keep_only(&agent, Some(&server("mcp"))).await.unwrap();
+        assert!(logins.load("notes", &server("mcp")).await.unwrap().is_some());
+        logins.save("notes", &server("gone"), None).await.unwrap();
+        assert!(logins.load("notes", &server("mcp")).await.unwrap().is_some(), "another's goodbye");
+        logins.keep_only(&agent, Some(&server("moved"))).await.unwrap();
+        assert!(keeping.open().await.load("notes", &server("mcp")).await.unwrap().is_none());
+        logins.keep_only(&agent, None).await.unwrap();
+        let long = "x".repeat(MAX_CREDENTIALS + 1);
+        assert!(logins.save("notes", &server("mcp"), Some(long)).await.is_err());
+    }
+}

@@ -1,0 +1,91 @@
+//! The verbs of a site about logins of agents to their servers: begin, finish, forget.
+//!
+//! Promises: only the people who run the site log in or out, and the journal says that they did. How a login goes is `host`'s matter,
+//! where it is kept is `logins`'.
+
+use std::sync::Arc;
+
+use agentsite_host::{LoginBegun, LoginError, Manifest, Runtime, ServerGrant, ServerLogin};
+use agentsite_protocol::{AgentName, Caller, JournalLine};
+use agentsite_store::Change;
+use url::Url;
+
+use super::{Site, admin_only};
+use crate::SiteError;
+
+impl Site {
+    /// Begins the login of an agent to its server; the person consents at the address and comes back to `redirect`, a port of their own
+    /// machine.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for an agent without a login;
+    /// [`SiteError::BadMessage`] when the redirect cannot be used; [`SiteError::Agent`] when the server does not go along.
+    pub async fn begin_login(
+        &self,
+        caller: &Caller,
+        name: &AgentName,
+        redirect: &Url,
+    ) -> Result<LoginBegun, SiteError> {
+        self.login(caller, name)?.begin(redirect).await.map_err(told)
+    }
+
+    /// Finishes the login with the address to which the person was sent back.
+    ///
+    /// # Errors
+    /// As [`Self::begin_login`]; [`SiteError::BadMessage`] when the address is not the answer to the login that was begun.
+    pub async fn finish_login(&self, caller: &Caller, name: &AgentName, back: &Url) -> Result<(), SiteError> {
+        self.login(caller, name)?.finish(back).await.map_err(told)?;
+        self.tell_login(caller, name, "logged the agent in to its server").await
+    }
+
+    /// Forgets the login of an agent; whether there was one.
+    ///
+    /// # Errors
+    /// As [`Self::begin_login`].
+    pub async fn logout(&self, caller: &Caller, name: &AgentName) -> Result<bool, SiteError> {
+        let known = self.login(caller, name)?.forget().await.map_err(told)?;
+        if known {
+            self.tell_login(caller, name, "logged the agent out of its server").await?;
+        }
+        Ok(known)
+    }
+
+    fn login(&self, caller: &Caller, name: &AgentName) -> Result<Arc<ServerLogin>, SiteError> {
+        admin_only(caller)?;
+        let entry = self.0.hub.visible(caller, name)?;
+        entry
+            .runner
+            .login()
+            .ok_or_else(|| SiteError::NoSuchAgent(format!("{name} whose server wants a login")))
+    }
+
+    async fn tell_login(&self, caller: &Caller, name: &AgentName, text: &str) -> Result<(), SiteError> {
+        let line = JournalLine {
+            at: self.ids().clock().now(),
+            actor: caller.owner().as_str().into(),
+            agent: Some(name.clone()),
+            task: None,
+            text: text.into(),
+        };
+        Ok(self.0.store.commit(Change { journal: vec![line], ..Change::default() }).await?)
+    }
+}
+
+/// The server to which an agent logs in.
+pub(super) fn server_of(manifest: &Manifest) -> Option<&Url> {
+    match &manifest.runtime {
+        Runtime::Mcp(runtime) => {
+            let auth = runtime.auth.as_ref().filter(|auth| auth.grant == ServerGrant::Login);
+            auth.and(runtime.url.as_ref())
+        }
+        _ => None,
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "given to map_err")]
+fn told(error: LoginError) -> SiteError {
+    match error {
+        LoginError::Refused(_) | LoginError::Unkept(_) => SiteError::Agent(error.to_string()),
+        error => SiteError::BadMessage(error.to_string()),
+    }
+}
