@@ -17,6 +17,7 @@ mod rank;
 mod reading;
 mod reason;
 mod record;
+mod simd;
 mod words;
 
 pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
