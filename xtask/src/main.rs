@@ -19,6 +19,7 @@ mod fuzz;
 mod generate;
 mod lint;
 mod metadata;
+mod model;
 mod node;
 mod python;
 mod stages;
@@ -63,6 +64,12 @@ const CHORES: &[Chore] = &[
         summary: "kill the server many times under load",
         help: crash::HELP,
         run: crash::run,
+    },
+    Chore {
+        name: "model",
+        summary: "make the files of the sentence encoder",
+        help: model::HELP,
+        run: model::run,
     },
     Chore { name: "fuzz", summary: "feed the decoders random bytes", help: fuzz::HELP, run: fuzz::run },
 ];

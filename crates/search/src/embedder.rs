@@ -49,6 +49,24 @@ pub struct Vector {
     pub values: Box<[f32]>,
 }
 
+impl Vector {
+    /// A vector from numbers that come from elsewhere, brought to length 1.
+    ///
+    /// # Errors
+    /// When the numbers are no direction: none, not finite, or all zero.
+    pub fn checked(model: ModelId, values: Vec<f32>) -> Result<Self, EmbedError> {
+        let length = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
+        if !length.is_finite() {
+            return Err(EmbedError::Unusable("one of its numbers is not finite".to_owned()));
+        }
+        if length < f64::from(f32::MIN_POSITIVE) {
+            return Err(EmbedError::Unusable("all of its numbers are zero".to_owned()));
+        }
+        let values = values.into_iter().map(|value| (f64::from(value) / length) as f32).collect();
+        Ok(Self { model, values })
+    }
+}
+
 /// Why a text has no vector.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum EmbedError {
@@ -117,3 +135,6 @@ impl Embedder for Hashed {
         Box::pin(async move { Ok(texts.iter().map(|text| self.one(text)).collect()) })
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -10,8 +10,11 @@
 /// How many output columns lie side by side in packed weights.
 pub(crate) const TILE: usize = 16;
 
-/// Largest magnitude of a quantised input. The sums of the longest row, `1536 · 127 · 8191`, stay inside 32 bits.
-pub(crate) const INPUT_PEAK: f32 = 8191.0;
+/// How many inputs share a factor: few, so that one large number costs only its neighbours precision.
+pub(crate) const GROUP: usize = 128;
+
+/// Largest magnitude of a quantised input. The sums of a group, `128 · 127 · 32767`, stay inside 32 bits.
+pub(crate) const INPUT_PEAK: f32 = 32767.0;
 
 /// How wide the loops run. An AVX2 value exists only on a processor that has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +28,12 @@ enum Width {
 }
 
 /// A matrix of whole numbers as the loops want it: blocks of [`TILE`] outputs; in a block, for each pair of inputs, the pair's two weights
-/// of each output. Row `o` of the matrix stands for `scales[o]` times its numbers.
+/// of each output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packed<'a> {
     /// The numbers, each a signed byte.
     pub(crate) weights: &'a [u8],
-    /// One factor for each output.
+    /// What the numbers are multiples of: for each block, for each [`GROUP`] of inputs, one factor for each output.
     pub(crate) scales: &'a [f32],
     /// Added to each output.
     pub(crate) bias: &'a [f32],
@@ -41,8 +44,10 @@ pub(crate) struct Packed<'a> {
 pub(crate) struct Rows<'a> {
     /// All rows, one after the other.
     pub(crate) pairs: &'a [u32],
-    /// One factor for each row.
+    /// What the numbers are multiples of: one factor for each [`GROUP`] of each row.
     pub(crate) scales: &'a [f32],
+    /// Numbers in a row.
+    pub(crate) width: usize,
 }
 
 impl Lanes {
@@ -62,14 +67,15 @@ impl Lanes {
         Self(Width::Portable)
     }
 
-    /// Runs a plain loop, compiled for the width: what is inlined into it may use all of the processor's lanes.
+    /// Runs a plain loop, compiled for the width. It has to be a function that is always inlined, not a closure: what stays a call of its
+    /// own is compiled for the oldest processor.
     #[inline]
-    pub(crate) fn run<R>(self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn run<A, R>(self, work: impl FnOnce(A) -> R, given: A) -> R {
         match self.0 {
-            Width::Portable => work(),
+            Width::Portable => work(given),
             // SAFETY: `Width::Avx2` is made only by `best`, after it found the features that `avx2::run` is compiled for.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => unsafe { avx2::run(work) },
+            Width::Avx2 => unsafe { avx2::run(work, given) },
         }
     }
 
@@ -78,22 +84,22 @@ impl Lanes {
     /// # Panics
     /// When the lengths do not fit each other.
     pub(crate) fn linear(self, matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {
-        let (outputs, count) = (matrix.scales.len(), rows.scales.len());
-        if count == 0 {
-            return;
-        }
-        let pairs = rows.pairs.len() / count;
+        let (outputs, width) = (matrix.bias.len(), rows.width);
         assert!(
-            outputs.is_multiple_of(TILE) && outputs == matrix.bias.len(),
-            "whole tiles, a bias for each output"
+            width > 0 && width.is_multiple_of(GROUP) && outputs.is_multiple_of(TILE),
+            "whole groups and tiles"
         );
-        assert_eq!(matrix.weights.len(), outputs * pairs * 2, "a weight for each input of each output");
-        assert_eq!((pairs * count, out.len()), (rows.pairs.len(), outputs * count), "whole rows in and out");
+        let count = rows.pairs.len() * 2 / width;
+        assert_eq!(matrix.weights.len(), outputs * width, "a weight for each input of each output");
+        assert_eq!(matrix.scales.len() * GROUP, matrix.weights.len(), "a factor for each group of weights");
+        assert_eq!(rows.pairs.len() * 2, count * width, "whole rows");
+        assert_eq!(rows.scales.len() * GROUP, count * width, "a factor for each group of inputs");
+        assert_eq!(out.len(), outputs * count, "a place for each result");
         match self.0 {
-            Width::Portable => linear_portable(matrix, rows, pairs, out),
+            Width::Portable => linear_portable(matrix, rows, out),
             // SAFETY: `Width::Avx2` is made only by `best`, after it found AVX2.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => unsafe { avx2::linear(matrix, rows, pairs, out) },
+            Width::Avx2 => unsafe { avx2::linear(matrix, rows, out) },
         }
     }
 }
@@ -110,44 +116,52 @@ pub(crate) fn hamming(left: &[u64; 6], right: &[u64; 6]) -> u32 {
     left.iter().zip(right).map(|(left, right)| (left ^ right).count_ones()).sum()
 }
 
-/// The inner products of one row with each of many that lie one after the other; `out` takes one number for each.
-pub(crate) fn dots_i8(lanes: Lanes, query: &[i8], rows: &[i8], out: &mut [i32]) {
-    lanes.run(|| {
-        for (out, row) in out.iter_mut().zip(rows.chunks_exact(query.len().max(1))) {
-            *out = dot_i8(query, row);
-        }
-    });
+/// The inner products of one row with each of many that lie one after the other; `out` takes one number for each. For [`Lanes::run`].
+#[inline(always)]
+pub(crate) fn dots_i8((query, rows, out): (&[i8], &[i8], &mut [i32])) {
+    for (out, row) in out.iter_mut().zip(rows.chunks_exact(query.len().max(1))) {
+        *out = dot_i8(query, row);
+    }
 }
 
-/// In how many bits one row differs from each of many.
-pub(crate) fn hammings(lanes: Lanes, query: &[u64; 6], rows: &[[u64; 6]], out: &mut [u16]) {
-    lanes.run(|| {
-        for (out, row) in out.iter_mut().zip(rows) {
-            *out = hamming(query, row) as u16;
-        }
-    });
+/// In how many bits one row differs from each of many. For [`Lanes::run`].
+#[inline(always)]
+pub(crate) fn hammings((query, rows, out): (&[u64; 6], &[[u64; 6]], &mut [u16])) {
+    for (out, row) in out.iter_mut().zip(rows) {
+        *out = hamming(query, row) as u16;
+    }
 }
 
-fn linear_portable(matrix: Packed<'_>, rows: Rows<'_>, pairs: usize, out: &mut [f32]) {
-    let outputs = matrix.scales.len();
-    for (tile, weights) in matrix.weights.chunks_exact(pairs * 2 * TILE).enumerate() {
-        let at = tile * TILE..(tile + 1) * TILE;
-        for (row, scale) in rows.scales.iter().enumerate() {
-            let mut sums = [0_i32; TILE];
-            let inputs = &rows.pairs[row * pairs..(row + 1) * pairs];
-            for (pair, weights) in inputs.iter().zip(weights.chunks_exact(2 * TILE)) {
-                let (low, high) = (i32::from(*pair as i16), i32::from((*pair >> 16) as i16));
-                for (sum, two) in sums.iter_mut().zip(weights.chunks_exact(2)) {
-                    *sum += i32::from(two[0] as i8) * low + i32::from(two[1] as i8) * high;
+fn linear_portable(matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {
+    let (outputs, groups) = (matrix.bias.len(), rows.width / GROUP);
+    let tiles = matrix.weights.chunks_exact(rows.width * TILE).zip(matrix.scales.chunks_exact(groups * TILE));
+    for (tile, (weights, factors)) in tiles.enumerate() {
+        let rows = rows.pairs.chunks_exact(rows.width / 2).zip(rows.scales.chunks_exact(groups));
+        for ((inputs, scales), out) in rows.zip(out.chunks_exact_mut(outputs)) {
+            let out = &mut out[tile * TILE..(tile + 1) * TILE];
+            out.copy_from_slice(&matrix.bias[tile * TILE..(tile + 1) * TILE]);
+            let weights = weights.chunks_exact(GROUP * TILE).zip(factors.chunks_exact(TILE));
+            for ((inputs, scale), (weights, factors)) in
+                inputs.chunks_exact(GROUP / 2).zip(scales).zip(weights)
+            {
+                for ((out, sum), factor) in out.iter_mut().zip(group_portable(inputs, weights)).zip(factors) {
+                    *out += sum as f32 * factor * scale;
                 }
-            }
-            let factors = matrix.scales[at.clone()].iter().zip(&matrix.bias[at.clone()]);
-            let outs = &mut out[row * outputs..][at.clone()];
-            for ((out, sum), (factor, bias)) in outs.iter_mut().zip(sums).zip(factors) {
-                *out = sum as f32 * factor * scale + bias;
             }
         }
     }
+}
+
+/// The sums of one group of inputs for one tile of outputs.
+fn group_portable(inputs: &[u32], weights: &[u8]) -> [i32; TILE] {
+    let mut sums = [0_i32; TILE];
+    for (pair, weights) in inputs.iter().zip(weights.chunks_exact(2 * TILE)) {
+        let (low, high) = (i32::from(*pair as i16), i32::from((*pair >> 16) as i16));
+        for (sum, two) in sums.iter_mut().zip(weights.chunks_exact(2)) {
+            *sum += i32::from(two[0] as i8) * low + i32::from(two[1] as i8) * high;
+        }
+    }
+    sums
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -155,104 +169,138 @@ mod avx2 {
     //! Sixteen products of 16-bit numbers in one instruction. Each function is compiled for AVX2 and called only where the processor has it.
 
     use std::arch::x86_64::{
-        __m128i, __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtepi8_epi16,
+        __m128i, __m256, __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtepi8_epi16,
         _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi32,
         _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps,
     };
 
-    use super::{Packed, Rows, TILE};
+    use super::{GROUP, Packed, Rows, TILE};
 
-    /// How many rows are multiplied at once: two sums for each of six, two registers of weights, one of inputs and one of products fill the
-    /// sixteen registers.
-    const ROWS_AT_ONCE: usize = 6;
+    /// How many rows are multiplied at once: two sums for each of six, two registers of weights, one of inputs and one of products
+    /// fill the sixteen registers.
+    const AT_ONCE: usize = 6;
 
     /// Runs plain code with AVX2 at the compiler's hands.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn run<R>(work: impl FnOnce() -> R) -> R {
-        work()
+    pub(super) fn run<A, R>(work: impl FnOnce(A) -> R, given: A) -> R {
+        work(given)
     }
 
     /// As [`super::Lanes::linear`], which has compared the lengths.
     #[target_feature(enable = "avx2")]
-    pub(super) fn linear(matrix: Packed<'_>, rows: Rows<'_>, pairs: usize, out: &mut [f32]) {
-        let count = rows.scales.len();
-        let groups = count.div_ceil(ROWS_AT_ONCE);
-        for tile in 0..matrix.scales.len() / TILE {
-            for group in 0..groups {
-                // Groups of nearly one size: a last group of one row would wait for its own sums.
-                let (from, to) = (count * group / groups, count * (group + 1) / groups);
+    pub(super) fn linear(matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {
+        let count = rows.pairs.len() * 2 / rows.width;
+        let blocks = count.div_ceil(AT_ONCE);
+        // Blocks of nearly one size: a last block of one row would wait for its own sums.
+        let begin = |block: usize| count * block / blocks;
+        let woven = weave(rows, (0..blocks).map(|block| (begin(block), begin(block + 1))));
+        let groups = rows.width / GROUP;
+        let tiles =
+            matrix.weights.chunks_exact(rows.width * TILE).zip(matrix.scales.chunks_exact(groups * TILE));
+        for (tile, (weights, factors)) in tiles.enumerate() {
+            let bias = &matrix.bias[tile * TILE..(tile + 1) * TILE];
+            for block in 0..blocks {
+                let (from, to) = (begin(block), begin(block + 1));
+                let inputs = &woven[from * rows.width / 2..to * rows.width / 2];
+                let scales = &rows.scales[from * groups..to * groups];
+                let out = &mut out[from * matrix.bias.len() + tile * TILE..];
+                let tile = Tile { weights, factors, bias, outputs: matrix.bias.len() };
                 match to - from {
-                    1 => block::<1>(matrix, rows, pairs, tile, from, out),
-                    2 => block::<2>(matrix, rows, pairs, tile, from, out),
-                    3 => block::<3>(matrix, rows, pairs, tile, from, out),
-                    4 => block::<4>(matrix, rows, pairs, tile, from, out),
-                    5 => block::<5>(matrix, rows, pairs, tile, from, out),
-                    _ => block::<ROWS_AT_ONCE>(matrix, rows, pairs, tile, from, out),
+                    1 => tile.multiply::<1>(inputs, scales, out),
+                    2 => tile.multiply::<2>(inputs, scales, out),
+                    3 => tile.multiply::<3>(inputs, scales, out),
+                    4 => tile.multiply::<4>(inputs, scales, out),
+                    5 => tile.multiply::<5>(inputs, scales, out),
+                    _ => tile.multiply::<AT_ONCE>(inputs, scales, out),
                 }
             }
         }
     }
 
-    /// One tile of outputs for `N` rows that begin at `from`.
+    /// The rows of each block side by side: for each pair of inputs, the word of each row.
+    fn weave(rows: Rows<'_>, blocks: impl Iterator<Item = (usize, usize)>) -> Vec<u32> {
+        let pairs = rows.width / 2;
+        let mut woven = vec![0; rows.pairs.len()];
+        for (from, to) in blocks {
+            let out = &mut woven[from * pairs..to * pairs];
+            for (row, inputs) in rows.pairs[from * pairs..to * pairs].chunks_exact(pairs).enumerate() {
+                let places = out.iter_mut().skip(row).step_by(to - from);
+                places.zip(inputs).for_each(|(place, word)| *place = *word);
+            }
+        }
+        woven
+    }
+
+    /// One block of outputs of a matrix.
+    struct Tile<'a> {
+        weights: &'a [u8],
+        factors: &'a [f32],
+        bias: &'a [f32],
+        /// How far the results of two rows lie from each other.
+        outputs: usize,
+    }
+
+    impl Tile<'_> {
+        /// The tile's outputs for `N` woven rows.
+        #[target_feature(enable = "avx2")]
+        #[inline]
+        fn multiply<const N: usize>(&self, inputs: &[u32], scales: &[f32], out: &mut [f32]) {
+            let groups = scales.len() / N;
+            let bias = eights(self.bias);
+            let mut totals = [bias; N];
+            let inputs = inputs.chunks_exact(N * GROUP / 2);
+            let weights = self.weights.chunks_exact(GROUP * TILE).zip(self.factors.chunks_exact(TILE));
+            for (group, (inputs, (weights, factors))) in inputs.zip(weights).enumerate() {
+                let sums = sums::<N>(inputs, weights);
+                let factors = eights(factors);
+                for row in 0..N {
+                    let scale = _mm256_set1_ps(scales[row * groups + group]);
+                    for half in 0..2 {
+                        // The order of operations of the plain loop.
+                        let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums[row][half]), factors[half]);
+                        totals[row][half] = _mm256_add_ps(totals[row][half], _mm256_mul_ps(scaled, scale));
+                    }
+                }
+            }
+            for (row, totals) in totals.into_iter().enumerate() {
+                let out = &mut out[row * self.outputs..][..TILE];
+                // SAFETY: `out` holds the sixteen numbers that two stores write; they need no alignment.
+                unsafe {
+                    _mm256_storeu_ps(out.as_mut_ptr(), totals[0]);
+                    _mm256_storeu_ps(out.as_mut_ptr().add(8), totals[1]);
+                }
+            }
+        }
+    }
+
+    /// The sums of one group of inputs.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn block<const N: usize>(
-        matrix: Packed<'_>,
-        rows: Rows<'_>,
-        pairs: usize,
-        tile: usize,
-        from: usize,
-        out: &mut [f32],
-    ) {
-        let weights = &matrix.weights[tile * pairs * 2 * TILE..(tile + 1) * pairs * 2 * TILE];
-        let inputs: [&[u32]; N] =
-            std::array::from_fn(|row| &rows.pairs[(from + row) * pairs..(from + row + 1) * pairs]);
+    fn sums<const N: usize>(inputs: &[u32], weights: &[u8]) -> [[__m256i; 2]; N] {
         let mut sums = [[_mm256_setzero_si256(); 2]; N];
-        for pair in 0..pairs {
-            // SAFETY: `weights` holds `2 * TILE` bytes, which are two halves of 16, for each of `pairs` pairs (sliced above), and each of
-            // `inputs` holds `pairs` words; `pair` is less than `pairs`. The loads need no alignment.
-            let (halves, words) = unsafe {
-                let at = weights.as_ptr().add(pair * 2 * TILE).cast::<__m128i>();
-                let halves = [_mm_loadu_si128(at), _mm_loadu_si128(at.add(1))];
-                (halves, inputs.map(|row| *row.get_unchecked(pair)))
-            };
-            let halves = halves.map(|half| _mm256_cvtepi8_epi16(half));
+        let (inputs, _) = inputs.as_chunks::<N>();
+        let (weights, _) = weights.as_chunks::<{ 2 * TILE }>();
+        for (words, weights) in inputs.iter().zip(weights) {
+            let at = weights.as_ptr().cast::<__m128i>();
+            // SAFETY: `weights` is an array of 32 bytes, which are the two halves; the loads need no alignment.
+            let (low, high) = unsafe { (_mm_loadu_si128(at), _mm_loadu_si128(at.add(1))) };
+            let (low, high) = (_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high));
             for row in 0..N {
                 let word = _mm256_set1_epi32(words[row].cast_signed());
-                for half in 0..2 {
-                    sums[row][half] =
-                        _mm256_add_epi32(sums[row][half], _mm256_madd_epi16(halves[half], word));
-                }
+                sums[row][0] = _mm256_add_epi32(sums[row][0], _mm256_madd_epi16(low, word));
+                sums[row][1] = _mm256_add_epi32(sums[row][1], _mm256_madd_epi16(high, word));
             }
         }
-        let outputs = matrix.scales.len();
-        for (row, sums) in sums.into_iter().enumerate() {
-            let start = (from + row) * outputs + tile * TILE;
-            for (half, sum) in sums.into_iter().enumerate() {
-                let at = tile * TILE + half * 8;
-                let out = &mut out[start + half * 8..][..8];
-                finish(
-                    sum,
-                    &matrix.scales[at..at + 8],
-                    &matrix.bias[at..at + 8],
-                    rows.scales[from + row],
-                    out,
-                );
-            }
-        }
+        sums
     }
 
-    /// Turns eight sums into outputs, in the order of operations of the plain loop.
+    /// Sixteen numbers in two registers.
     #[target_feature(enable = "avx2")]
     #[inline]
-    fn finish(sums: __m256i, factors: &[f32], bias: &[f32], scale: f32, out: &mut [f32]) {
-        assert!(factors.len() == 8 && bias.len() == 8 && out.len() == 8, "eight of each");
-        // SAFETY: each slice holds the eight numbers that are read or written, as asserted; the operations need no alignment.
-        unsafe {
-            let scaled = _mm256_mul_ps(_mm256_cvtepi32_ps(sums), _mm256_loadu_ps(factors.as_ptr()));
-            let scaled = _mm256_mul_ps(scaled, _mm256_set1_ps(scale));
-            _mm256_storeu_ps(out.as_mut_ptr(), _mm256_add_ps(scaled, _mm256_loadu_ps(bias.as_ptr())));
-        }
+    fn eights(values: &[f32]) -> [__m256; 2] {
+        assert_eq!(values.len(), TILE, "one number for each output");
+        // SAFETY: `values` holds sixteen numbers, as asserted; the loads need no alignment.
+        unsafe { [_mm256_loadu_ps(values.as_ptr()), _mm256_loadu_ps(values.as_ptr().add(8))] }
     }
 }
 
