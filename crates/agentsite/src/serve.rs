@@ -18,7 +18,7 @@ use agentsite_client::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
-use agentsite_site::{Site, SiteMetrics, World};
+use agentsite_site::{Site, SiteMetrics, World, demo_library};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
 use tokio::sync::{Notify, oneshot};
@@ -126,7 +126,8 @@ async fn serve(
     if let Some(first) = &first_run {
         data.keep_token(&first.admin_token)?;
     }
-    let demos = if config.demos { demo_manifests() } else { Vec::new() };
+    let mut demos = if config.demos { demo_manifests() } else { Vec::new() };
+    demos.extend(config.demos.then(demo_library));
     let mut agents = AgentsFolder::new(&config.agents, site.clone(), demos);
     agents.install_demos().await;
     agents.refresh().await;

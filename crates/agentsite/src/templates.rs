@@ -33,6 +33,8 @@ pub(crate) enum Language {
     Llm,
     /// A tool server that speaks MCP.
     Mcp,
+    /// A folder of documents; no code.
+    Library,
 }
 
 /// A file of a template: its path within the agent's folder, and its text.
@@ -82,6 +84,11 @@ impl Language {
                 "server.py": "mcp/server.py",
                 "README.md": "mcp/README.md",
             ),
+            Self::Library => files!(
+                "agent.toml": "library/agent.toml",
+                "docs/welcome.md": "library/docs/welcome.md",
+                "README.md": "library/README.md",
+            ),
         }
     }
 
@@ -95,6 +102,7 @@ impl Language {
             Self::Acp => "say this backwards",
             Self::Llm => "what is a mutex",
             Self::Mcp => "how long is this sentence",
+            Self::Library => "what can I put into the docs folder",
         }
     }
 }
@@ -170,6 +178,7 @@ mod tests {
                 Language::Llm => RuntimeKind::Llm,
                 Language::Acp => RuntimeKind::Acp,
                 Language::Mcp => RuntimeKind::Mcp,
+                Language::Library => RuntimeKind::Builtin,
                 _ => RuntimeKind::Exec,
             };
             assert_eq!(manifest.runtime.kind(), kind);

@@ -29,6 +29,10 @@ impl Workshop {
         let (home, folder) = (folder, folder.unwrap_or_else(|| Path::new(".")));
         Ok(match &manifest.runtime {
             Runtime::Builtin(builtin) => Arc::new(BuiltinRunner::new(*builtin)),
+            Runtime::Library(_) => {
+                let why = "a library is run by a site, which knows how to find; it cannot be started alone";
+                return Err(LaunchError::Setup(why.into()));
+            }
             Runtime::Exec(exec) => Arc::new(ExecRunner::new(
                 exec.clone(),
                 &manifest.limits,

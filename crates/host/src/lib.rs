@@ -38,9 +38,10 @@ pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
-    RuntimeKind, SchemaEntry, ServerAuth, ServerGrant, SkillEntry, Stdin, agent_schema,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
+    LibraryRuntime, Limits, LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime,
+    Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry, ServerAuth, ServerGrant, SkillEntry, Stdin,
+    agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use pins::{PinError, PinState, PinnedTool, ToolPins};

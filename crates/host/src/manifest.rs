@@ -206,6 +206,8 @@ impl RuntimeKind {
 pub enum Runtime {
     /// Built into the site.
     Builtin(Builtin),
+    /// Built into the site, and answers from a folder of documents.
+    Library(LibraryRuntime),
     /// A command, started once for each task.
     Exec(ExecRuntime),
     /// An A2A server, here or elsewhere.
@@ -225,7 +227,7 @@ impl Runtime {
     #[must_use]
     pub const fn kind(&self) -> RuntimeKind {
         match self {
-            Self::Builtin(_) => RuntimeKind::Builtin,
+            Self::Builtin(_) | Self::Library(_) => RuntimeKind::Builtin,
             Self::Exec(_) => RuntimeKind::Exec,
             Self::A2a(_) => RuntimeKind::A2a,
             Self::Acp(_) => RuntimeKind::Acp,
@@ -236,9 +238,8 @@ impl Runtime {
     }
 }
 
-/// The agents that are built in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+/// The agents that are built in and need nothing but a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Builtin {
     /// Says what was said to it.
     Echo,
@@ -246,6 +247,19 @@ pub enum Builtin {
     Calc,
     /// Tells the time anywhere.
     Clock,
+}
+
+/// Answers questions from the documents of a folder. `host` only reads what the file says of it; `site` runs it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LibraryRuntime {
+    /// The folder, relative to the agent's own; the documentation of agentsite itself when left out.
+    pub path: Option<String>,
+    /// Whether a model, when there is one, writes the answer from the passages.
+    pub talk: bool,
+    /// What that model is told besides how to quote.
+    pub prompt: Option<String>,
+    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
+    pub model: Option<String>,
 }
 
 /// What a command reads on its standard input.
@@ -491,7 +505,8 @@ pub enum Approve {
 
 impl LlmRuntime {
     /// What an agent that says nothing about its model gets.
-    pub(crate) fn plain(prompt: Option<String>, model: Option<String>) -> Self {
+    #[must_use]
+    pub fn plain(prompt: Option<String>, model: Option<String>) -> Self {
         Self {
             prompt,
             prompt_file: None,

@@ -75,6 +75,11 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         None
     }
 
+    /// What the operator should look at, although the agent works.
+    fn notice(&self) -> Option<String> {
+        self.pins().and_then(|pins| pins.notice())
+    }
+
     /// Ends everything that outlives a single run, such as a supervised server.
     fn stop(&self) -> BoxFuture<'static, ()> {
         Box::pin(std::future::ready(()))

@@ -11,14 +11,15 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentsite_host::{AgentLog, LogSource, Manifest, Runner, RuntimeKind, Workshop, load_schemas};
+use agentsite_host::{AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas};
 use agentsite_protocol::{AgentName, Caller, Clock, Skill, Timestamp, Usage, Visibility};
+use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 
-use crate::SiteError;
 use crate::feeds::Feeds;
 use crate::lane::Lane;
+use crate::{SiteError, library};
 
 pub(crate) use card::for_both_versions;
 
@@ -90,6 +91,8 @@ pub struct AgentView {
 #[derive(Debug)]
 pub(crate) struct Hub {
     clock: Arc<dyn Clock>,
+    /// What libraries make vectors with.
+    embedders: Embedders,
     entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
     broken: ArcSwap<Vec<BrokenAgent>>,
     /// When an agent was last added, replaced or taken out, in milliseconds.
@@ -99,10 +102,10 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
         let (entries, broken) = (ArcSwap::default(), ArcSwap::default());
-        Self { clock, entries, broken, changed_at, feeds: Feeds::default() }
+        Self { clock, embedders, entries, broken, changed_at, feeds: Feeds::default() }
     }
 
     /// When an agent was last added, replaced or taken out.
@@ -149,6 +152,7 @@ impl Hub {
         anew: bool,
     ) -> Result<Option<Arc<Entry>>, SiteError> {
         let before = self.get(&manifest.name);
+        library::complete(&mut manifest);
         load_schemas(&mut manifest, folder.as_deref())
             .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         if !anew && before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder)
@@ -158,9 +162,13 @@ impl Hub {
         let log = before
             .as_ref()
             .map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
-        let runner = workshop
-            .launch(&manifest, folder.as_deref(), &log)
-            .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
+        let launched = match &manifest.runtime {
+            Runtime::Library(runtime) => {
+                library::launch(runtime, &manifest, folder.as_deref(), workshop, &self.embedders, &log)
+            }
+            _ => workshop.launch(&manifest, folder.as_deref(), &log),
+        };
+        let runner = launched.map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         log.push(LogSource::Site, &format!("version {} installed", manifest.version));
         self.put(Entry::new(manifest, runner, log, folder));
         Ok(before)
@@ -226,7 +234,7 @@ impl Entry {
             skills: self.skills(),
             health: health.word(),
             reason: health.reason().map(Into::into),
-            notice: self.runner.pins().and_then(|pins| pins.notice()),
+            notice: self.runner.notice(),
             running: self.lane.running(),
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,

@@ -3,7 +3,10 @@
 //! Promises: every value has a default that is fit for one person's machine. Reading files and variables is the binary's
 //! matter.
 
+use std::sync::Arc;
+
 use agentsite_protocol::{AgentName, ByteSize, Period};
+use agentsite_search::{Embedders, Hashed};
 
 use crate::TokenIssuer;
 
@@ -28,7 +31,12 @@ pub struct SiteSettings {
     pub push: PushSettings,
     /// The authorization server whose tokens are taken, beside the site's own keys.
     pub issuer: Option<TokenIssuer>,
+    /// What makes vectors of texts, for everything that is found by its meaning.
+    pub embedders: Embedders,
 }
+
+/// Places of the embedder that compares words alone: enough that few of the words of one folder fall together.
+const HASHED: usize = 2_048;
 
 impl Default for SiteSettings {
     fn default() -> Self {
@@ -42,6 +50,7 @@ impl Default for SiteSettings {
             drain: Period::seconds(10),
             push: PushSettings::default(),
             issuer: None,
+            embedders: Embedders { fast: Arc::new(Hashed::new(HASHED)), full: None },
         }
     }
 }

@@ -114,7 +114,7 @@ impl Site {
         courier: Arc<dyn Courier>,
     ) -> Result<Self, SiteError> {
         let ids = world.ids();
-        let hub = Arc::new(Hub::new(world.clock.clone()));
+        let hub = Arc::new(Hub::new(world.clock.clone(), settings.embedders.clone()));
         let bell = Bell::new(&settings.push);
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);

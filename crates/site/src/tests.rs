@@ -7,6 +7,7 @@ mod choices;
 mod crashes;
 mod hub;
 mod identity;
+mod library;
 mod limits;
 mod push;
 mod talk;

@@ -32,8 +32,8 @@ enum Verb {
     New {
         /// Its name: a-z, 0-9 and -.
         name: AgentName,
-        /// What it is written in.
-        #[arg(long, value_enum, default_value = "sh")]
+        /// What it is made of.
+        #[arg(long, visible_alias = "template", value_enum, default_value = "sh")]
         lang: Language,
         /// Folder in which the agent's folder is made [default: the agents folder].
         #[arg(long, value_name = "DIR")]

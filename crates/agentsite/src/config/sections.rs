@@ -28,7 +28,7 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// Folder with one folder for each agent.
     pub(crate) agents: PathBuf,
-    /// Whether the built-in agents echo, calc and clock are there.
+    /// Whether the built-in agents echo, calc, clock and library are there.
     pub(crate) demos: bool,
     /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this
     /// machine; never for a site that others use.

@@ -76,6 +76,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             timeout: config.push.timeout,
         },
         issuer: issuer(config),
+        ..SiteSettings::default()
     }
 }
 

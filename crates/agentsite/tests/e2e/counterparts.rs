@@ -9,6 +9,7 @@ mod conformance;
 mod elsewhere;
 mod examples;
 mod hosted_agent;
+mod library;
 mod mcp_client;
 mod mcp_login;
 mod mcp_server;

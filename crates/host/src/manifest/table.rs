@@ -14,9 +14,9 @@ use serde::Deserialize;
 use url::Url;
 
 use super::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Limits,
-    LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime, Permissions, Repeats, Runtime,
-    RuntimeKind, ServerGrant, SkillEntry, Stdin,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
+    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, McpRuntime, ModelApi,
+    OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, ServerGrant, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
@@ -66,6 +66,20 @@ fn first_version() -> String {
     "1.0.0".into()
 }
 
+/// The agents that are built in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+enum BuiltinWord {
+    /// Says what was said to it.
+    Echo,
+    /// Works out expressions.
+    Calc,
+    /// Tells the time anywhere.
+    Clock,
+    /// Answers questions from the documents of a folder.
+    Library,
+}
+
 /// How an agent runs; which keys are allowed depends on the kind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -73,7 +87,9 @@ struct RuntimeTable {
     /// builtin, exec, a2a, acp, mcp, openapi or llm.
     kind: RuntimeKind,
     /// builtin: which one.
-    builtin: Option<Builtin>,
+    builtin: Option<BuiltinWord>,
+    /// builtin library: the folder with the documents, relative to the agent's own; left out: the documentation of agentsite.
+    path: Option<String>,
     /// exec, a2a, acp, mcp: the program and its arguments.
     command: Option<Vec<String>>,
     /// exec: text or json.
@@ -109,11 +125,11 @@ struct RuntimeTable {
     document: Option<String>,
     /// openapi: variables that hold other secrets of the API, by the names of the document's security schemes.
     keys: Option<BTreeMap<String, String>>,
-    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools.
+    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools; library: about the documents.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
     prompt_file: Option<String>,
-    /// llm, mcp: PROVIDER:MODEL, or MODEL of the first provider.
+    /// llm, mcp, builtin library: PROVIDER:MODEL, or MODEL of the first provider.
     model: Option<String>,
     /// llm: a server of its own instead of a configured provider. openapi: where all operations go.
     #[schemars(with = "Option<String>")]
@@ -145,7 +161,7 @@ struct RuntimeTable {
     approve: Option<Approve>,
     /// mcp: whether the server may ask the site's model when its caller has none.
     sampling: Option<bool>,
-    /// mcp: whether plain words are understood with the help of a model, when there is one.
+    /// mcp: whether plain words are understood with the help of a model, when there is one; builtin library: whether it writes the answers.
     talk: Option<bool>,
 }
 
@@ -217,8 +233,9 @@ impl ManifestTable {
 impl RuntimeTable {
     fn only_keys_of_its_kind(&self) -> Result<(), Wrong> {
         use RuntimeKind::{A2a, Acp, Builtin, Exec, Llm, Mcp, Openapi};
-        let keys: [(&'static str, bool, &[RuntimeKind]); 36] = [
+        let keys: [(&'static str, bool, &[RuntimeKind]); 37] = [
             ("runtime.builtin", self.builtin.is_some(), &[Builtin]),
+            ("runtime.path", self.path.is_some(), &[Builtin]),
             ("runtime.command", self.command.is_some(), &[Exec, A2a, Acp, Mcp]),
             ("runtime.stdin", self.stdin.is_some(), &[Exec]),
             ("runtime.env", self.env.is_some(), &[Exec, A2a, Acp, Mcp]),
@@ -236,9 +253,9 @@ impl RuntimeTable {
             ("runtime.auth_method", self.auth_method.is_some(), &[Acp]),
             ("runtime.document", self.document.is_some(), &[Openapi]),
             ("runtime.keys", self.keys.is_some(), &[Openapi]),
-            ("runtime.prompt", self.prompt.is_some(), &[Llm, Mcp]),
+            ("runtime.prompt", self.prompt.is_some(), &[Llm, Mcp, Builtin]),
             ("runtime.prompt_file", self.prompt_file.is_some(), &[Llm]),
-            ("runtime.model", self.model.is_some(), &[Llm, Mcp]),
+            ("runtime.model", self.model.is_some(), &[Llm, Mcp, Builtin]),
             ("runtime.base_url", self.base_url.is_some(), &[Llm, Openapi]),
             ("runtime.api", self.api.is_some(), &[Llm]),
             ("runtime.key_env", self.key_env.is_some(), &[Llm]),
@@ -253,7 +270,7 @@ impl RuntimeTable {
             ("runtime.scopes", self.scopes.is_some(), &[Mcp]),
             ("runtime.approve", self.approve.is_some(), &[Mcp]),
             ("runtime.sampling", self.sampling.is_some(), &[Mcp]),
-            ("runtime.talk", self.talk.is_some(), &[Mcp]),
+            ("runtime.talk", self.talk.is_some(), &[Mcp, Builtin]),
         ];
         for (key, set, kinds) in keys {
             if set && !kinds.contains(&self.kind) {
@@ -273,10 +290,7 @@ impl RuntimeTable {
 
     fn runtime(self) -> Result<Runtime, Wrong> {
         match self.kind {
-            RuntimeKind::Builtin => match self.builtin {
-                Some(builtin) => Ok(Runtime::Builtin(builtin)),
-                None => wrong("runtime", "say which one: builtin = \"echo\", \"calc\" or \"clock\""),
-            },
+            RuntimeKind::Builtin => self.builtin(),
             RuntimeKind::Exec => self.exec().map(Runtime::Exec),
             RuntimeKind::A2a => self.a2a().map(Runtime::A2a),
             RuntimeKind::Acp => self.acp().map(Runtime::Acp),
@@ -284,6 +298,44 @@ impl RuntimeTable {
             RuntimeKind::Llm => self.llm().map(Runtime::Llm),
             RuntimeKind::Mcp => self.mcp().map(Runtime::Mcp),
         }
+    }
+
+    fn builtin(self) -> Result<Runtime, Wrong> {
+        let builtin = match self.builtin {
+            Some(BuiltinWord::Echo) => Builtin::Echo,
+            Some(BuiltinWord::Calc) => Builtin::Calc,
+            Some(BuiltinWord::Clock) => Builtin::Clock,
+            Some(BuiltinWord::Library) => return self.library().map(Runtime::Library),
+            None => {
+                let which = "say which one: builtin = \"echo\", \"calc\", \"clock\" or \"library\"";
+                return wrong("runtime", which);
+            }
+        };
+        let of_a_library = [
+            ("runtime.path", self.path.is_some()),
+            ("runtime.prompt", self.prompt.is_some()),
+            ("runtime.model", self.model.is_some()),
+            ("runtime.talk", self.talk.is_some()),
+        ];
+        match of_a_library.into_iter().find(|(_, set)| *set) {
+            Some((key, _)) => wrong(key, "of the agents that are built in only the library has such a key"),
+            None => Ok(Runtime::Builtin(builtin)),
+        }
+    }
+
+    fn library(self) -> Result<LibraryRuntime, Wrong> {
+        if self.path.as_ref().is_some_and(|path| path.trim().is_empty()) {
+            return wrong(
+                "runtime.path",
+                "name the folder with the documents, such as \"docs\", or leave the key out",
+            );
+        }
+        Ok(LibraryRuntime {
+            path: self.path,
+            talk: self.talk.unwrap_or(true),
+            prompt: self.prompt,
+            model: self.model,
+        })
     }
 
     fn exec(self) -> Result<ExecRuntime, Wrong> {

@@ -62,6 +62,7 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
         }
         Runtime::Openapi(_) => return Check::ok(name, "a REST API by its document"),
         Runtime::Builtin(_) => return Check::ok(name, "built in"),
+        Runtime::Library(library) => return shelf(name, library.path.as_deref(), folder),
     };
     let Some(program) = command else { return Check::ok(name, "an agent elsewhere") };
     let unset: Vec<&str> =
@@ -75,6 +76,18 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
         Some(found) if unset.is_empty() => Check::ok(name, found.display().to_string()),
         Some(_) => Check::warn(name, format!("pass_env names what is not set here: {}", unset.join(", "))),
     }
+}
+
+/// Whether the folder of a library is there.
+fn shelf(name: String, path: Option<&str>, folder: &Path) -> Check {
+    let Some(path) = path.map(|path| folder.join(path)) else {
+        return Check::ok(name, "the documentation of agentsite");
+    };
+    if path.is_dir() {
+        return Check::ok(name, path.display().to_string());
+    }
+    let fix = "make the folder and put documents into it, or correct `path` in agent.toml";
+    Check::fail(name, format!("{} is no folder; {fix}", path.display()))
 }
 
 /// Where a program is: a path is relative to the folder, a bare name is looked for on the path.

@@ -23,7 +23,7 @@ fn serve_in_an_empty_folder_leaves_nothing_but_its_data_and_serves_the_demos() {
     let names = site.run(&["agent", "ls", "--json"]).ok().json();
     let names: Vec<&str> =
         names["agents"].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
-    assert_eq!(names, ["calc", "clock", "echo"]);
+    assert_eq!(names, ["calc", "clock", "echo", "library"]);
     assert!(site.stop().success());
     assert_eq!(left_in(&site), ["agentsite-data"]);
     site.start();

@@ -46,7 +46,7 @@ pub(super) fn steps(url: &str, more: &[&str], steps: &[Value]) -> Option<Vec<Val
     Some(told.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
-fn call(tool: &str, arguments: &Value) -> Value {
+pub(super) fn call(tool: &str, arguments: &Value) -> Value {
     json!({"do": "call", "tool": tool, "arguments": arguments})
 }
 

@@ -1,0 +1,57 @@
+//! The documentation of agentsite, carried in the program, so that a site without files can say how it is used.
+//!
+//! Promises: these are the pages for users as they stand in `docs`; a story checks that none is missing. Pages about how the program is built are left out.
+
+use super::read::Kind;
+use super::scan::{Content, Found, Version};
+
+macro_rules! pages {
+    ($($file:literal),+ $(,)?) => {
+        [$(($file, include_str!(concat!("../../../../", $file)))),+]
+    };
+}
+
+/// The pages for users.
+const PAGES: [(&str, &str); 12] = pages![
+    "README.md",
+    "docs/agents.md",
+    "docs/benchmarks.md",
+    "docs/cli.md",
+    "docs/configuration.md",
+    "docs/conformance.md",
+    "docs/connect.md",
+    "docs/extensions.md",
+    "docs/library.md",
+    "docs/mcp.md",
+    "docs/openai.md",
+    "docs/push.md",
+];
+
+/// The pages as documents; they never change.
+pub(super) fn documents() -> Vec<Found> {
+    let document = |(file, text): (&str, &'static str)| Found {
+        file: file.to_owned(),
+        content: Content::Carried(text),
+        kind: Kind::Markdown,
+        version: Version { size: text.len() as u64, modified: None },
+    };
+    PAGES.into_iter().map(document).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// For those who build the program.
+    const LEFT_OUT: [&str; 1] = ["docs/architecture.md"];
+
+    #[test]
+    fn every_page_for_users_is_carried() {
+        let docs = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        for entry in std::fs::read_dir(docs).unwrap() {
+            let name = format!("docs/{}", entry.unwrap().file_name().to_string_lossy());
+            let known = LEFT_OUT.contains(&name.as_str()) || PAGES.iter().any(|(page, _)| *page == name);
+            assert!(known || !name.ends_with(".md"), "add {name} to PAGES, or to LEFT_OUT");
+        }
+    }
+}
