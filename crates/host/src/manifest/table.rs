@@ -15,7 +15,7 @@ use url::Url;
 
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
-    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, McpRuntime, ModelApi,
+    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi,
     OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, ServerGrant, SkillEntry, Stdin,
 };
 

@@ -174,6 +174,24 @@ fn a_tool_server_elsewhere_may_want_a_login() {
 }
 
 #[test]
+fn only_the_library_among_the_built_in_agents_has_a_folder() {
+    let with = |runtime: &str| {
+        Manifest::read(&format!(
+            "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"builtin\"\n{runtime}"
+        ))
+    };
+    let manifest = with("builtin = \"library\"\npath = \"docs\"\n").unwrap();
+    assert_eq!(manifest.runtime.kind(), RuntimeKind::Builtin);
+    let Runtime::Library(library) = manifest.runtime else { panic!("library") };
+    assert_eq!((library.path.as_deref(), library.talk), (Some("docs"), true));
+    assert!(with("builtin = \"calc\"\npath = \"docs\"\n").unwrap_err().what.contains("only the library"));
+    assert!(with("builtin = \"library\"\npath = \" \"\n").unwrap_err().what.contains("name the folder"));
+    assert!(with("path = \"docs\"\n").unwrap_err().what.contains("say which one"));
+    let Runtime::Library(own) = with("builtin = \"library\"\n").unwrap().runtime else { panic!("library") };
+    assert_eq!(own.path, None);
+}
+
+#[test]
 fn broken_toml_points_at_the_break() {
     let error = refused("name = \"a\ndescription = 1");
     assert!(error.starts_with("1:"), "{error}");
