@@ -92,7 +92,7 @@ impl Composer {
             while let Some(step) = steps.recv().await {
                 match step {
                     Step::Artifact { artifact, append: true, .. } if answer.size() < LONGEST => {
-                        answer.append(artifact)
+                        answer.append(artifact);
                     }
                     Step::Artifact { artifact, append: false, .. } => answer = artifact,
                     Step::Artifact { .. } => {}
