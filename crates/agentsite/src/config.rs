@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use agentsite_client::AllowedTarget;
+use agentsite_client::{AllowedTarget, MAX_DIMENSIONS};
 use agentsite_gateway::Network;
 
 pub(crate) use layers::{Loaded, Sources};
@@ -156,6 +156,7 @@ impl Loaded {
                 .map_err(|error| self.wrong(text, "trusted_proxies", &error.to_string()))?;
         }
         self.check_oauth(text)?;
+        self.check_search(text)?;
         self.check_models(text)
     }
 
@@ -177,6 +178,26 @@ impl Loaded {
                 "oauth.issuer",
                 "set it too; the other keys of [oauth] are about it",
             ));
+        }
+        Ok(())
+    }
+
+    fn check_search(&self, text: &str) -> Result<(), ConfigError> {
+        let section = &self.config.search.embeddings;
+        if section.url.as_deref().is_some_and(|url| !is_http(url) || url.parse::<url::Url>().is_err()) {
+            let what = "write it with its scheme, like http://127.0.0.1:11434/v1";
+            return Err(self.wrong(text, "search.embeddings.url", what));
+        }
+        if section.url.is_none() && *section != sections::EmbeddingsSection::default() {
+            let what = "set it too; the other keys of [search.embeddings] are about it";
+            return Err(self.wrong(text, "search.embeddings.url", what));
+        }
+        if section.url.is_some() && section.model.as_deref().is_none_or(|model| model.trim().is_empty()) {
+            return Err(self.wrong(text, "search.embeddings.model", "name the model that is asked for"));
+        }
+        if section.dimensions.is_some_and(|count| !(1..=MAX_DIMENSIONS).contains(&count)) {
+            let what = format!("name a number from 1 to {MAX_DIMENSIONS}");
+            return Err(self.wrong(text, "search.embeddings.dimensions", &what));
         }
         Ok(())
     }

@@ -48,6 +48,11 @@ impl DataFolder {
         self.0.join("site.db")
     }
 
+    /// The index of the agents; made anew from the database when it is lost.
+    pub(crate) fn index(&self) -> PathBuf {
+        self.0.join("index")
+    }
+
     /// Where removed agents go.
     pub(crate) fn trash(&self) -> PathBuf {
         self.0.join("trash")

@@ -7,6 +7,7 @@
 mod banner;
 mod figures;
 mod parts;
+mod search;
 mod signals;
 
 use std::collections::BTreeMap;
@@ -18,7 +19,7 @@ use agentsite_client::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
-use agentsite_site::{Site, SiteMetrics, World, demo_library};
+use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
 use tokio::sync::{Notify, oneshot};
@@ -88,10 +89,12 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let environment = environment(&data, startup.variables.clone());
     let circuits = Circuits::new(world.ids().rng().clone());
     registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
+    let search = search::settings(&config, &startup.variables, &data, &egress, &circuits).await;
+    let settings = SiteSettings { search, ..parts::site_settings(&config) };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
     let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment, credentials };
-    let site = open_site(&config, &world, store, workshop, &mut registry).await?;
+    let site = open_site(settings, &world, store, workshop, &mut registry).await?;
 
     let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals, guest).await;
     data.withdraw();
@@ -173,7 +176,7 @@ async fn open_store(data: &DataFolder, registry: &mut Registry) -> Result<Shared
 }
 
 async fn open_site(
-    config: &Config,
+    settings: SiteSettings,
     world: &World,
     store: SharedStore,
     workshop: Workshop,
@@ -181,7 +184,7 @@ async fn open_site(
 ) -> Result<Site, CliError> {
     let metrics = SiteMetrics::default();
     metrics.register(registry);
-    let opened = Site::open(parts::site_settings(config), world.clone(), store, workshop, metrics).await;
+    let opened = Site::open(settings, world.clone(), store, workshop, metrics).await;
     opened.map_err(|error| CliError::error(error.to_string()))
 }
 

@@ -10,6 +10,7 @@ mod a2a;
 mod circuit;
 mod circuits;
 mod egress;
+mod embeddings;
 mod failure;
 pub mod mcp;
 mod push;
@@ -26,6 +27,7 @@ pub use circuits::Circuits;
 pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };
+pub use embeddings::{Embeddings, MAX_DIMENSIONS};
 pub use failure::ClientError;
 pub use push::Receipt;
 pub use signer::{CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, verify_card, verify_card_at};

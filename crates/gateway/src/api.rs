@@ -4,9 +4,11 @@
 //! `{"error":{"code","message"}}`. It is ours and may change with the program; other agents use the A2A face.
 
 mod agents;
+mod find;
 mod keys;
 mod operation;
 mod outbox;
+mod queries;
 mod tasks;
 
 use std::sync::Arc;
@@ -27,7 +29,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 24] = [
+const ROUTES: [(&str, Handlers); 28] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -36,6 +38,10 @@ const ROUTES: [(&str, Handlers); 24] = [
     ("/api/agents/{name}/login", || post(agents::begin_login)),
     ("/api/agents/{name}/login/answer", || post(agents::finish_login)),
     ("/api/agents/{name}/logout", || post(agents::logout)),
+    ("/api/find", || post(find::find)),
+    ("/api/queries", || get(queries::list).post(queries::keep)),
+    ("/api/queries/{id}", || get(queries::show).delete(queries::forget)),
+    ("/api/queries/{id}/events", || get(queries::events)),
     ("/api/tasks", || get(tasks::list)),
     ("/api/tasks/{id}", || get(tasks::show)),
     ("/api/tasks/{id}/events", || get(tasks::events)),

@@ -319,12 +319,17 @@ impl From<SiteError> for Failure {
             SiteError::NoSuchAgent(_) => Fault::NoSuchAgent,
             SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
             SiteError::PushOff => Fault::PushNotSupported,
-            SiteError::BadPush(_) | SiteError::TooManyReceivers(_) => Fault::BadParams,
+            SiteError::BadPush(_) | SiteError::TooManyReceivers(_) | SiteError::TooManyQueries(_) => {
+                Fault::BadParams
+            }
             SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
+            SiteError::NoSuchQuery(_) => Fault::NoSuchResource,
             SiteError::NotCancelable(_) => Fault::NotCancelable,
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,
-            SiteError::ContextMismatch | SiteError::BadMessage(_) => Fault::BadParams,
+            SiteError::ContextMismatch | SiteError::BadMessage(_) | SiteError::BadQuery(_) => {
+                Fault::BadParams
+            }
             SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
             SiteError::IdReused => Fault::IdReused,
             SiteError::MediaType { .. } => Fault::ContentType,
@@ -334,7 +339,7 @@ impl From<SiteError> for Failure {
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,
             SiteError::Store(StoreError::Full) => Fault::StoreFull,
-            SiteError::Store(_) | SiteError::Identity => Fault::Internal,
+            SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
             SiteError::Agent(_) => Fault::AgentFailed,
         };
         if fault == Fault::Internal {

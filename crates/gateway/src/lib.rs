@@ -26,6 +26,7 @@ mod openai;
 mod operations;
 mod pages;
 mod router;
+mod rpc;
 mod server;
 mod settings;
 mod sse;

@@ -28,7 +28,7 @@ pub(crate) enum Face {
     Mcp,
     /// Agents as if they were models.
     OpenAi,
-    /// The REST face of the command line and the pages.
+    /// The REST face of the command line and the pages, and the hub by JSON-RPC.
     Api,
     /// Pages for people.
     Pages,
@@ -45,7 +45,7 @@ impl Face {
             [b'/', b'a', b'2', b'a', ..] | [b'/', b'l', b'f', b'.', ..] | [b'/', b'.', ..] => Self::A2a,
             [b'/', b'm', b'c', b'p'] | [b'/', b'm', b'c', b'p', b'/', ..] => Self::Mcp,
             [b'/', b'v', b'1', b'/', ..] => Self::OpenAi,
-            [b'/', b'a', b'p', b'i', ..] => Self::Api,
+            [b'/', b'a', b'p', b'i', ..] | [b'/', b'r', b'p', b'c'] => Self::Api,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
         }

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, identity, mcp, oauth, openai, operations, pages};
+use crate::{a2a, api, identity, mcp, oauth, openai, operations, pages, rpc};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
@@ -28,6 +28,7 @@ pub(crate) fn join(front: &Arc<Front>) -> Router {
         .merge(openai::routes())
         .merge(operations::routes())
         .merge(pages::routes())
+        .merge(rpc::routes())
         .fallback(pages::nothing_here)
         .method_not_allowed_fallback(pages::wrong_method)
         .with_state(Arc::clone(front))

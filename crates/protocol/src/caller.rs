@@ -217,6 +217,28 @@ impl Caller {
         }
     }
 
+    /// How far this caller sees: agents of the visibility and of wider ones, and those that its scopes name. It may be a little more than
+    /// [`Self::may_call`] grants to a key that names agents only, whose every match is therefore to be asked for.
+    #[must_use]
+    pub fn reach(&self) -> (Visibility, Vec<&AgentName>) {
+        match &self.powers {
+            Powers::Admin | Powers::Inside => (Visibility::Private, Vec::new()),
+            Powers::Anonymous => (Visibility::Public, Vec::new()),
+            Powers::Key(scopes) => {
+                let widest = |scope: &Scope| match scope {
+                    Scope::Admin => Visibility::Private,
+                    Scope::Call => Visibility::Peers,
+                    Scope::CallAgent(_) => Visibility::Public,
+                };
+                let named = scopes.iter().filter_map(|scope| match scope {
+                    Scope::CallAgent(name) => Some(name),
+                    Scope::Admin | Scope::Call => None,
+                });
+                (scopes.iter().map(widest).min().unwrap_or(Visibility::Public), named.collect())
+            }
+        }
+    }
+
     /// Whether this caller may see a task of `owner`.
     #[must_use]
     pub fn may_see(&self, owner: &Owner) -> bool {
@@ -250,6 +272,30 @@ mod tests {
         let caller = Caller::key(&id, [Scope::Call]);
         assert!(!caller.may_call(&agent(), Visibility::Private));
         assert!(caller.may_call(&agent(), Visibility::Peers));
+    }
+
+    #[test]
+    fn whoever_may_call_an_agent_reaches_it() {
+        let id: KeyId = "k1".parse().unwrap();
+        let callers = [
+            Caller::local(),
+            Caller::inside(Owner::stored("anon:1")),
+            Caller::anonymous("2001:db8::1".parse().unwrap()),
+            Caller::key(&id, [Scope::Admin]),
+            Caller::key(&id, [Scope::Call]),
+            Caller::key(&id, [Scope::Call, Scope::CallAgent(agent())]),
+            Caller::key(&id, [Scope::CallAgent(agent())]),
+            Caller::key(&id, []),
+        ];
+        for caller in callers {
+            let (sees, named) = caller.reach();
+            for visibility in [Visibility::Private, Visibility::Peers, Visibility::Public] {
+                let reached = visibility >= sees || named.contains(&&agent());
+                assert!(reached || !caller.may_call(&agent(), visibility), "{caller:?} {visibility:?}");
+                let beyond = visibility == Visibility::Private && !caller.may_call(&agent(), visibility);
+                assert!(!(beyond && reached), "{caller:?}");
+            }
+        }
     }
 
     #[test]

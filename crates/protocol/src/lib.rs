@@ -54,8 +54,8 @@ pub use message::{Message, Part, Role};
 pub use nesting::{Nesting, TooNested};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{
-    BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_QUERY, Match,
-    Query, Reason,
+    BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_OFFSET,
+    MAX_QUERY, Match, Query, Reason,
 };
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{BadSignature, CardSignature, ProtectedHeader, sign_card};

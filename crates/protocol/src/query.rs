@@ -20,6 +20,9 @@ pub const DEFAULT_MATCHES: usize = 10;
 /// Most matches of one answer.
 pub const MAX_MATCHES: usize = 100;
 
+/// Farthest page, in matches from the best: nobody reads on so far, and what lies there fits no better than chance.
+pub const MAX_OFFSET: usize = 10_000;
+
 /// What somebody looks for.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -84,6 +87,9 @@ pub enum BadQuery {
     /// Too much is asked at once.
     #[error("the query has {0} bytes, more than {MAX_QUERY}: say what you need in a few sentences")]
     TooLong(usize),
+    /// A page is asked for that nobody reads.
+    #[error("the matches after the best {MAX_OFFSET} are not given: say more exactly what you need")]
+    TooFar,
     /// A filter has too many values, too long ones, or a number that is none.
     #[error("the filter `{0}` is not usable: {1}")]
     Filter(&'static str, String),
@@ -112,6 +118,9 @@ impl Query {
         }
         if self.text.len() > MAX_QUERY {
             return Err(BadQuery::TooLong(self.text.len()));
+        }
+        if self.offset > MAX_OFFSET {
+            return Err(BadQuery::TooFar);
         }
         self.filter.check()
     }
@@ -190,6 +199,31 @@ pub struct Reason {
     pub model: String,
 }
 
+impl Reason {
+    /// Why, in one line that people can read.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let mut parts = Vec::new();
+        if let Some(skill) = &self.skill {
+            parts.push(format!("its skill `{skill}`"));
+        }
+        if !self.matched.is_empty() {
+            parts.push(format!("the words {}", self.matched.join(", ")));
+        }
+        let near = self.meaning >= NEAR || parts.is_empty();
+        if near {
+            parts.push(format!("near in meaning ({:.2})", self.meaning));
+        }
+        if self.newcomer {
+            parts.push("new here".into());
+        }
+        parts.join(" · ")
+    }
+}
+
+/// From where on the meaning is worth a word beside others.
+const NEAR: f64 = 0.3;
+
 /// An agent that was found.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -220,12 +254,26 @@ mod tests {
         assert_eq!(Query::of("  \u{7}!? ").check(), Err(BadQuery::Empty));
         assert_eq!(Query::of("x".repeat(1 << 20)).check(), Err(BadQuery::TooLong(1 << 20)));
         assert_eq!(Query::of("何か天気を教えて").check(), Ok(()));
+        assert_eq!(Query { offset: usize::MAX, ..Query::of("x") }.check(), Err(BadQuery::TooFar));
         let filter = |filter| Query { filter, ..Query::of("weather") }.check();
         assert!(filter(Filter { tags: vec!["x".into(); 65], ..Filter::default() }).is_err());
         assert!(filter(Filter { regions: vec![String::new()], ..Filter::default() }).is_err());
         assert!(filter(Filter { max_price: Some(f64::NAN), ..Filter::default() }).is_err());
         assert!(filter(Filter { min_trust: Some(1.5), ..Filter::default() }).is_err());
         assert!(filter(Filter { min_trust: Some(0.5), live: true, ..Filter::default() }).is_ok());
+    }
+
+    #[test]
+    fn a_reason_is_told_in_one_line() {
+        assert_eq!(Reason { meaning: 0.1, ..Reason::default() }.sentence(), "near in meaning (0.10)");
+        let reason = Reason {
+            meaning: 0.1,
+            skill: Some("sums".into()),
+            matched: vec!["add".into(), "two".into()],
+            newcomer: true,
+            ..Reason::default()
+        };
+        assert_eq!(reason.sentence(), "its skill `sums` · the words add, two · new here");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, BadPushConfig, Refusal, TaskState};
+use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, Refusal, TaskState};
+use agentsite_search::FindError;
 use agentsite_store::StoreError;
 
 /// Why a site did not do what was asked.
@@ -87,6 +88,18 @@ pub enum SiteError {
         "the site's own keys in the store cannot be read; restore a backup with `agentsite restore BACKUP`"
     )]
     Identity,
+    /// What is looked for cannot be looked for.
+    #[error(transparent)]
+    BadQuery(#[from] BadQuery),
+    /// There is none, or it belongs to somebody else.
+    #[error("there is no kept query `{0}` here")]
+    NoSuchQuery(String),
+    /// The caller, or the site, keeps as many queries as it may.
+    #[error("you keep {0} queries, and there is no room for another; forget one first")]
+    TooManyQueries(usize),
+    /// The index did not answer or could not be written.
+    #[error(transparent)]
+    Search(#[from] FindError),
     /// The site is closing.
     #[error("the site is stopping; try again when it is back")]
     Stopping,

@@ -16,6 +16,7 @@ use agentsite_protocol::{AgentName, Caller, Clock, Skill, Timestamp, Usage, Visi
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
 
 use crate::feeds::Feeds;
 use crate::lane::Lane;
@@ -99,13 +100,23 @@ pub(crate) struct Hub {
     changed_at: AtomicI64,
     /// Who is told of it.
     pub(crate) feeds: Feeds,
+    /// Rung with it, for the one who keeps the index in step.
+    pub(crate) changed: Notify,
 }
 
 impl Hub {
     pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
         let (entries, broken) = (ArcSwap::default(), ArcSwap::default());
-        Self { clock, embedders, entries, broken, changed_at, feeds: Feeds::default() }
+        Self {
+            clock,
+            embedders,
+            entries,
+            broken,
+            changed_at,
+            feeds: Feeds::default(),
+            changed: Notify::new(),
+        }
     }
 
     /// When an agent was last added, replaced or taken out.
@@ -121,6 +132,7 @@ impl Hub {
         });
         self.changed_at.store(self.clock.now().as_millis(), Ordering::Relaxed);
         self.feeds.agents_changed(|uri| uri.starts_with(AGENT_RESOURCES));
+        self.changed.notify_one();
     }
 
     /// The agent, if this caller may call it.

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 mod calls;
-mod concierge;
 mod error;
 mod feeds;
 mod hub;
@@ -19,6 +18,7 @@ mod library;
 mod logins;
 mod metrics;
 mod push;
+mod queries;
 mod retention;
 mod secret;
 mod settings;
@@ -46,8 +46,11 @@ pub use keys::{FirstRun, KEY_PREFIX, NewKey, Session};
 pub use library::demo_library;
 pub use metrics::SiteMetrics;
 pub use push::Letter;
+pub use queries::{Appeared, KeptQuery};
 pub use settings::{PushSettings, Retention, SiteSettings};
-pub use site::{Called, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError};
+pub use site::{
+    Called, Matches, QueryWatch, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError,
+};
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};
 pub use tokens::TokenIssuer;

@@ -108,6 +108,11 @@ impl Push {
         })
     }
 
+    /// Says that something may have to leave now.
+    pub(crate) fn ring(&self) {
+        self.bell.ring();
+    }
+
     /// Refuses when the operator has switched pushes off.
     pub(crate) fn check_on(&self) -> Result<(), SiteError> {
         if self.settings.enabled { Ok(()) } else { Err(SiteError::PushOff) }

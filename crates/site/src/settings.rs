@@ -6,9 +6,12 @@
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, ByteSize, Period};
-use agentsite_search::{Embedders, Hashed};
+use agentsite_search::{Embedders, FinderSettings, Hashed};
 
 use crate::TokenIssuer;
+
+/// Places of the vectors of a site that was given no model: enough that the words of a small site or folder rarely fall together.
+const PLACES: usize = 2_048;
 
 /// What an operator can set about a site.
 #[derive(Debug, Clone)]
@@ -31,12 +34,9 @@ pub struct SiteSettings {
     pub push: PushSettings,
     /// The authorization server whose tokens are taken, beside the site's own keys.
     pub issuer: Option<TokenIssuer>,
-    /// What makes vectors of texts, for everything that is found by its meaning.
-    pub embedders: Embedders,
+    /// Where the index of the agents lies and what makes its vectors.
+    pub search: FinderSettings,
 }
-
-/// Places of the embedder that compares words alone: enough that few of the words of one folder fall together.
-const HASHED: usize = 2_048;
 
 impl Default for SiteSettings {
     fn default() -> Self {
@@ -50,7 +50,10 @@ impl Default for SiteSettings {
             drain: Period::seconds(10),
             push: PushSettings::default(),
             issuer: None,
-            embedders: Embedders { fast: Arc::new(Hashed::new(HASHED)), full: None },
+            search: FinderSettings {
+                folder: None,
+                embedders: Embedders { fast: Arc::new(Hashed::new(PLACES)), full: None },
+            },
         }
     }
 }

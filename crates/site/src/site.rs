@@ -20,22 +20,31 @@ use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::logins::Logins;
 use crate::push::{Bell, Courier, Push, PushParts};
+use crate::queries::Queries;
 use crate::secret::Secret;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
 use crate::{
     AgentView, BrokenAgent, Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch,
-    WorkerView, Workers, World, concierge, retention,
+    WorkerView, Workers, World, retention,
 };
 
 mod access;
 mod cards;
+mod concierge;
+mod find;
+mod finding;
 mod listings;
 mod login;
 mod pins;
 mod push;
+mod queries;
 mod toolkit;
 
+use finding::Finding;
+
+pub use find::Matches;
+pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 
 /// Most rows of one page, whatever is asked for.
@@ -62,6 +71,8 @@ struct Inner {
     secret: Secret,
     logins: Arc<Logins>,
     push: Arc<Push>,
+    finding: Finding,
+    queries: Queries,
     workers: Workers,
     concierge: AgentName,
 }
@@ -114,7 +125,7 @@ impl Site {
         courier: Arc<dyn Courier>,
     ) -> Result<Self, SiteError> {
         let ids = world.ids();
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.embedders.clone()));
+        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone()));
         let bell = Bell::new(&settings.push);
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
@@ -124,6 +135,8 @@ impl Site {
         let secret = Secret::open(&store, &ids).await?;
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
+        let queries = Queries::open(store.clone(), ids.clone()).await?;
+        let finding = Finding::open(settings.search.clone()).await?;
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
@@ -135,11 +148,11 @@ impl Site {
             bell,
         });
         let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
-        hub.put(concierge::entry(&hub, AgentLog::new(world.clock.clone())));
         let workers = Workers::new(world.clock.clone());
         let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
         let started_at = world.clock.now();
-        Ok(Self(Arc::new(Inner {
+        let log = AgentLog::new(world.clock.clone());
+        let inner = Arc::new(Inner {
             settings,
             started_at,
             store,
@@ -152,9 +165,13 @@ impl Site {
             secret,
             logins,
             push,
+            finding,
+            queries,
             workers,
             concierge,
-        })))
+        });
+        inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
+        Ok(Self(inner))
     }
 
     /// Takes up what an earlier process left and starts the background work.
@@ -168,6 +185,11 @@ impl Site {
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
         self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
+        if let Err(error) = self.drop_strangers().await {
+            tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
+        }
+        let worker = self.0.workers.register("search");
+        self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
             let worker = self.0.workers.register("push");
             self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop));

@@ -4,12 +4,15 @@
 
 mod callers;
 mod choices;
+mod concierge;
 mod crashes;
+mod find;
 mod hub;
 mod identity;
 mod library;
 mod limits;
 mod push;
+mod queries;
 mod talk;
 mod toolkit;
 

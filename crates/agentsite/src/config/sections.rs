@@ -60,6 +60,8 @@ pub(crate) struct Config {
     pub(crate) push: PushSection,
     /// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
     pub(crate) oauth: OauthSection,
+    /// How agents are found.
+    pub(crate) search: SearchSection,
     /// Logs and traces.
     pub(crate) telemetry: TelemetrySection,
 }
@@ -85,6 +87,7 @@ impl Default for Config {
             egress: EgressSection::default(),
             push: PushSection::default(),
             oauth: OauthSection::default(),
+            search: SearchSection::default(),
             telemetry: TelemetrySection::default(),
         }
     }
@@ -273,6 +276,28 @@ pub(crate) struct OauthSection {
     pub(crate) grant: Vec<Scope>,
     /// Whether the scope admin in a token counts.
     pub(crate) admin: bool,
+}
+
+/// How agents are found.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct SearchSection {
+    /// An endpoint of the OpenAI style (`/embeddings`) whose model takes the place of the built-in one.
+    pub(crate) embeddings: EmbeddingsSection,
+}
+
+/// An endpoint of the OpenAI style (`/embeddings`) whose model takes the place of the built-in one.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct EmbeddingsSection {
+    /// Where the endpoint is, such as `http://127.0.0.1:11434/v1`. The built-in model is used when left out.
+    pub(crate) url: Option<String>,
+    /// The model that is asked for.
+    pub(crate) model: Option<String>,
+    /// Name of the environment variable that holds the key.
+    pub(crate) key_env: Option<String>,
+    /// How many values a vector has: wanted of the endpoint, and checked. Found out at the start when left out.
+    pub(crate) dimensions: Option<usize>,
 }
 
 /// Logs and traces.

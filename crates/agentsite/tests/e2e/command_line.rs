@@ -8,6 +8,7 @@ mod configuration;
 mod connect;
 mod copies;
 mod doctor;
+mod find;
 mod first_steps;
 mod identity;
 mod keys;

@@ -7,6 +7,7 @@ mod acp_agent;
 mod agents;
 mod conformance;
 mod elsewhere;
+mod embeddings;
 mod examples;
 mod hosted_agent;
 mod library;

@@ -186,7 +186,7 @@ pub(super) async fn events(
     json(StatusCode::OK, &Events { events })
 }
 
-fn wants_stream(headers: &HeaderMap) -> bool {
+pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     accept.contains("text/event-stream")
 }

@@ -9,6 +9,7 @@ mod api;
 mod bad_input;
 mod callers;
 mod extensions;
+mod find;
 mod foreign;
 mod golden;
 mod grpc;

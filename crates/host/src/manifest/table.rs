@@ -15,8 +15,8 @@ use url::Url;
 
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
-    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi,
-    OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, ServerGrant, SkillEntry, Stdin,
+    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime,
+    Permissions, Repeats, Runtime, RuntimeKind, ServerGrant, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.

@@ -8,14 +8,15 @@ use std::time::Duration;
 
 use agentsite_host::Receipt;
 use agentsite_protocol::{
-    Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
+    AgentName, Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
 };
-use agentsite_store::{Change, Claim, OutboxChange, StoreError};
+use agentsite_store::{Change, Claim, OutboxChange, OutboxRow, StoreError};
 use sha2::{Digest, Sha256};
 
 use super::back_off::back_off;
 use super::courier::Post;
 use super::{Push, letters};
+use crate::queries::{self, Queries};
 
 /// Deliveries to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves room for others.
 const PER_ORIGIN: usize = 4;
@@ -28,10 +29,21 @@ const GOOD_FOR: Duration = Duration::from_secs(300);
 
 /// What a delivery is about.
 struct Subject {
-    head: TaskHead,
+    /// The agent and the task it tells of; none for a match of a kept query.
+    of: Option<(AgentName, TaskId)>,
+    /// The id that its receiver sees.
+    id: String,
     config: PushConfig,
     seq: u64,
     body: Vec<u8>,
+}
+
+impl Subject {
+    /// An event of a task.
+    fn event(head: TaskHead, config: PushConfig, seq: u64, body: Vec<u8>) -> Self {
+        let id = delivery_id(head.id.as_bytes(), &config.id, seq);
+        Self { of: Some((head.agent, head.id)), id, config, seq, body }
+    }
 }
 
 /// What a claimed row is.
@@ -95,26 +107,30 @@ impl Push {
     /// Gives a delivery up, in a line that people read.
     fn dead(&self, id: u64, subject: &Subject, why: &str, tries: u32) -> (OutboxChange, Vec<JournalLine>) {
         self.metrics.pushed("dead");
-        let (head, origin) = (&subject.head, letters::origin(&subject.config.url));
-        tracing::warn!(task = %head.id, delivery = id, receiver = origin, why, "A receiver could not be told; see `agentsite outbox ls`.");
+        let (agent, task) = subject.of.clone().unzip();
+        let origin = letters::origin(&subject.config.url);
+        tracing::warn!(
+            task = task.map(|task| task.to_string()),
+            delivery = id,
+            receiver = origin,
+            why,
+            "A receiver could not be told; see `agentsite outbox ls`."
+        );
         let text = format!(
             "gave up telling {origin} about event {} after {tries} tries: {}",
             subject.seq,
             JournalLine::excerpt(why)
         );
-        let line = JournalLine {
-            at: self.ids.clock().now(),
-            actor: "push".into(),
-            agent: Some(head.agent.clone()),
-            task: Some(head.id),
-            text,
-        };
+        let line = JournalLine { at: self.ids.clock().now(), actor: "push".into(), agent, task, text };
         (OutboxChange::Dead { id, error: why.to_owned() }, vec![line])
     }
 
     /// Reads what a row is about.
     async fn find(&self, claim: &Claim) -> Result<Found, StoreError> {
         let row = &claim.row;
+        if row.kind == Queries::KIND {
+            return self.find_match(row).await;
+        }
         let (Some(task), Some(lane), Ok(seq)) = (row.task, &row.lane, row.body.parse::<u64>()) else {
             return Ok(Found::Lost("this is no delivery of this version; drop it"));
         };
@@ -130,9 +146,27 @@ impl Push {
         let event = events.into_iter().find(|event| event.seq == seq);
         let body = event.and_then(|event| event.told(&head.context));
         Ok(match body {
-            Some(body) => Found::Subject(Box::new(Subject { head, config, seq, body })),
+            Some(body) => Found::Subject(Box::new(Subject::event(head, config, seq, body))),
             None => Found::Lost("the event is not one that receivers are told of; drop it"),
         })
+    }
+
+    /// Reads the match of a kept query that a row tells of.
+    async fn find_match(&self, row: &OutboxRow) -> Result<Found, StoreError> {
+        let (Some(query), Ok(seq)) = (&row.lane, row.body.parse::<u64>()) else {
+            return Ok(Found::Lost("this is no delivery of this version; drop it"));
+        };
+        let Some(stored) = queries::read(&self.store, query).await? else { return Ok(Found::Unwanted) };
+        let Some(config) = stored.kept.push else { return Ok(Found::Unwanted) };
+        let Some(appeared) = stored.kept.matches.iter().find(|one| one.seq == seq) else {
+            return Ok(Found::Lost("so many agents appeared since that this one is forgotten; drop it"));
+        };
+        let body = serde_json::json!({
+            "agentAppeared": { "query": query, "text": stored.kept.query.text, "seq": seq, "at": appeared.at, "match": appeared.found },
+        });
+        let id = delivery_id(query.as_bytes(), &config.id, seq);
+        let body = body.to_string().into_bytes();
+        Ok(Found::Subject(Box::new(Subject { of: None, id, config, seq, body })))
     }
 
     /// Receivers of A2A 0.3 are told the whole task as it stood then, whenever it came to stand elsewhere.
@@ -147,16 +181,15 @@ impl Push {
         let wire = then.and_then(|task| serde_json::to_value(task.wire(None)).ok());
         let old = wire.map(|task| legacy::downgrade_result("GetTask", task));
         Ok(match old.and_then(|task| serde_json::to_vec(&task).ok()) {
-            Some(body) => Found::Subject(Box::new(Subject { head, config, seq, body })),
+            Some(body) => Found::Subject(Box::new(Subject::event(head, config, seq, body))),
             None => Found::Lost("the task as it stood then cannot be read; drop it"),
         })
     }
 
     fn post(&self, subject: &Subject, now: Timestamp) -> Post {
-        let Subject { head, config, seq, body } = subject;
-        let id = delivery_id(head.id, &config.id, *seq);
+        let Subject { id, config, body, .. } = subject;
         let url = self.egress.receiver(config).map_or_else(|_| config.url.clone(), |url| url.to_string());
-        let delivery = Delivery { url: &url, content_type: config.media_type(), body, id: &id };
+        let delivery = Delivery { url: &url, content_type: config.media_type(), body, id };
         let proof = self.identity.sign_delivery(&delivery, now, GOOD_FOR);
         Post { config: config.clone(), body: body.clone(), proof, timeout: self.settings.timeout.0, now }
     }
@@ -192,9 +225,9 @@ impl Drop for Place<'_> {
 }
 
 /// The id of a delivery: the same for one event and one receiver, whenever it is tried and by whichever process.
-pub(super) fn delivery_id(task: TaskId, config: &str, seq: u64) -> String {
+pub(super) fn delivery_id(of: &[u8], config: &str, seq: u64) -> String {
     let mut hash = Sha256::new();
-    hash.update(task.as_bytes());
+    hash.update(of);
     hash.update(seq.to_be_bytes());
     hash.update(config.as_bytes());
     hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()

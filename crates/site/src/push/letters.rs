@@ -104,7 +104,7 @@ fn letter(parcel: Parcel, receiver: String) -> Letter {
     let Parcel { id, attempts, error, dead, row } = parcel;
     let event = row.body.parse().unwrap_or_default();
     let config = row.lane.unwrap_or_default();
-    let delivery = row.task.map(|task| delivery_id(task, &config, event)).unwrap_or_default();
+    let delivery = row.task.map(|task| delivery_id(task.as_bytes(), &config, event)).unwrap_or_default();
     let state = if dead { "dead" } else { "waiting" };
     let (task, due, deadline) = (row.task, row.due, row.deadline);
     Letter { id, delivery, task, event, config, receiver, state, attempts, due, deadline, error }

@@ -5,6 +5,7 @@
 
 use agentsite_protocol::listing::{A2A_CARD, Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Skill};
+use agentsite_search::{Entry as Searchable, Facts, Passage};
 use url::Url;
 
 use super::Site;
@@ -12,6 +13,9 @@ use crate::hub::Entry;
 
 /// The namespace of the agents that a site runs.
 pub(crate) const OWN_NAMESPACE: &str = "agents";
+
+/// To whom the agents that a site runs belong.
+pub(crate) const OWN_OWNER: &str = "admin";
 
 impl Site {
     /// All agents that this caller may see, by name.
@@ -54,7 +58,7 @@ impl Site {
             output_modes: card.default_output_modes,
             local: true,
             visibility: manifest.visibility,
-            owner: "admin".into(),
+            owner: OWN_OWNER.into(),
             standing: Standing::Active,
             proof: Proof::Site,
             live: entry.view().health == "ready",
@@ -67,5 +71,35 @@ impl Site {
             seen_at: None,
             lease_until: None,
         }
+    }
+}
+
+/// What the search reads of an agent: one passage for each skill and one for each example.
+pub(crate) fn searchable(listing: &Listing) -> Searchable {
+    let passages = listing.skills.iter().flat_map(|skill| {
+        let about = [&*skill.name, &*skill.description].join(". ");
+        let about = Passage { skill: skill.name.clone(), text: about, example: false };
+        let example =
+            |text: &String| Passage { skill: skill.name.clone(), text: text.clone(), example: true };
+        std::iter::once(about).chain(skill.examples.iter().map(example)).collect::<Vec<_>>()
+    });
+    Searchable {
+        id: listing.id.clone(),
+        name: listing.name.clone(),
+        text: listing.description.clone(),
+        passages: passages.collect(),
+        facts: Facts {
+            visibility: listing.visibility,
+            owner: listing.owner.clone(),
+            tags: listing.tags.clone(),
+            protocols: listing.protocols.clone(),
+            input_modes: listing.input_modes.clone(),
+            output_modes: listing.output_modes.clone(),
+            region: listing.region.clone(),
+            price: listing.price,
+            live: listing.live,
+            trust: listing.trust,
+            since: Some(listing.registered_at),
+        },
     }
 }

@@ -258,7 +258,7 @@ async fn after_a_crash_it_reads_and_answers_again() {
 async fn with_answer(model: ScriptedRunner) -> (Task, Arc<ScriptedRunner>) {
     let shelf = Shelf::with(&[("guide.md", GUIDE)]).await;
     let model = Arc::new(model);
-    let embedders = SiteSettings::default().embedders;
+    let embedders = SiteSettings::default().search.embedders;
     let runner = with_model(shelf.folder.path(), model.clone(), shelf.story.clock.clone(), &embedders);
     shelf.story.site.install_runner(Manifest::read(LIBRARY).unwrap(), runner);
     (shelf.ask("how long does the warranty last").await, model)

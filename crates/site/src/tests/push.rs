@@ -31,6 +31,7 @@ type Script = Box<dyn Fn(&Carried, usize) -> Option<Receipt> + Send>;
 pub(super) struct StoryCourier {
     script: Mutex<Option<Script>>,
     carried: Mutex<Vec<Carried>>,
+    rung: tokio::sync::Notify,
 }
 
 impl std::fmt::Debug for StoryCourier {
@@ -52,6 +53,7 @@ impl Courier for StoryCourier {
             let script = self.script.lock().unwrap();
             let answer = script.as_ref().map_or(Some(Receipt::Taken), |script| script(&carried, all.len()));
             all.push(carried);
+            self.rung.notify_one();
             answer
         };
         Box::pin(async move {
@@ -70,6 +72,16 @@ impl StoryCourier {
 
     fn all(&self) -> Vec<Carried> {
         self.carried.lock().unwrap().clone()
+    }
+
+    /// What was carried first, once something was.
+    pub(super) async fn first(&self) -> Value {
+        loop {
+            if let Some(carried) = self.all().into_iter().next() {
+                return carried.body;
+            }
+            self.rung.notified().await;
+        }
     }
 
     /// The kinds of what was carried to receivers whose address ends so.

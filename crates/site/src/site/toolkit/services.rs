@@ -4,6 +4,7 @@
 //! wrong with the arguments comes back as a result that a model can mend.
 
 mod describe;
+mod found;
 
 use std::sync::Arc;
 
@@ -16,9 +17,9 @@ use serde_json::{Value, json};
 use super::answer::standing;
 use super::talk::{files_schema, mendable, say, use_skill, wrong};
 use super::{Called, ToolkitError, hosted};
+use crate::SiteError;
 use crate::hub::Entry;
 use crate::site::Site;
-use crate::{SiteError, concierge};
 
 /// Agents found when nothing else is asked for, and most of them.
 const FOUND: (usize, usize) = (5, 50);
@@ -69,7 +70,9 @@ impl Service {
 
     const fn description(self) -> &'static str {
         match self {
-            Self::FindAgents => "Finds the agents of this site whose words fit a request, the best first",
+            Self::FindAgents => {
+                "Finds the agents that can do what you need, said in plain language: the best first, each with the reason"
+            }
             Self::CallAgent => {
                 "Calls an agent of this site: with a message in plain language, or with one of its tools and arguments"
             }
@@ -108,7 +111,11 @@ impl Service {
         let number = |most: usize, about: &str| json!({ "type": "integer", "minimum": 1, "maximum": most, "description": about });
         let (fields, required) = match self {
             Self::FindAgents => (
-                json!({ "query": text("What you need, in plain language"), "k": number(FOUND.1, "How many; 5 when left out") }),
+                json!({
+                    "query": text("What you need, in plain language"),
+                    "k": number(FOUND.1, "How many; 5 when left out"),
+                    "filter": found::filter_schema(),
+                }),
                 vec!["query"],
             ),
             Self::CallAgent => (
@@ -156,7 +163,7 @@ impl Service {
             return call_agent(site, exchange, call).await;
         }
         let done = match self {
-            Self::FindAgents => Ok(find(site, &exchange, &arguments)),
+            Self::FindAgents => found::find(site, &exchange, &arguments, limit(&arguments, "k", FOUND)).await,
             Self::GetTask => get(site, &exchange, &arguments).await,
             Self::CancelTask => cancel(site, &exchange, &arguments).await,
             Self::ListTasks => list(site, &exchange, &arguments).await,
@@ -203,24 +210,6 @@ async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<C
             }
         }
     }
-}
-
-/// The agents whose words fit.
-fn find(site: &Site, exchange: &Exchange, arguments: &Value) -> ToolResult {
-    let query = arguments["query"].as_str().unwrap_or_default();
-    let agents = site.0.hub.list(&exchange.caller);
-    let found: Vec<Arc<Entry>> = concierge::ranked(query, &agents)
-        .into_iter()
-        .take(limit(arguments, "k", FOUND))
-        .map(|(_, entry)| entry)
-        .collect();
-    if found.is_empty() {
-        return ToolResult {
-            structured_content: Some(json!({ "agents": [] })),
-            ..ToolResult::text("No agent fits these words; say it otherwise, or list the agents.")
-        };
-    }
-    describe::agents(&found, None)
 }
 
 async fn get(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {

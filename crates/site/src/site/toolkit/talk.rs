@@ -272,6 +272,7 @@ pub(super) fn mendable(error: SiteError) -> Result<ToolResult, ToolkitError> {
         | SiteError::NotCancelable(_)
         | SiteError::ContextMismatch
         | SiteError::BadMessage(_)
+        | SiteError::BadQuery(_)
         | SiteError::MediaType { .. }
         | SiteError::Agent(_) => Ok(ToolResult::error(error.to_string())),
         other => Err(other.into()),

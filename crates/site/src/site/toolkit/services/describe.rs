@@ -28,7 +28,7 @@ pub(super) fn list(site: &Site, exchange: &Exchange, arguments: &Value, most: us
 }
 
 /// These agents, and after which one the list goes on.
-pub(super) fn agents(found: &[Arc<Entry>], next: Option<String>) -> ToolResult {
+fn agents(found: &[Arc<Entry>], next: Option<String>) -> ToolResult {
     let line = |entry: &Arc<Entry>| format!("{}: {}", entry.manifest.name, entry.manifest.description);
     let lines: Vec<String> = found.iter().map(line).collect();
     let rows: Vec<Value> = found.iter().map(|entry| short(entry)).collect();
@@ -40,7 +40,7 @@ pub(super) fn agents(found: &[Arc<Entry>], next: Option<String>) -> ToolResult {
     ToolResult { structured_content: Some(told), ..ToolResult::text(words) }
 }
 
-fn short(entry: &Entry) -> Value {
+pub(super) fn short(entry: &Entry) -> Value {
     let names: Vec<String> = entry.skills().into_iter().map(|skill| skill.name).collect();
     json!({
         "name": entry.manifest.name,

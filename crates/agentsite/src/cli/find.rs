@@ -1,0 +1,159 @@
+//! `agentsite find`: asks the running site which agents fit a request in plain language.
+//!
+//! Promises: matches come with their scores and one line of why; `--explain` shows the parts of each score. What is wrong with the query is told before
+//! the site is asked. When nothing fits, the exit code says so. It ranks nothing itself.
+
+mod filter;
+mod watch;
+
+use agentsite_protocol::{MAX_MATCHES, Match, Query};
+use agentsite_site::Matches;
+use clap::Args;
+
+use super::shell::Shell;
+use crate::exit::{CliError, Exit};
+use crate::output::Style;
+
+/// Longest description in the table, in characters: with score, name and reason a line still fits a wide terminal.
+const DESCRIPTION: usize = 60;
+
+/// Arguments of `find`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// What you need, in plain language.
+    #[arg(required = true, value_name = "QUERY")]
+    words: Vec<String>,
+    /// What a match must be: tag, protocol, input, output, region, owner, live, max-price or min-trust, such as `tag=math`. The same key
+    /// again is an alternative, another key a further condition.
+    #[arg(short, long = "filter", value_name = "KEY=VALUE")]
+    filters: Vec<String>,
+    /// How many matches.
+    #[arg(short, long = "k", value_name = "N", default_value_t = agentsite_protocol::DEFAULT_MATCHES)]
+    k: usize,
+    /// Leave out so many of the best, for the next page.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    offset: usize,
+    /// Show the parts of each score.
+    #[arg(long)]
+    explain: bool,
+    /// Stay, and tell of agents that appear and fit, until Ctrl-C.
+    #[arg(long, conflicts_with_all = ["explain", "offset", "k"])]
+    watch: bool,
+}
+
+/// Asks the site.
+pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+    let query = arguments.query()?;
+    if arguments.watch {
+        return watch::run(shell, query).await;
+    }
+    let found: Matches = shell.site()?.post("api/find", &query).await?;
+    if shell.output.is_json() {
+        shell.output.json(&found)?;
+    } else if arguments.explain {
+        found.matches.iter().try_for_each(|one| explain(shell, one))?;
+    } else if !found.matches.is_empty() {
+        table(shell, &found.matches)?;
+    }
+    if let Some(without) = &found.without {
+        shell.output.alert(Style::Warn, &format!("left out of the scores: {without}"));
+    }
+    if !found.matches.is_empty() {
+        return Ok(Exit::Ok);
+    }
+    let looked = found.considered;
+    shell.output.note(&format!("no agent fits, of {looked} that passed the filters; say it in other words"));
+    Ok(Exit::NotFound)
+}
+
+impl Arguments {
+    fn query(&self) -> Result<Query, CliError> {
+        if !(1..=MAX_MATCHES).contains(&self.k) {
+            return Err(CliError::usage(format!("--k: name a number from 1 to {MAX_MATCHES}")));
+        }
+        let filter =
+            filter::read(&self.filters).map_err(|what| CliError::usage(format!("--filter: {what}")))?;
+        let (limit, offset) = (Some(self.k), self.offset);
+        let query = Query { text: self.words.join(" "), filter, limit, offset };
+        query.check().map_err(|error| CliError::usage(error.to_string()))?;
+        Ok(query)
+    }
+}
+
+fn table(shell: &Shell, matches: &[Match]) -> Result<(), CliError> {
+    let row = |one: &Match| {
+        vec![
+            format!("{:.3}", one.score),
+            one.name.clone(),
+            one.reason.sentence(),
+            short(&one.description, DESCRIPTION),
+        ]
+    };
+    let rows: Vec<Vec<String>> = matches.iter().map(row).collect();
+    Ok(shell.output.table(&["SCORE", "AGENT", "WHY", "WHAT IT DOES"], &rows)?)
+}
+
+/// One match with the parts of its score, a line for each.
+fn explain(shell: &Shell, one: &Match) -> Result<(), CliError> {
+    let reason = &one.reason;
+    let parts = [
+        ("what", one.description.clone()),
+        ("id", one.id.clone()),
+        ("card", one.card.clone().unwrap_or_default()),
+        ("meaning", format!("{:.3}", reason.meaning)),
+        ("words", format!("{:.3}", reason.words)),
+        ("trust", format!("× {:.3}", reason.trust)),
+        ("skill", reason.skill.clone().unwrap_or_default()),
+        ("passage", reason.passage.clone().unwrap_or_default()),
+        ("matched", reason.matched.join(", ")),
+        ("newcomer", if reason.newcomer { "yes".into() } else { String::new() }),
+        ("model", reason.model.clone()),
+    ];
+    let heading = format!("{:.3}  {}\n", one.score, one.name);
+    shell.output.piece(&heading)?;
+    for (name, value) in parts.into_iter().filter(|(_, value)| !value.is_empty()) {
+        shell.output.piece(&format!("  {name:<9} {}\n", value.replace('\n', " ")))?;
+    }
+    Ok(())
+}
+
+/// A text that fits a column.
+fn short(text: &str, most: usize) -> String {
+    if text.chars().count() <= most {
+        return text.to_owned();
+    }
+    text.chars().take(most - 1).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(words: &[&str], k: usize) -> Result<Query, CliError> {
+        let words = words.iter().map(|word| (*word).to_owned()).collect();
+        Arguments { words, filters: vec!["tag=math".into()], k, offset: 0, explain: false, watch: false }
+            .query()
+    }
+
+    #[test]
+    fn a_query_may_be_written_without_quotes() {
+        let query = asked(&["work", "out", "a", "sum"], 3).unwrap();
+        assert_eq!((query.text.as_str(), query.limit()), ("work out a sum", 3));
+        assert_eq!(query.filter.tags, ["math"]);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_is_an_error_of_the_command_line() {
+        for (words, k) in [(vec!["!?"], 3), (vec!["x"], 0), (vec!["x"], MAX_MATCHES + 1)] {
+            assert_eq!(asked(&words, k).unwrap_err().exit(), Exit::Usage, "{words:?} {k}");
+        }
+        let long = "x".repeat(1 << 20);
+        assert!(asked(&[&long], 3).unwrap_err().to_string().contains("few sentences"));
+    }
+
+    #[test]
+    fn a_long_description_is_cut_between_letters() {
+        assert_eq!(short("größer", 6), "größer");
+        assert_eq!(short("größer!", 6), "größe…");
+    }
+}

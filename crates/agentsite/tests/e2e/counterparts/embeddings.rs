@@ -1,0 +1,28 @@
+//! A real endpoint of embeddings as the model of the search: llama.cpp's own server with a small model.
+//!
+//! The model was made for words and not for this, so nothing here depends on what it finds near. How its answers are checked is told in `client`.
+
+use super::program::Program;
+use crate::site::{TestSite, eventually, python};
+
+#[tokio::test]
+async fn an_endpoint_gives_the_vectors_and_its_end_ends_no_search() {
+    let Some(python) = python() else { return };
+    let model = Program::start_with(&python, "small_llm.py", &["--embeddings"]).await;
+    let mut site = TestSite::new();
+    let config = format!("[search]\nembeddings = {{ url = {:?}, model = \"small\" }}\n", model.url);
+    site.write("agentsite.toml", &config);
+    site.start();
+    let find = || site.run(&["find", "what time is it in Tokyo?", "--json"]).json();
+    let told = eventually("the agents have vectors of the endpoint", async || {
+        let told = find();
+        let model = told["matches"][0]["reason"]["model"].as_str().unwrap_or_default();
+        model.contains("endpoint:small@576").then_some(told)
+    })
+    .await;
+    assert!(told.get("without").is_none(), "{told}");
+    drop(model);
+    let told = find();
+    assert!(!told["matches"].as_array().unwrap().is_empty(), "{told}");
+    assert!(told["without"].as_str().unwrap().contains("endpoint"), "{told}");
+}

@@ -1,0 +1,229 @@
+//! Queries that are kept, so that whoever asked is told when an agent appears that fits.
+//!
+//! Promises: a kept query belongs to one owner and is nobody else's; there is a bounded number of them and of what each remembers. What it tells is
+//! written with the letter that carries it in one transaction, so that nothing is told twice or lost in a crash. It does not search: `site` does.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use agentsite_protocol::{Ids, Match, Owner, PushConfig, Query, Timestamp};
+use agentsite_store::{Change, OutboxChange, OutboxRow, SettingChange, SharedStore, StoreError};
+use serde::{Deserialize, Serialize};
+use tokio::sync::broadcast;
+
+use crate::SiteError;
+
+/// Kept queries of one owner; people follow a handful.
+const MAX_OF_OWNER: usize = 20;
+
+/// Kept queries of a site: all are asked again when agents change, which takes milliseconds each.
+const MAX_IN_ALL: usize = 1_000;
+
+/// Matches that a query remembers to show them again; older ones are in the hands of whoever was told.
+const MAX_TOLD: usize = 100;
+
+/// Agents that a query remembers as known; beyond, the longest known may be told again.
+const MAX_SEEN: usize = 1_000;
+
+/// Matches that wait for a slow reader of a stream; it then reads the list again.
+const QUEUE: usize = 64;
+
+/// The setting that lists the ids of all kept queries.
+const LIST: &str = "queries";
+
+/// A query that is kept.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeptQuery {
+    /// Its name.
+    pub id: String,
+    /// To whom it belongs.
+    pub owner: Owner,
+    /// What is looked for.
+    pub query: Query,
+    /// The score from which on a match is told.
+    pub min_score: f64,
+    /// Who is told beside those who look here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub push: Option<PushConfig>,
+    /// Since when.
+    pub created_at: Timestamp,
+    /// The last agents that appeared, the oldest first.
+    pub matches: Vec<Appeared>,
+}
+
+/// An agent that appeared and fits.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Appeared {
+    /// 1 for the first that this query told of.
+    pub seq: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The agent.
+    #[serde(rename = "match")]
+    pub found: Match,
+}
+
+/// A kept query as it is stored.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) kept: KeptQuery,
+    /// The address of the site when it was made, for the names of matches.
+    pub(crate) base: String,
+    /// Agents that are known already.
+    pub(crate) seen: Vec<String>,
+    /// How many were told.
+    pub(crate) told: u64,
+}
+
+/// The queries of a site that are kept.
+#[derive(Debug)]
+pub(crate) struct Queries {
+    store: SharedStore,
+    ids: Ids,
+    // A std lock: held for a look-up or an insert, never across an await.
+    kept: Mutex<BTreeMap<String, Stored>>,
+    /// Held while the list is changed, so that its number stays within its limit and its writing in order.
+    changing: tokio::sync::Mutex<()>,
+    appeared: broadcast::Sender<String>,
+}
+
+impl Queries {
+    /// The kind of the letters that tell of a match.
+    pub(crate) const KIND: &'static str = "match";
+
+    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+        let list = store.setting(LIST).await?.unwrap_or_default();
+        let mut kept = BTreeMap::new();
+        for id in list.split_whitespace() {
+            if let Some(stored) = read(&store, id).await? {
+                kept.insert(id.to_owned(), stored);
+            }
+        }
+        let (appeared, _) = broadcast::channel(QUEUE);
+        Ok(Self { store, ids, kept: Mutex::new(kept), changing: tokio::sync::Mutex::default(), appeared })
+    }
+
+    /// Keeps a query.
+    pub(crate) async fn add(&self, mut stored: Stored) -> Result<KeptQuery, SiteError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let (all, own) = {
+            let kept = self.lock();
+            (kept.len(), kept.values().filter(|other| other.kept.owner == stored.kept.owner).count())
+        };
+        if own >= MAX_OF_OWNER || all >= MAX_IN_ALL {
+            return Err(SiteError::TooManyQueries(own.max(1)));
+        }
+        stored.kept.id = self.ids.push_config();
+        stored.kept.created_at = self.ids.clock().now();
+        self.write(&stored, self.listed(Some(&stored.kept.id), None), Vec::new()).await?;
+        let kept = stored.kept.clone();
+        self.lock().insert(kept.id.clone(), stored);
+        Ok(kept)
+    }
+
+    /// The queries of an owner, by age.
+    pub(crate) fn of(&self, owner: &Owner) -> Vec<KeptQuery> {
+        let kept = self.lock();
+        let mut own: Vec<KeptQuery> =
+            kept.values().filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone()).collect();
+        own.sort_by(|one, other| (one.created_at, &one.id).cmp(&(other.created_at, &other.id)));
+        own
+    }
+
+    /// One query of an owner.
+    pub(crate) fn get(&self, owner: &Owner, id: &str) -> Result<KeptQuery, SiteError> {
+        let kept = self.lock().get(id).filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone());
+        kept.ok_or_else(|| SiteError::NoSuchQuery(id.chars().take(60).collect()))
+    }
+
+    /// Forgets a query; what it still had to tell is not told.
+    pub(crate) async fn remove(&self, owner: &Owner, id: &str) -> Result<(), SiteError> {
+        let _one_at_a_time = self.changing.lock().await;
+        self.get(owner, id)?;
+        let gone = SettingChange { name: name(id), value: None };
+        let settings = vec![gone, self.listed(None, Some(id))];
+        self.store.commit(Change { settings, ..Change::default() }).await?;
+        self.lock().remove(id);
+        let _ = self.appeared.send(id.to_owned());
+        Ok(())
+    }
+
+    /// All of them, to be asked again.
+    pub(crate) fn all(&self) -> Vec<Stored> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Tells of agents that appeared; letters leave by `deadline`.
+    pub(crate) async fn tell(
+        &self,
+        id: &str,
+        found: Vec<Match>,
+        deadline: Timestamp,
+    ) -> Result<(), SiteError> {
+        let _one_at_a_time = self.changing.lock().await;
+        let Some(mut stored) = self.lock().get(id).cloned() else { return Ok(()) };
+        let now = self.ids.clock().now();
+        let mut outbox = Vec::new();
+        for found in found.into_iter().filter(|found| !stored.seen.contains(&found.id)).collect::<Vec<_>>() {
+            stored.told += 1;
+            stored.seen.push(found.id.clone());
+            stored.kept.matches.push(Appeared { seq: stored.told, at: now, found });
+            if stored.kept.push.is_some() {
+                outbox.push(OutboxChange::Add(letter(id, stored.told, now, deadline)));
+            }
+        }
+        let over = stored.kept.matches.len().saturating_sub(MAX_TOLD);
+        stored.kept.matches.drain(..over);
+        let over = stored.seen.len().saturating_sub(MAX_SEEN);
+        stored.seen.drain(..over);
+        self.write(&stored, self.listed(None, None), outbox).await?;
+        self.lock().insert(id.to_owned(), stored);
+        let _ = self.appeared.send(id.to_owned());
+        Ok(())
+    }
+
+    /// Ids of queries that told something or went.
+    pub(crate) fn listen(&self) -> broadcast::Receiver<String> {
+        self.appeared.subscribe()
+    }
+
+    async fn write(
+        &self,
+        stored: &Stored,
+        list: SettingChange,
+        outbox: Vec<OutboxChange>,
+    ) -> Result<(), SiteError> {
+        let value = serde_json::to_string(stored).map_err(|error| StoreError::Engine(error.to_string()))?;
+        let one = SettingChange { name: name(&stored.kept.id), value: Some(value) };
+        let change = Change { settings: vec![one, list], outbox, ..Change::default() };
+        Ok(self.store.commit(change).await?)
+    }
+
+    /// The list of ids with one more or one less.
+    fn listed(&self, more: Option<&str>, less: Option<&str>) -> SettingChange {
+        let kept = self.lock();
+        let ids = kept.keys().map(String::as_str).filter(|id| Some(*id) != less).chain(more);
+        SettingChange { name: LIST.into(), value: Some(ids.collect::<Vec<_>>().join(" ")) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A kept query as the store has it.
+pub(crate) async fn read(store: &SharedStore, id: &str) -> Result<Option<Stored>, StoreError> {
+    let text = store.setting(&name(id)).await?;
+    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+}
+
+fn name(id: &str) -> String {
+    format!("query:{id}")
+}
+
+fn letter(id: &str, seq: u64, due: Timestamp, deadline: Timestamp) -> OutboxRow {
+    let (lane, body) = (Some(id.to_owned()), seq.to_string());
+    OutboxRow { task: None, lane, kind: Queries::KIND.into(), body, due, deadline }
+}

@@ -1,0 +1,128 @@
+//! The verbs of a site about kept queries: keep one, look at it, follow it, forget it.
+//!
+//! Promises: a query of somebody else answers like none; it finds what its owner may see at that moment, and tells of each agent once. Agents that were there when
+//! it was kept are not told.
+
+use agentsite_protocol::{Caller, MAX_MATCHES, Match, PushConfig, Query, Timestamp};
+
+use super::Site;
+use crate::SiteError;
+use crate::queries::{Appeared, KeptQuery, Stored};
+
+/// The score from which on a match is told when nothing else is asked for.
+const MIN_SCORE: f64 = 0.4;
+
+/// Longest text of a kept query, in bytes: it is asked again and again.
+const MAX_TEXT: usize = 1024;
+
+/// Matches looked at when a query is asked again: more than appear at once.
+const LOOKED_AT: usize = 20;
+
+/// Follows a kept query.
+#[derive(Debug)]
+pub struct QueryWatch {
+    site: Site,
+    caller: Caller,
+    id: String,
+    after: u64,
+    changes: tokio::sync::broadcast::Receiver<String>,
+}
+
+impl QueryWatch {
+    /// The agents that appeared since; waits for the first. `None` when the query was forgotten. Cancellation safe.
+    pub async fn next(&mut self) -> Option<Vec<Appeared>> {
+        loop {
+            let mut kept = self.site.kept_query(&self.caller, &self.id).ok()?;
+            kept.matches.retain(|one| one.seq > self.after);
+            if let Some(last) = kept.matches.last() {
+                self.after = last.seq;
+                return Some(kept.matches);
+            }
+            // One that lagged has missed which query it was, and looks.
+            if let Err(tokio::sync::broadcast::error::RecvError::Closed) = self.changes.recv().await {
+                return None;
+            }
+        }
+    }
+}
+
+impl Site {
+    /// Keeps a query: its owner is told of agents that appear from now on and fit at least so well.
+    ///
+    /// # Errors
+    /// What is wrong with the query or its receiver; [`SiteError::TooManyQueries`].
+    pub async fn keep_query(
+        &self,
+        caller: &Caller,
+        query: Query,
+        min_score: Option<f64>,
+        push: Option<PushConfig>,
+        base: &str,
+    ) -> Result<KeptQuery, SiteError> {
+        let min_score = min_score.unwrap_or(MIN_SCORE);
+        if query.text.len() > MAX_TEXT || !(0.0..=1.0).contains(&min_score) {
+            let what =
+                format!("a kept query has at most {MAX_TEXT} bytes, and minScore is a number from 0 to 1");
+            return Err(SiteError::BadMessage(what));
+        }
+        let push = push.map(|config| self.0.push.prepare(config)).transpose()?;
+        let known = Query { limit: Some(MAX_MATCHES), offset: 0, ..query.clone() };
+        let seen = self.find(caller, &known, base).await?.matches;
+        let seen = seen.into_iter().map(|one| one.id).collect();
+        let (owner, created_at) = (caller.owner().clone(), Timestamp::from_millis(0));
+        let kept =
+            KeptQuery { id: String::new(), owner, query, min_score, push, created_at, matches: Vec::new() };
+        self.0.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0 }).await
+    }
+
+    /// The queries that this caller keeps, the oldest first.
+    #[must_use]
+    pub fn kept_queries(&self, caller: &Caller) -> Vec<KeptQuery> {
+        self.0.queries.of(caller.owner())
+    }
+
+    /// One kept query with the agents that appeared.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    pub fn kept_query(&self, caller: &Caller, id: &str) -> Result<KeptQuery, SiteError> {
+        self.0.queries.get(caller.owner(), id)
+    }
+
+    /// Follows a kept query after what was told under number `after`.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    pub fn follow_query(&self, caller: &Caller, id: &str, after: u64) -> Result<QueryWatch, SiteError> {
+        let changes = self.0.queries.listen();
+        self.kept_query(caller, id)?;
+        Ok(QueryWatch { site: self.clone(), caller: caller.clone(), id: id.to_owned(), after, changes })
+    }
+
+    /// Forgets a kept query.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
+    pub async fn forget_query(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+        self.0.queries.remove(caller.owner(), id).await
+    }
+
+    /// Asks every kept query again and tells of what appeared; one that fails is asked at the next change.
+    pub(super) async fn ask_again(&self) -> Result<(), SiteError> {
+        for Stored { kept, base, seen, .. } in self.0.queries.all() {
+            let caller = self.caller_of(&kept.owner);
+            let query = Query { limit: Some(LOOKED_AT), offset: 0, ..kept.query };
+            let found = self.find(&caller, &query, &base).await?.matches;
+            let new: Vec<Match> = found
+                .into_iter()
+                .filter(|one| one.score >= kept.min_score && !seen.contains(&one.id))
+                .collect();
+            if !new.is_empty() {
+                let deadline = self.ids().clock().now().plus(self.0.settings.push.deadline.0);
+                self.0.queries.tell(&kept.id, new, deadline).await?;
+                self.0.push.ring();
+            }
+        }
+        Ok(())
+    }
+}
