@@ -9,7 +9,7 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::StoreError;
+use crate::{ListingChange, StoreError};
 
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +30,8 @@ pub struct Change {
     pub settings: Vec<SettingChange>,
     /// What agents have used.
     pub usage: Vec<UsageChange>,
+    /// Entries of the hub. Each is guarded: when one does not fit, the whole change is refused.
+    pub listings: Vec<ListingChange>,
     /// Ended tasks whose time is over from now on, whatever was said before; the next expiry takes them. Others are not touched.
     pub forget: Vec<TaskId>,
 }

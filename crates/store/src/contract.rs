@@ -6,6 +6,7 @@
 
 pub(crate) mod expiry;
 pub(crate) mod keeping;
+pub(crate) mod listings;
 pub(crate) mod lists;
 pub(crate) mod outbox;
 pub(crate) mod push;
@@ -79,6 +80,9 @@ macro_rules! contract_suite {
                 a_replayed_row_goes_first_again_with_a_new_deadline, the_outbox_is_listed;
             push: receivers_are_kept_by_task, every_receiver_of_the_moment_is_told, a_removed_receiver_is_told_no_more,
                 receivers_go_with_their_task, a_task_stays_while_something_must_leave;
+            listings: an_entry_is_put_read_and_removed, an_entry_keeps_its_owner, a_change_from_an_old_reading_is_refused,
+                a_refused_entry_leaves_nothing_of_its_batch, entries_are_paged_by_id, every_filter_of_entries_narrows_the_list,
+                entries_are_looked_at_in_the_order_they_are_due, holders_of_names_are_found_by_shape;
             expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, a_forgotten_task_goes_when_it_has_ended, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }

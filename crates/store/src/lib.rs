@@ -11,6 +11,7 @@
 mod change;
 #[cfg(test)]
 mod contract;
+mod listing;
 mod mem;
 mod metrics;
 mod query;
@@ -28,6 +29,7 @@ pub use change::{
     Change, KeyChange, KeyRecord, Notice, OutboxChange, OutboxRow, PushChange, SentKey, SettingChange,
     TaskChange, UsageChange,
 };
+pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
 pub use query::{
@@ -62,6 +64,12 @@ pub enum StoreError {
         /// Whether the content is the same as the first time; false means that an id was used twice for two messages.
         same_body: bool,
     },
+    /// The entry of the hub is not as the change assumed it to be; read it again and decide again.
+    #[error("entry {0} has changed meanwhile: read it again, then try again")]
+    Moved(String),
+    /// The entry of the hub belongs to somebody else.
+    #[error("entry {0} belongs to somebody else")]
+    Foreign(String),
     /// The disk is full; nothing of the change was kept.
     #[error("the disk is full: free some space or lower the retention limits, then try again")]
     Full,
@@ -147,6 +155,32 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Takes up to `limit` rows of the outbox that are due at `now` and hides them until `until`, so that no two workers send the same row at
     /// once. A row whose lease ran out is given again. Of the rows of a lane only the first that is not dead is given.
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>>;
+
+    /// One entry of the hub.
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>>;
+
+    /// Entries of the hub that match, by id, after the id `after`.
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>>;
+
+    /// How many entries of the hub match.
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64>;
+
+    /// Those of these entries that exist, by id.
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>>;
+
+    /// Entries that are to be looked at by `now`, the longest overdue first.
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>>;
+
+    /// When the next entry is to be looked at.
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>>;
+
+    /// Who has names of these shapes (see [`Registration::shape`]): at most a few for each, by id.
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>>;
 
     /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize>;

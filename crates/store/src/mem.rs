@@ -5,6 +5,7 @@
 //! writes no backup.
 
 mod content;
+mod listings;
 mod outbox;
 
 use std::collections::VecDeque;
@@ -18,8 +19,8 @@ use agentsite_protocol::{
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, OutboxQuery, Page, Parcel, Reply, Store,
-    StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page,
+    Parcel, Registration, Reply, Store, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 use content::Content;
 
@@ -225,6 +226,39 @@ impl Store for MemStore {
 
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
         self.reply(|content| content.claim(now, until, limit))
+    }
+
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        self.reply(|content| content.listings.get(id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.reply(|content| content.listings.list(&filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.reply(|content| content.listings.count(&filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.of(&ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.due(now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.reply(|content| content.listings.next_due())
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.reply(|content| content.listings.holders(&shapes))
     }
 
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {

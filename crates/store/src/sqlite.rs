@@ -11,6 +11,7 @@ mod expire;
 mod fault;
 mod file;
 mod list;
+mod listings;
 mod outbox;
 mod push;
 mod read;
@@ -31,8 +32,9 @@ use agentsite_protocol::{
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, OutboxQuery, Page, Parcel, Reply, Store,
-    StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page,
+    Parcel, Registration, Reply, Store, StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor,
+    TaskFilter,
 };
 use readers::Readers;
 use ready::Ready;
@@ -152,6 +154,40 @@ impl Store for SqliteStore {
 
     fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
         self.ask(move |answer| Job::Claim { now, until, limit, found: Vec::new(), answer })
+    }
+
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        let id = id.to_owned();
+        self.readers.read(move |db| listings::one(db, &id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.readers.read(move |db| listings::list(db, &filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.readers.read(move |db| listings::count(db, &filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| listings::of(db, ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| listings::due(db, now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.readers.read(listings::next_due)
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.readers.read(move |db| listings::holders(db, &shapes))
     }
 
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {

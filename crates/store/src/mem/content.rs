@@ -15,6 +15,7 @@ use crate::{
     StoreError, StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange, other_root,
 };
 
+use super::listings::Listings;
 use super::outbox::Outbox;
 
 type SentId = (Owner, AgentName, MessageId);
@@ -29,6 +30,7 @@ pub(super) struct Content {
     outbox: Outbox,
     keys: BTreeMap<KeyId, KeyRecord>,
     settings: BTreeMap<String, String>,
+    pub(super) listings: Listings,
     usage: BTreeMap<(AgentName, i64), Usage>,
 }
 
@@ -45,6 +47,7 @@ impl Content {
         if let Some(task) = &change.task {
             self.guard(task)?;
         }
+        self.listings.change(change.listings)?;
         if let Some(task) = change.task {
             self.put_task(task);
         }

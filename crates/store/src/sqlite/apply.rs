@@ -8,7 +8,7 @@ use agentsite_protocol::{JournalLine, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::{outbox, push, seal};
+use super::{listings, outbox, push, seal};
 use crate::{KeyChange, KeyRecord, SettingChange, StoreError, UsageChange, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
@@ -21,6 +21,9 @@ pub(super) fn apply(
     change: &Ready,
     recent: &mut usize,
 ) -> rusqlite::Result<Result<(), StoreError>> {
+    if let Some(refusal) = listings::refusal(db, &change.listings)? {
+        return Ok(Err(refusal));
+    }
     if let Some(task) = &change.task {
         match guard(db, task)? {
             Ok(row) => put_task(db, task, row, recent)?,
@@ -47,6 +50,9 @@ pub(super) fn apply(
     }
     for one in &change.usage {
         add_usage(db, one)?;
+    }
+    for one in &change.listings {
+        listings::change(db, one)?;
     }
     for task in &change.forget {
         let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4";

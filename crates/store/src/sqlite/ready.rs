@@ -5,6 +5,7 @@
 
 use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
+use super::listings::ReadyListing;
 use super::seal;
 use crate::{
     Change, KeyChange, Notice, OutboxChange, PushChange, SettingChange, StoreError, TaskChange, UsageChange,
@@ -28,6 +29,7 @@ pub(super) struct Ready {
     pub(super) keys: Vec<KeyChange>,
     pub(super) settings: Vec<SettingChange>,
     pub(super) usage: Vec<UsageChange>,
+    pub(super) listings: Vec<ReadyListing>,
     pub(super) forget: Vec<TaskId>,
     /// About how many bytes it will write.
     pub(super) cost: usize,
@@ -76,8 +78,10 @@ impl Ready {
         let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
         let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
         let push: usize = change.push.iter().map(push_cost).sum();
-        let cost =
-            BASE_COST + task.as_ref().map_or(0, |task| task.body.len()) + outbox + lines + settings + push;
+        let listings = change.listings.iter().map(ReadyListing::new).collect::<Result<Vec<_>, _>>()?;
+        let listed: usize = listings.iter().map(|listing| listing.body.len()).sum();
+        let body = task.as_ref().map_or(0, |task| task.body.len());
+        let cost = BASE_COST + body + outbox + lines + settings + push + listed;
         if cost > MAX_CHANGE {
             return Err(StoreError::Engine(format!(
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
@@ -85,7 +89,7 @@ impl Ready {
         }
         let Change { journal, push, notice, outbox, keys, settings, usage, forget, .. } =
             Change { task: None, ..change };
-        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, forget, cost })
+        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, listings, forget, cost })
     }
 }
 

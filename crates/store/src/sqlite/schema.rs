@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS];
 
 /// Version 1.
 ///
@@ -131,6 +131,30 @@ ALTER TABLE outbox ADD COLUMN held INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX outbox_ready ON outbox (due) WHERE dead = 0 AND held = 0;
 CREATE INDEX outbox_task ON outbox (task, lane, id) WHERE task IS NOT NULL;
 CREATE INDEX outbox_dead ON outbox (id) WHERE dead = 1;
+";
+
+/// Version 4: the hub's entries.
+///
+/// The body is the whole entry; the other columns are what lists ask for. Pages go by id, so that a page costs the same at the
+/// beginning and at the end of a million.
+const LISTINGS: &str = "
+CREATE TABLE listings (
+    row INTEGER PRIMARY KEY,
+    id TEXT NOT NULL,
+    revision INTEGER NOT NULL,
+    owner TEXT NOT NULL,
+    standing INTEGER NOT NULL,
+    visibility INTEGER NOT NULL,
+    media_type TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    due INTEGER,
+    shape TEXT NOT NULL,
+    body TEXT NOT NULL
+);
+CREATE UNIQUE INDEX listings_id ON listings (id);
+CREATE INDEX listings_owner ON listings (owner, id);
+CREATE INDEX listings_due ON listings (due) WHERE due IS NOT NULL;
+CREATE INDEX listings_shape ON listings (shape, id);
 ";
 
 /// The version of a file, after a look at whose file it is.

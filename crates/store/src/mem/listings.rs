@@ -1,0 +1,93 @@
+//! The entries of the hub in memory: one map by id.
+//!
+//! Promises: all guards of a change are checked, one after the other as if those before were done, before anything is written.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+use agentsite_protocol::Timestamp;
+
+use crate::listing::HOLDERS;
+use crate::query::MAX_PAGE;
+use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+
+#[derive(Default)]
+pub(super) struct Listings(BTreeMap<String, Registration>);
+
+impl Listings {
+    pub(super) fn change(&mut self, changes: Vec<ListingChange>) -> Result<(), StoreError> {
+        let mut meanwhile: BTreeMap<&str, Option<(&str, u64)>> = BTreeMap::new();
+        for change in &changes {
+            let (id, (owner, expected)) = (change.id(), change.assumes());
+            let kept = || self.0.get(id).map(|kept| (kept.listing.owner.as_str(), kept.revision));
+            let found = meanwhile.get(id).copied().unwrap_or_else(kept);
+            if found.is_some_and(|(of, _)| of != owner) {
+                return Err(StoreError::Foreign(id.into()));
+            }
+            if found.map_or(0, |(_, revision)| revision) != expected {
+                return Err(StoreError::Moved(id.into()));
+            }
+            meanwhile.insert(id, matches!(change, ListingChange::Put(_)).then_some((owner, expected + 1)));
+        }
+        for change in changes {
+            match change {
+                ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
+                ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<Registration> {
+        self.0.get(id).cloned()
+    }
+
+    pub(super) fn list(
+        &self,
+        filter: &ListingFilter,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Page<Registration, String> {
+        let limit = limit.clamp(1, MAX_PAGE);
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let rest = self.0.range::<str, _>((from, Bound::Unbounded)).map(|(_, kept)| kept);
+        let mut items: Vec<Registration> =
+            rest.filter(|kept| filter.fits(&kept.listing)).take(limit + 1).cloned().collect();
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(|kept| kept.listing.id.clone());
+        Page { items, next }
+    }
+
+    pub(super) fn count(&self, filter: &ListingFilter) -> u64 {
+        self.0.values().filter(|kept| filter.fits(&kept.listing)).count() as u64
+    }
+
+    pub(super) fn of(&self, ids: &[String]) -> Vec<Registration> {
+        self.0.values().filter(|kept| ids.contains(&kept.listing.id)).cloned().collect()
+    }
+
+    pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<Registration> {
+        let mut due: Vec<&Registration> =
+            self.0.values().filter(|kept| kept.due.is_some_and(|due| due <= now)).collect();
+        due.sort_by_key(|kept| kept.due);
+        due.into_iter().take(limit.min(MAX_PAGE)).cloned().collect()
+    }
+
+    pub(super) fn next_due(&self) -> Option<Timestamp> {
+        self.0.values().filter_map(|kept| kept.due).min()
+    }
+
+    pub(super) fn holders(&self, shapes: &[String]) -> Vec<NameHolder> {
+        let of_one = |shape: &String| {
+            let same = self.0.values().filter(move |kept| kept.shape == *shape).take(HOLDERS);
+            let holder = |kept: &Registration| NameHolder {
+                shape: kept.shape.clone(),
+                id: kept.listing.id.clone(),
+                owner: kept.listing.owner.clone(),
+            };
+            same.map(holder).collect::<Vec<_>>()
+        };
+        shapes.iter().flat_map(of_one).collect()
+    }
+}

@@ -1,0 +1,254 @@
+//! The entries of the hub on disk.
+//!
+//! Promises: a page is one short stretch of one index, wherever in the list it lies. Guards are checked before anything of a change is
+//! written. What was written and cannot be read is [`StoreError::Corrupt`].
+
+use std::collections::HashMap;
+
+use agentsite_protocol::listing::Standing;
+use agentsite_protocol::{Timestamp, Visibility};
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::fault::damaged;
+use super::ready::number;
+use super::seal::time;
+use crate::listing::HOLDERS;
+use crate::query::MAX_PAGE;
+use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+
+/// A change of an entry the writer only has to bind.
+#[derive(Debug)]
+pub(super) struct ReadyListing {
+    id: String,
+    owner: String,
+    expected: u64,
+    put: Option<Columns>,
+    pub(super) body: String,
+}
+
+/// What lists ask for.
+#[derive(Debug)]
+struct Columns {
+    revision: i64,
+    standing: i64,
+    visibility: i64,
+    media_type: String,
+    updated_at: i64,
+    due: Option<i64>,
+    shape: String,
+}
+
+impl ReadyListing {
+    pub(super) fn new(change: &ListingChange) -> Result<Self, StoreError> {
+        let (owner, expected) = change.assumes();
+        let (put, body) = match change {
+            ListingChange::Put(new) => {
+                let body = serde_json::to_string(new).map_err(|error| {
+                    StoreError::Engine(format!("an entry cannot be written as JSON: {error}"))
+                })?;
+                (Some(Columns::of(new)), body)
+            }
+            ListingChange::Remove { .. } => (None, String::new()),
+        };
+        Ok(Self { id: change.id().into(), owner: owner.into(), expected, put, body })
+    }
+}
+
+impl Columns {
+    fn of(new: &Registration) -> Self {
+        Self {
+            revision: number(new.revision),
+            standing: standing(new.listing.standing),
+            visibility: visibility(new.listing.visibility),
+            media_type: new.listing.media_type.clone(),
+            updated_at: new.listing.updated_at.as_millis(),
+            due: new.due.map(Timestamp::as_millis),
+            shape: new.shape.clone(),
+        }
+    }
+}
+
+/// Numbers of the file; they never change.
+const fn standing(standing: Standing) -> i64 {
+    match standing {
+        Standing::Active => 0,
+        Standing::Pending => 1,
+        Standing::Suspended => 2,
+        Standing::Lapsed => 3,
+    }
+}
+
+/// Numbers of the file, wider ones higher; they never change.
+const fn visibility(visibility: Visibility) -> i64 {
+    match visibility {
+        Visibility::Private => 0,
+        Visibility::Peers => 1,
+        Visibility::Public => 2,
+    }
+}
+
+/// Why these changes must not be made, if so.
+pub(super) fn refusal(db: &Connection, changes: &[ReadyListing]) -> rusqlite::Result<Option<StoreError>> {
+    let mut meanwhile: HashMap<&str, Option<(String, u64)>> = HashMap::new();
+    for change in changes {
+        let found = match meanwhile.remove(change.id.as_str()) {
+            Some(found) => found,
+            None => kept(db, &change.id)?,
+        };
+        if found.as_ref().is_some_and(|(owner, _)| *owner != change.owner) {
+            return Ok(Some(StoreError::Foreign(change.id.clone())));
+        }
+        if found.map_or(0, |(_, revision)| revision) != change.expected {
+            return Ok(Some(StoreError::Moved(change.id.clone())));
+        }
+        let after = change.put.as_ref().map(|_| (change.owner.clone(), change.expected + 1));
+        meanwhile.insert(&change.id, after);
+    }
+    Ok(None)
+}
+
+fn kept(db: &Connection, id: &str) -> rusqlite::Result<Option<(String, u64)>> {
+    let mut find = db.prepare_cached("SELECT owner, revision FROM listings WHERE id = ?1")?;
+    find.query_row([id], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))).optional()
+}
+
+/// Makes one change whose guard has been checked.
+pub(super) fn change(db: &Connection, change: &ReadyListing) -> rusqlite::Result<()> {
+    let Some(new) = &change.put else {
+        db.prepare_cached("DELETE FROM listings WHERE id = ?1")?.execute([&change.id])?;
+        return Ok(());
+    };
+    let sql = "INSERT INTO listings (id, revision, owner, standing, visibility, media_type, updated_at, due, shape, body)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)
+               ON CONFLICT (id) DO UPDATE SET revision = excluded.revision, standing = excluded.standing,
+                   visibility = excluded.visibility, media_type = excluded.media_type, updated_at = excluded.updated_at,
+                   due = excluded.due, shape = excluded.shape, body = excluded.body";
+    db.prepare_cached(sql)?.execute(params![
+        change.id,
+        new.revision,
+        change.owner,
+        new.standing,
+        new.visibility,
+        new.media_type,
+        new.updated_at,
+        new.due,
+        new.shape,
+        change.body,
+    ])?;
+    Ok(())
+}
+
+/// Reads an entry from a row of id and body.
+fn registration(row: &Row<'_>) -> Result<Registration, StoreError> {
+    let id: String = row.get(0)?;
+    let read = row.get_ref(1)?.as_str().ok().and_then(|body| serde_json::from_str(body).ok());
+    read.ok_or_else(|| damaged(format!("entry {id} of the hub")))
+}
+
+fn all(
+    db: &Connection,
+    sql: &str,
+    values: impl IntoIterator<Item = Value>,
+) -> Result<Vec<Registration>, StoreError> {
+    let mut find = db.prepare_cached(sql)?;
+    let mut rows = find.query(params_from_iter(values))?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(registration(row)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn one(db: &Connection, id: &str) -> Result<Option<Registration>, StoreError> {
+    let found = all(db, "SELECT id, body FROM listings WHERE id = ?1", [Value::from(id.to_owned())])?;
+    Ok(found.into_iter().next())
+}
+
+pub(super) fn of(db: &Connection, mut ids: Vec<String>) -> Result<Vec<Registration>, StoreError> {
+    ids.sort_unstable();
+    ids.dedup();
+    let mut found = Vec::new();
+    for id in ids {
+        found.extend(one(db, &id)?);
+    }
+    Ok(found)
+}
+
+pub(super) fn list(
+    db: &Connection,
+    filter: &ListingFilter,
+    after: Option<&str>,
+    limit: usize,
+) -> Result<Page<Registration, String>, StoreError> {
+    let limit = limit.clamp(1, MAX_PAGE);
+    let (mut wanted, mut values) = conditions(filter);
+    if let Some(after) = after {
+        values.push(after.to_owned().into());
+        wanted.push(format!("id > ?{}", values.len()));
+    }
+    let wanted = if wanted.is_empty() { "1".to_owned() } else { wanted.join(" AND ") };
+    let sql = format!("SELECT id, body FROM listings WHERE {wanted} ORDER BY id LIMIT {}", limit + 1);
+    let mut items = all(db, &sql, values)?;
+    let more = items.len() > limit;
+    items.truncate(limit);
+    let next = items.last().filter(|_| more).map(|kept| kept.listing.id.clone());
+    Ok(Page { items, next })
+}
+
+pub(super) fn count(db: &Connection, filter: &ListingFilter) -> Result<u64, StoreError> {
+    let (wanted, values) = conditions(filter);
+    let wanted = if wanted.is_empty() { "1".to_owned() } else { wanted.join(" AND ") };
+    let mut find = db.prepare_cached(&format!("SELECT count(*) FROM listings WHERE {wanted}"))?;
+    Ok(find.query_row(params_from_iter(values), |row| row.get::<_, i64>(0))?.unsigned_abs())
+}
+
+/// The conditions of a filter and their values.
+fn conditions(filter: &ListingFilter) -> (Vec<String>, Vec<Value>) {
+    let (mut wanted, mut values) = (Vec::new(), Vec::<Value>::new());
+    let mut add = |condition: &str, value: Value| {
+        values.push(value);
+        wanted.push(condition.replace('?', &format!("?{}", values.len())));
+    };
+    if let Some(owner) = &filter.owner {
+        add("owner = ?", owner.clone().into());
+    }
+    if let Some(media_type) = &filter.media_type {
+        add("media_type = ?", media_type.clone().into());
+    }
+    if let Some(since) = filter.updated_since {
+        add("updated_at >= ?", since.as_millis().into());
+    }
+    if let Some((least, owner)) = &filter.seen_by {
+        let seen = format!("((standing = 0 AND visibility >= {}) OR owner = ?)", visibility(*least));
+        add(&seen, owner.clone().into());
+    }
+    if !filter.standings.is_empty() {
+        let numbers: Vec<String> = filter.standings.iter().map(|one| standing(*one).to_string()).collect();
+        wanted.push(format!("standing IN ({})", numbers.join(", ")));
+    }
+    (wanted, values)
+}
+
+pub(super) fn due(db: &Connection, now: Timestamp, limit: usize) -> Result<Vec<Registration>, StoreError> {
+    let sql = "SELECT id, body FROM listings WHERE due <= ?1 ORDER BY due, id LIMIT ?2";
+    all(db, sql, [Value::from(now.as_millis()), Value::from(number(limit.min(MAX_PAGE) as u64))])
+}
+
+pub(super) fn next_due(db: &Connection) -> Result<Option<Timestamp>, StoreError> {
+    let sql = "SELECT min(due) FROM listings WHERE due IS NOT NULL";
+    Ok(db.prepare_cached(sql)?.query_row([], |row| row.get::<_, Option<i64>>(0))?.map(time))
+}
+
+pub(super) fn holders(db: &Connection, shapes: &[String]) -> Result<Vec<NameHolder>, StoreError> {
+    let sql = "SELECT shape, id, owner FROM listings WHERE shape = ?1 ORDER BY id LIMIT ?2";
+    let mut find = db.prepare_cached(sql)?;
+    let mut found = Vec::new();
+    for shape in shapes {
+        let rows = find.query_map(params![shape, number(HOLDERS as u64)], |row| {
+            Ok(NameHolder { shape: row.get(0)?, id: row.get(1)?, owner: row.get(2)? })
+        })?;
+        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+    }
+    Ok(found)
+}
