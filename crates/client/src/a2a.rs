@@ -32,7 +32,8 @@ use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 use url::Url;
 
-pub(crate) use card::{MAX_CARD, card_url};
+pub(crate) use card::MAX_CARD;
+pub use card::card_url;
 pub use endpoint::{Binding, Dialect, Endpoint, UnknownBinding};
 pub use operation::ListTasks;
 pub use page::TaskPage;

@@ -9,6 +9,7 @@
 mod a2a;
 mod circuit;
 mod circuits;
+mod document;
 mod egress;
 mod embeddings;
 mod failure;
@@ -21,15 +22,18 @@ mod token;
 
 pub use a2a::{
     A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, RemoteStatus, RemoteTask, Reply,
-    SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding,
+    SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding, card_url,
 };
 pub use circuits::Circuits;
+pub use document::Fetched;
 pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };
 pub use embeddings::{Embeddings, MAX_DIMENSIONS};
 pub use failure::ClientError;
 pub use push::Receipt;
-pub use signer::{CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, verify_card, verify_card_at};
+pub use signer::{
+    CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, key_set_url, verify_card, verify_card_at,
+};
 pub use site::SiteClient;
 pub use token::Token;

@@ -200,6 +200,12 @@ pub async fn verify_card_at(
     verify_card(&bytes, &keys)
 }
 
+/// Where the keys are that the signatures of this card name on its own origin, if they name any there.
+#[must_use]
+pub fn key_set_url(card_json: &[u8], origin: &Url) -> Option<Url> {
+    own_key_set(&read_card(card_json).ok()?, origin)
+}
+
 fn check(card: &Value, signature: &Value, keys: &KnownKeys) -> Result<Signer, String> {
     let signature: CardSignature = serde_json::from_value(signature.clone())
         .map_err(|_| "it lacks `protected` or `signature`".to_owned())?;

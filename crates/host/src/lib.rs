@@ -32,7 +32,12 @@ mod toolbox;
 mod toolbox_runner;
 mod workshop;
 
+pub use agentsite_client::mcp::{Address, McpClient, Options as McpOptions};
 pub use agentsite_client::mcp::{CredentialError, CredentialStore, InMemory};
+pub use agentsite_client::{
+    CardRefusal, Circuits, ClientError, Egress, Fetched, KnownBy, KnownKeys, Receipt, SignedCard, card_url,
+    key_set_url, verify_card,
+};
 pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};

@@ -12,6 +12,7 @@ mod artifact;
 mod caller;
 mod canonical;
 mod card;
+mod challenge;
 mod delivery;
 mod did;
 pub mod extension;
@@ -43,6 +44,7 @@ pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
     AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
 };
+pub use challenge::{answer_challenge, verify_challenge};
 pub use delivery::{Delivery, DeliveryProof};
 pub use did::did_web;
 pub use extension::AgentExtension;

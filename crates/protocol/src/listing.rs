@@ -100,8 +100,8 @@ pub enum Standing {
     Lapsed,
 }
 
-/// What is known of who stands behind an entry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What is known of who stands behind an entry, the stronger the later.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Proof {
     /// Nothing.

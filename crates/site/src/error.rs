@@ -71,6 +71,18 @@ pub enum SiteError {
     /// The outbox has no such letter.
     #[error("there is no letter {0} in the outbox; it may have been delivered")]
     NoSuchLetter(u64),
+    /// There is none, or it is not for this caller.
+    #[error("there is no entry `{0}` in the hub")]
+    NoSuchListing(String),
+    /// What was to be registered cannot be taken, or an answer to a challenge does not hold.
+    #[error("{0}")]
+    BadListing(String),
+    /// The caller has as many entries as it may.
+    #[error("you have {0} entries in the hub, as many as you may (hub.quota); remove one first")]
+    TooManyListings(usize),
+    /// What was to be registered does not answer.
+    #[error("{0}")]
+    Unreachable(String),
     /// Only the people who run the site may do this.
     #[error("{0}")]
     Forbidden(String),

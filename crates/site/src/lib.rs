@@ -19,6 +19,7 @@ mod logins;
 mod metrics;
 mod push;
 mod queries;
+mod registry;
 mod retention;
 mod secret;
 mod settings;
@@ -37,7 +38,8 @@ pub use agentsite_host::{
     PinState, PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
-    JournalQuery, KeyRecord, OutboxQuery, Page, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats, StoredLine,
+    TaskCursor, TaskFilter,
 };
 pub use error::SiteError;
 pub use hub::{AgentView, BrokenAgent};
@@ -47,9 +49,11 @@ pub use library::demo_library;
 pub use metrics::SiteMetrics;
 pub use push::Letter;
 pub use queries::{Appeared, KeptQuery};
-pub use settings::{PushSettings, Retention, SiteSettings};
+pub use registry::{Imported, RefusedEntry};
+pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Matches, QueryWatch, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError,
+    Called, Challenge, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, ToolTask,
+    ToolTaskState, Toolkit, ToolkitError,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

@@ -32,6 +32,8 @@ pub struct SiteSettings {
     pub drain: Period,
     /// Whether and how receivers are told about tasks.
     pub push: PushSettings,
+    /// How agents from elsewhere are registered and kept fresh.
+    pub hub: HubSettings,
     /// The authorization server whose tokens are taken, beside the site's own keys.
     pub issuer: Option<TokenIssuer>,
     /// Where the index of the agents lies and what makes its vectors.
@@ -49,6 +51,7 @@ impl Default for SiteSettings {
             max_message: ByteSize(1 << 20),
             drain: Period::seconds(10),
             push: PushSettings::default(),
+            hub: HubSettings::default(),
             issuer: None,
             search: FinderSettings {
                 folder: None,
@@ -73,6 +76,24 @@ impl Default for PushSettings {
     fn default() -> Self {
         // A day outlasts a night's outage; the specification recommends 10 to 30 seconds for an answer.
         Self { enabled: true, deadline: Period::seconds(86_400), timeout: Period::seconds(10) }
+    }
+}
+
+/// How agents from elsewhere are registered and kept fresh.
+#[derive(Debug, Clone)]
+pub struct HubSettings {
+    /// Most entries of one owner; the people who run the site have no limit.
+    pub quota: usize,
+    /// How long an entry stands without answering.
+    pub lease: Period,
+    /// How long one look may take.
+    pub timeout: Period,
+}
+
+impl Default for HubSettings {
+    fn default() -> Self {
+        // A hundred agents are a large team's; a day outlasts a night's outage.
+        Self { quota: 100, lease: Period::seconds(86_400), timeout: Period::seconds(10) }
     }
 }
 

@@ -21,6 +21,7 @@ use crate::keys::Keys;
 use crate::logins::Logins;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::queries::Queries;
+use crate::registry::{EgressScout, Registry, Scout};
 use crate::secret::Secret;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
@@ -34,6 +35,7 @@ mod cards;
 mod concierge;
 mod find;
 mod finding;
+mod hub;
 mod listings;
 mod login;
 mod pins;
@@ -44,6 +46,7 @@ mod toolkit;
 use finding::Finding;
 
 pub use find::Matches;
+pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 
@@ -73,6 +76,7 @@ struct Inner {
     push: Arc<Push>,
     finding: Finding,
     queries: Queries,
+    registry: Arc<Registry>,
     workers: Workers,
     concierge: AgentName,
 }
@@ -111,18 +115,19 @@ impl Site {
         workshop: Workshop,
         metrics: SiteMetrics,
     ) -> Result<Self, SiteError> {
-        let courier = Arc::new(workshop.egress.clone());
-        Self::open_with(settings, world, store, workshop, metrics, courier).await
+        let egress = workshop.egress.clone();
+        let scout = Arc::new(EgressScout { egress: egress.clone(), rng: world.rng.clone() });
+        Self::open_with(settings, world, store, workshop, metrics, (Arc::new(egress), scout)).await
     }
 
-    /// Opens a site whose pushes leave by another way.
+    /// Opens a site whose pushes leave, and whose registry looks around, by another way.
     pub(crate) async fn open_with(
         settings: SiteSettings,
         world: World,
         store: SharedStore,
         workshop: Workshop,
         metrics: SiteMetrics,
-        courier: Arc<dyn Courier>,
+        (courier, scout): (Arc<dyn Courier>, Arc<dyn Scout>),
     ) -> Result<Self, SiteError> {
         let ids = world.ids();
         let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone()));
@@ -137,6 +142,7 @@ impl Site {
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
         let finding = Finding::open(settings.search.clone()).await?;
+        let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
@@ -167,6 +173,7 @@ impl Site {
             push,
             finding,
             queries,
+            registry,
             workers,
             concierge,
         });
@@ -192,8 +199,10 @@ impl Site {
         self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
             let worker = self.0.workers.register("push");
-            self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop));
+            self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
+        let worker = self.0.workers.register("hub");
+        self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }
 

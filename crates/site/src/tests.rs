@@ -13,6 +13,7 @@ mod library;
 mod limits;
 mod push;
 mod queries;
+mod registry;
 mod talk;
 mod toolkit;
 
@@ -62,6 +63,7 @@ struct Story {
     clock: Arc<StoryClock>,
     rng: Arc<StoryRng>,
     courier: Arc<push::StoryCourier>,
+    scout: Arc<registry::StoryScout>,
 }
 
 impl Story {
@@ -92,10 +94,11 @@ impl Story {
         };
         let shared: SharedStore = Arc::new(store.clone());
         let courier = Arc::new(push::StoryCourier::default());
+        let scout = Arc::new(registry::StoryScout::default());
         let metrics = SiteMetrics::default();
-        let site =
-            Site::open_with(settings, world, shared, workshop, metrics, courier.clone()).await.unwrap();
-        Self { site, store, clock, rng, courier }
+        let ways = (courier.clone() as Arc<_>, scout.clone() as Arc<_>);
+        let site = Site::open_with(settings, world, shared, workshop, metrics, ways).await.unwrap();
+        Self { site, store, clock, rng, courier, scout }
     }
 
     /// The process dies; another one opens what was synced. Agents must be installed again.

@@ -34,6 +34,12 @@ pub struct Registration {
     /// What its owner must sign or serve to prove that it is the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<String>,
+    /// Whether somebody vouches for it: one who runs the site, or the owner by having answered the challenge.
+    #[serde(default)]
+    pub vouched: bool,
+    /// Whether the people who run the site have suspended it, so that its owner cannot bring it back.
+    #[serde(default)]
+    pub barred: bool,
     /// Its name as it looks: letters that look alike are the same one here.
     #[serde(default)]
     pub shape: String,

@@ -28,7 +28,8 @@ const MAX_INTERFACES: usize = 16;
 const SHOWN: usize = 5;
 
 /// The address of a card: the given one when it names a JSON file, else the well-known one below it.
-pub(crate) fn card_url(url: &Url) -> Url {
+#[must_use]
+pub fn card_url(url: &Url) -> Url {
     if url.path().ends_with(".json") {
         return url.clone();
     }

@@ -10,6 +10,7 @@ use url::Url;
 
 use super::Site;
 use crate::hub::Entry;
+use crate::{SiteError, registry};
 
 /// The namespace of the agents that a site runs.
 pub(crate) const OWN_NAMESPACE: &str = "agents";
@@ -28,6 +29,23 @@ impl Site {
     #[must_use]
     pub fn listing(&self, caller: &Caller, id: &str, base: &str) -> Option<Listing> {
         self.listings(caller, base).into_iter().find(|listing| listing.id == id)
+    }
+
+    /// The agent of this name everywhere, run here or known from elsewhere, if this caller may see it.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn any_listing(
+        &self,
+        caller: &Caller,
+        id: &str,
+        base: &str,
+    ) -> Result<Option<Listing>, SiteError> {
+        if let Some(own) = self.listing(caller, id, base) {
+            return Ok(Some(own));
+        }
+        let found = self.0.store.listing(id).await?.map(|entry| entry.listing);
+        Ok(found.filter(|listing| registry::sees(caller, listing)))
     }
 
     pub(crate) fn own_listing(&self, entry: &Entry, base: &str) -> Listing {

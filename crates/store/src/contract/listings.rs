@@ -50,6 +50,8 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
         endpoint: None,
         key: None,
         challenge: None,
+        vouched: false,
+        barred: false,
     }
 }
 

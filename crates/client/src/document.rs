@@ -1,0 +1,84 @@
+//! Documents of others: fetched again only when they have changed, and servers looked at whether they answer.
+//!
+//! Promises: bounded in size and time; redirects are followed as the egress follows them, and the answer says where it came from in the
+//! end. It does not read what it fetches.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use url::Url;
+
+use crate::{ClientError, Egress};
+
+/// Longest mark of a version that is kept; servers write a hash.
+const MAX_ETAG: usize = 256;
+
+/// What became of a wish for a document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fetched {
+    /// It is as it was when it had this mark.
+    NotModified,
+    /// Here it is.
+    Document {
+        /// The document.
+        bytes: Bytes,
+        /// The mark of this version.
+        etag: Option<String>,
+        /// What its server says it is.
+        content_type: String,
+        /// Where it came from, after redirects.
+        url: Url,
+    },
+}
+
+impl Egress {
+    /// Fetches a document, unless it still has this mark.
+    ///
+    /// # Errors
+    /// [`ClientError`] says why there is none.
+    pub async fn document(
+        &self,
+        url: &Url,
+        etag: Option<&str>,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Fetched, ClientError> {
+        let accept = HeaderValue::from_static("application/json, text/plain;q=0.5, */*;q=0.1");
+        let mut request = self.get(url.clone()).header(ACCEPT, accept).limit(limit).timeout(timeout);
+        if let Some(mark) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
+            request = request.header(IF_NONE_MATCH, mark);
+        }
+        let answer = request.send().await?;
+        let status = answer.status();
+        if status == StatusCode::NOT_MODIFIED {
+            return Ok(Fetched::NotModified);
+        }
+        if !status.is_success() {
+            let message = format!("{url} answered {status}; check the address");
+            return Err(ClientError::Status { status: status.as_u16(), code: None, message });
+        }
+        let etag = text(answer.headers(), &ETAG).filter(|etag| etag.len() <= MAX_ETAG);
+        let content_type = text(answer.headers(), &CONTENT_TYPE).unwrap_or_default();
+        let url = answer.url().clone();
+        Ok(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url })
+    }
+
+    /// Looks whether a server answers at all; what it says does not matter, unless it says that it is broken.
+    ///
+    /// # Errors
+    /// [`ClientError`] says how it fails.
+    pub async fn answers(&self, url: &Url, timeout: Duration) -> Result<(), ClientError> {
+        let status = self.get(url.clone()).without_redirects().timeout(timeout).send().await?.status();
+        if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
+            let message = format!("{} answered {status}", url.origin().ascii_serialization());
+            return Err(ClientError::Status { status: status.as_u16(), code: None, message });
+        }
+        Ok(())
+    }
+}
+
+fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+    headers.get(name)?.to_str().ok().map(str::to_owned)
+}

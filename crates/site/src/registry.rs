@@ -1,0 +1,463 @@
+//! Registry: agents from elsewhere that the site knows, each with an owner, a proof and a lease.
+//!
+//! Promises: nobody writes over or removes another's entry; an entry counts only when its document came from where it says, or somebody
+//! vouches for it; a document signed by another key than before is not taken silently. Everything foreign is cut to bounds. Each change
+//! is one commit with its line in the journal, and listeners hear of it after that.
+//!
+//! It does not search and does not call agents. Agents that register by connecting to the site have their place here too: they would
+//! call [`Registry::admit`] with what they say of themselves.
+
+mod draft;
+mod import;
+mod names;
+mod proof;
+mod scout;
+mod upkeep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
+use agentsite_protocol::{Caller, Ids, JournalLine, Rng, Timestamp, Visibility};
+use agentsite_store::{Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::{Notify, broadcast};
+use url::Url;
+
+pub(crate) use draft::Draft;
+pub use import::{Imported, RefusedEntry};
+pub(crate) use import::{catalogue_entry, server_file};
+pub(crate) use proof::CHALLENGE_PATH;
+pub(crate) use scout::{EgressScout, Scout};
+#[cfg(test)]
+pub(crate) use scout::{Looked, ToolServer};
+
+use crate::{HubSettings, SiteError};
+use draft::{bad, publisher};
+
+/// The namespace of agents that are called by A2A, and of tool servers, in names that the site makes.
+const NAMESPACES: (&str, &str) = ("agents", "servers");
+
+/// Changes that a listener may be behind before it is told that it missed some and must read everything again: four full imports.
+const CHANGE_QUEUE: usize = 4_096;
+
+/// How often a change is decided anew when another one came between.
+const TRIES: usize = 3;
+
+/// Most warnings of an entry.
+const MAX_WARNINGS: usize = 8;
+
+/// Begins the warning about another key, by which it is found again.
+const OTHER_KEY: &str = "its document is signed by another key than before";
+
+/// Everything about registered agents of one site.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    settings: HubSettings,
+    store: SharedStore,
+    ids: Ids,
+    scout: Arc<dyn Scout>,
+    changes: broadcast::Sender<String>,
+    bell: Notify,
+    /// Held while entries are added, so that nobody has more than the quota.
+    adding: tokio::sync::Mutex<()>,
+}
+
+/// A new entry on its way in: the draft, and what was found out about it.
+#[derive(Debug)]
+pub(crate) struct Candidate {
+    pub(crate) draft: Draft,
+    pub(crate) proof: Proof,
+    pub(crate) key: Option<String>,
+    pub(crate) etag: Option<String>,
+    pub(crate) warnings: Vec<String>,
+    /// Where its document or it itself is, for its name everywhere.
+    pub(crate) at: Option<Url>,
+}
+
+impl Registry {
+    pub(crate) fn new(
+        settings: HubSettings,
+        store: SharedStore,
+        ids: Ids,
+        scout: Arc<dyn Scout>,
+    ) -> Arc<Self> {
+        let (changes, _) = broadcast::channel(CHANGE_QUEUE);
+        Arc::new(Self {
+            settings,
+            store,
+            ids,
+            scout,
+            changes,
+            bell: Notify::new(),
+            adding: Default::default(),
+        })
+    }
+
+    /// Ids of entries that have changed or gone, from now on. A listener that is told that it lags reads everything again.
+    pub(crate) fn changes(&self) -> broadcast::Receiver<String> {
+        self.changes.subscribe()
+    }
+
+    /// Registers the agent or the tool server at this address.
+    pub(crate) async fn register(
+        &self,
+        caller: &Caller,
+        url: &Url,
+        visibility: Visibility,
+        own: &[String],
+    ) -> Result<Registration, SiteError> {
+        self.check_may_register(caller).await?;
+        let candidate = self.look_at(url).await?;
+        self.admit(caller, candidate, visibility, own).await
+    }
+
+    /// Registers an agent by a document that lies nowhere else.
+    pub(crate) async fn post(
+        &self,
+        caller: &Caller,
+        document: &[u8],
+        visibility: Visibility,
+        own: &[String],
+    ) -> Result<Registration, SiteError> {
+        self.check_may_register(caller).await?;
+        let candidate = self.read_posted(document).await?;
+        self.admit(caller, candidate, visibility, own).await
+    }
+
+    /// Takes a new entry in, or a new version of the caller's own.
+    pub(crate) async fn admit(
+        &self,
+        caller: &Caller,
+        candidate: Candidate,
+        visibility: Visibility,
+        own: &[String],
+    ) -> Result<Registration, SiteError> {
+        let _one_at_a_time = self.adding.lock().await;
+        let id = name_everywhere(&candidate, false);
+        let known = self.store.listing(&id).await?;
+        if let Some(known) = &known {
+            self.check_may_change(caller, known)?;
+        } else {
+            self.check_may_register(caller).await?;
+        }
+        let mut entry = self.entry(caller, candidate, id, known.as_ref());
+        entry.listing.visibility = visibility;
+        self.warn_of_like_names(&mut entry, own).await?;
+        let did = if known.is_some() { "registered anew" } else { "registered" };
+        let text = format!("{did} {} as {}", JournalLine::excerpt(&entry.listing.name), entry.listing.id);
+        self.put(caller.owner().as_str(), &entry, text).await?;
+        self.bell.notify_one();
+        Ok(entry)
+    }
+
+    /// The entry of a candidate, in the place of `known` if there is one.
+    fn entry(
+        &self,
+        caller: &Caller,
+        candidate: Candidate,
+        id: String,
+        known: Option<&Registration>,
+    ) -> Registration {
+        let Candidate { draft, proof, key, etag, mut warnings, at: _ } = candidate;
+        let now = self.ids.clock().now();
+        let vouched = caller.is_admin() || known.is_some_and(|known| known.vouched);
+        let other_key =
+            known.and_then(|known| known.key.as_ref()).is_some_and(|before| key.as_ref() != Some(before));
+        if other_key && !caller.is_admin() {
+            warnings.push(format!("{OTHER_KEY}; its owner must prove to be the same"));
+        }
+        let counts = (vouched || proof != Proof::None) && (!other_key || caller.is_admin());
+        let looked_at = draft.url.is_some() || draft.endpoint.is_some();
+        warnings.truncate(MAX_WARNINGS);
+        let listing = Listing {
+            id,
+            owner: known.map_or_else(|| caller.owner().to_string(), |known| known.listing.owner.clone()),
+            standing: if counts { Standing::Active } else { Standing::Pending },
+            proof,
+            warnings,
+            registered_at: known.map_or(now, |known| known.listing.registered_at),
+            updated_at: now,
+            seen_at: looked_at.then_some(now),
+            lease_until: looked_at.then(|| now.plus(self.settings.lease.0)),
+            ..bare(&draft)
+        };
+        Registration {
+            shape: names::shape(&listing.name),
+            due: looked_at.then(|| now.plus(self.next_look())),
+            challenge: (!counts).then(|| self.challenge()),
+            key: if other_key && !caller.is_admin() {
+                known.and_then(|known| known.key.clone())
+            } else {
+                key
+            },
+            revision: known.map_or(1, |known| known.revision + 1),
+            endpoint: draft.endpoint,
+            failures: 0,
+            barred: false,
+            vouched,
+            // A look at the same version must find out about the key again.
+            etag: etag.filter(|_| !other_key),
+            listing,
+        }
+    }
+
+    /// One entry, if this caller may see it.
+    pub(crate) async fn entry_for(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
+        let missing = || SiteError::NoSuchListing(id.chars().take(200).collect());
+        let found = self.store.listing(id).await?.ok_or_else(missing)?;
+        if sees(caller, &found.listing) { Ok(found) } else { Err(missing()) }
+    }
+
+    /// One entry that this caller may change.
+    async fn own_entry(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
+        let found = self.entry_for(caller, id).await?;
+        self.check_may_change(caller, &found)?;
+        Ok(found)
+    }
+
+    /// Changes an entry; `change` gives the line of the journal.
+    pub(crate) async fn edit(
+        &self,
+        caller: &Caller,
+        id: &str,
+        change: impl Fn(&mut Registration, Timestamp) -> String + Send,
+    ) -> Result<Registration, SiteError> {
+        for _ in 0..TRIES {
+            let mut entry = self.own_entry(caller, id).await?;
+            let now = self.ids.clock().now();
+            let text = change(&mut entry, now);
+            entry.listing.updated_at = now;
+            entry.revision += 1;
+            match self.put(caller.owner().as_str(), &entry, text).await {
+                Err(SiteError::Store(StoreError::Moved(_))) => {}
+                done => return done.map(|()| entry),
+            }
+        }
+        Err(bad("the entry is being changed by others; try again".into()))
+    }
+
+    /// Takes an entry out for a while.
+    pub(crate) async fn suspend(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
+        let caller_owns = |entry: &Registration| entry.listing.owner == caller.owner().as_str();
+        let change = |entry: &mut Registration, _| {
+            entry.barred = !caller_owns(entry);
+            (entry.listing.standing, entry.due) = (Standing::Suspended, None);
+            format!("suspended {}", entry.listing.id)
+        };
+        self.edit(caller, id, change).await
+    }
+
+    /// Brings a suspended entry back; whether it counts is found out by looking at it. One who runs the site vouches for it by that.
+    pub(crate) async fn resume(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
+        let (admin, lease) = (caller.is_admin(), self.settings.lease.0);
+        let challenge = self.challenge();
+        let change = move |entry: &mut Registration, now: Timestamp| {
+            entry.vouched |= admin;
+            entry.barred = false;
+            let counts = entry.vouched || (entry.listing.proof != Proof::None && entry.challenge.is_none());
+            entry.listing.standing = if counts { Standing::Active } else { Standing::Pending };
+            if counts {
+                entry.challenge = None;
+            } else {
+                entry.challenge.get_or_insert_with(|| challenge.clone());
+            }
+            if admin {
+                entry.listing.warnings.retain(|warning| !warning.starts_with(OTHER_KEY));
+            }
+            if entry.listing.url.is_some() || entry.endpoint.is_some() {
+                (entry.due, entry.listing.lease_until) = (Some(now), Some(now.plus(lease)));
+            }
+            format!("resumed {}", entry.listing.id)
+        };
+        let entry = self.edit(caller, id, change).await?;
+        self.bell.notify_one();
+        Ok(entry)
+    }
+
+    /// Removes an entry for good.
+    pub(crate) async fn remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+        let entry = self.own_entry(caller, id).await?;
+        let Registration { listing, revision, .. } = entry;
+        let text = format!("removed {}", listing.id);
+        let change = ListingChange::Remove { id: listing.id.clone(), owner: listing.owner, revision };
+        let journal = vec![self.line(caller.owner().as_str(), text)];
+        self.store.commit(Change { listings: vec![change], journal, ..Change::default() }).await?;
+        let _ = self.changes.send(listing.id);
+        Ok(())
+    }
+
+    /// Writes one entry with its line in the journal, and tells of it.
+    async fn put(&self, actor: &str, entry: &Registration, text: String) -> Result<(), SiteError> {
+        let listings = vec![ListingChange::Put(Box::new(entry.clone()))];
+        let journal = if text.is_empty() { Vec::new() } else { vec![self.line(actor, text)] };
+        self.store.commit(Change { listings, journal, ..Change::default() }).await?;
+        let _ = self.changes.send(entry.listing.id.clone());
+        Ok(())
+    }
+
+    fn line(&self, actor: &str, text: String) -> JournalLine {
+        JournalLine { at: self.ids.clock().now(), actor: actor.into(), agent: None, task: None, text }
+    }
+
+    /// Refuses strangers, and those who have as many entries as they may.
+    async fn check_may_register(&self, caller: &Caller) -> Result<(), SiteError> {
+        if caller.is_admin() {
+            return Ok(());
+        }
+        if caller.is_anonymous() {
+            let needed = "registering an agent needs a key; ask the people who run this site for one";
+            return Err(SiteError::Forbidden(needed.into()));
+        }
+        let owner = Some(caller.owner().to_string());
+        let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
+        if count >= self.settings.quota as u64 {
+            return Err(SiteError::TooManyListings(self.settings.quota));
+        }
+        Ok(())
+    }
+
+    fn check_may_change(&self, caller: &Caller, entry: &Registration) -> Result<(), SiteError> {
+        let (listing, forbidden) =
+            (&entry.listing, |sentence: &str| Err(SiteError::Forbidden(sentence.into())));
+        if caller.is_admin() {
+            return Ok(());
+        }
+        if caller.owner().as_str() == listing.owner {
+            let barred = "the people who run this site have suspended this entry; ask them";
+            return if entry.barred { forbidden(barred) } else { Ok(()) };
+        }
+        if !sees(caller, listing) {
+            // Its name is taken, which whoever wants to register it must learn; nothing else of it is told.
+            return forbidden(&format!("the name {} belongs to somebody else", listing.id));
+        }
+        forbidden("only its owner and the people who run this site may change this entry")
+    }
+
+    /// Adds a warning for each entry of somebody else whose name can be taken for this one's.
+    async fn warn_of_like_names(&self, entry: &mut Registration, own: &[String]) -> Result<(), SiteError> {
+        let shapes = names::alike(&entry.shape);
+        let mut warnings: Vec<String> = Vec::new();
+        for name in own.iter().filter(|name| shapes.contains(&names::shape(name))) {
+            warnings.push(format!("its name looks like that of {name}, an agent of this site"));
+        }
+        for holder in self.store.name_holders(shapes).await? {
+            if holder.owner != entry.listing.owner && holder.id != entry.listing.id {
+                warnings.push(format!(
+                    "its name looks like that of {}, which belongs to somebody else",
+                    holder.id
+                ));
+            }
+        }
+        entry.listing.warnings.extend(warnings);
+        entry.listing.warnings.truncate(MAX_WARNINGS);
+        Ok(())
+    }
+
+    /// A word that nobody can guess.
+    fn challenge(&self) -> String {
+        let mut bytes = [0; 16];
+        self.ids.rng().fill(&mut bytes);
+        bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// How long until an entry that answered is looked at again: a third of its lease, spread so that not all are due at once.
+    fn next_look(&self) -> Duration {
+        let third = self.settings.lease.0 / 3;
+        third + third.mul_f64(0.25 * chance(self.ids.rng().as_ref()))
+    }
+}
+
+/// A number from 0 to 1.
+fn chance(rng: &dyn Rng) -> f64 {
+    let mut bytes = [0; 4];
+    rng.fill(&mut bytes);
+    f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+/// Whether this caller may see an entry.
+pub(crate) fn sees(caller: &Caller, listing: &Listing) -> bool {
+    caller.is_admin()
+        || caller.owner().as_str() == listing.owner
+        || (listing.standing == Standing::Active && listing.visibility >= least_seen(caller))
+}
+
+/// The narrowest visibility that this caller sees.
+pub(crate) fn least_seen(caller: &Caller) -> Visibility {
+    let anything = "agents-of-others".parse().expect("this is a name");
+    [Visibility::Private, Visibility::Peers]
+        .into_iter()
+        .find(|visibility| caller.may_call(&anything, *visibility))
+        .unwrap_or(Visibility::Public)
+}
+
+/// What a draft says, as a listing of which nothing else is known.
+fn bare(draft: &Draft) -> Listing {
+    let now = Timestamp::from_millis(0);
+    Listing {
+        id: String::new(),
+        name: draft.name.clone(),
+        description: draft.description.clone(),
+        version: draft.version.clone(),
+        media_type: draft.media_type.clone(),
+        url: draft.url.clone(),
+        document: draft.document.clone(),
+        skills: draft.skills.clone(),
+        tags: draft.tags.clone(),
+        protocols: draft.protocols.clone(),
+        input_modes: draft.input_modes.clone(),
+        output_modes: draft.output_modes.clone(),
+        local: false,
+        visibility: draft.visibility.unwrap_or(Visibility::Public),
+        owner: String::new(),
+        standing: Standing::Pending,
+        proof: Proof::None,
+        live: true,
+        trust: 0.5,
+        price: draft.price,
+        region: draft.region.clone(),
+        warnings: Vec::new(),
+        registered_at: now,
+        updated_at: now,
+        seen_at: None,
+        lease_until: None,
+    }
+}
+
+/// By what an entry is named everywhere. The name that a document claims counts only where somebody vouches for it.
+fn name_everywhere(candidate: &Candidate, claimed: bool) -> String {
+    let draft = &candidate.draft;
+    if let Some(id) = draft.id.as_deref().filter(|id| claimed && is_urn(id)) {
+        return id.to_owned();
+    }
+    let is_server = draft.protocols.iter().any(|protocol| protocol == "mcp");
+    let namespace = if is_server { NAMESPACES.1 } else { NAMESPACES.0 };
+    let at = candidate.at.clone().or_else(|| Url::parse(draft.endpoint.as_deref()?).ok());
+    let publisher = at.as_ref().map_or_else(|| "unknown".to_owned(), publisher);
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "._-".contains(letter);
+    let mut name: String =
+        draft.name.chars().map(|letter| if letter == ' ' { '-' } else { letter }).collect();
+    if !name.chars().all(plain) {
+        // Letters that may not stand in a name would make many names one.
+        let digest = Sha256::digest(draft.name.as_bytes());
+        name.extend(digest.iter().take(4).map(|byte| format!("{byte:02x}")));
+    }
+    air_urn(&publisher, namespace, &name)
+}
+
+/// Whether a text is a name everywhere.
+fn is_urn(text: &str) -> bool {
+    let mut parts = text.split(':');
+    let begins = parts.next() == Some("urn") && parts.next() == Some("air");
+    let publisher =
+        |part: &str| part.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-".contains(letter));
+    let rest: Vec<&str> = parts.collect();
+    let plain =
+        |part: &&str| part.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter));
+    begins
+        && (2..=8).contains(&rest.len())
+        && text.len() <= 512
+        && rest.iter().all(|part| !part.is_empty())
+        && publisher(rest[0])
+        && rest[1..].iter().all(plain)
+}

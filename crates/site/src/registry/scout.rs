@@ -1,0 +1,98 @@
+//! Scout: the seam through which the registry looks at what others publish.
+//!
+//! Promises: every look is bounded in size and time. The real one is the egress, so that the inside of the operator's network is not
+//! looked at unless the operator allowed it; stories have one that follows a script. What is said about a refused address tells nothing
+//! of the inside of the network.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_host::{Address, ClientError, Egress, Fetched, McpClient, McpOptions};
+use agentsite_protocol::Rng;
+use futures::future::BoxFuture;
+use url::Url;
+
+/// What a look gives, or why there is nothing, in words for whoever registered the address.
+pub(crate) type Looked<'a, T> = BoxFuture<'a, Result<T, String>>;
+
+/// A tool server as it tells of itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ToolServer {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) description: String,
+    /// Name and description of each tool.
+    pub(crate) tools: Vec<(String, String)>,
+}
+
+/// Looks at what others publish.
+pub(crate) trait Scout: Send + Sync + std::fmt::Debug + 'static {
+    /// Fetches a document, unless it still has this mark.
+    fn fetch(&self, url: Url, etag: Option<String>, limit: usize, timeout: Duration) -> Looked<'_, Fetched>;
+
+    /// Looks whether a server answers.
+    fn probe(&self, url: Url, timeout: Duration) -> Looked<'_, ()>;
+
+    /// Asks a tool server who it is and which tools it has.
+    fn meet(&self, url: Url, timeout: Duration) -> Looked<'_, ToolServer>;
+}
+
+/// The scout that goes out by the egress.
+#[derive(Debug)]
+pub(crate) struct EgressScout {
+    pub(crate) egress: Egress,
+    pub(crate) rng: Arc<dyn Rng>,
+}
+
+impl Scout for EgressScout {
+    fn fetch(&self, url: Url, etag: Option<String>, limit: usize, timeout: Duration) -> Looked<'_, Fetched> {
+        Box::pin(async move {
+            self.egress
+                .document(&url, etag.as_deref(), limit, timeout)
+                .await
+                .map_err(|error| words(&url, &error))
+        })
+    }
+
+    fn probe(&self, url: Url, timeout: Duration) -> Looked<'_, ()> {
+        Box::pin(async move { self.egress.answers(&url, timeout).await.map_err(|error| words(&url, &error)) })
+    }
+
+    fn meet(&self, url: Url, timeout: Duration) -> Looked<'_, ToolServer> {
+        Box::pin(async move {
+            self.egress.check(&url).map_err(|_| refused(&url))?;
+            let mut options = McpOptions::new(self.rng.clone());
+            (options.limits.connect, options.limits.request, options.log) = (timeout, timeout, None);
+            let failed = |error: &dyn std::fmt::Display| {
+                format!("no tool server answers at {}: {error}", url.origin().ascii_serialization())
+            };
+            let address = Address::url(url.clone(), self.egress.clone());
+            let client = McpClient::connect(address, options).await.map_err(|error| failed(&error))?;
+            let tools = client.tools().await.map_err(|error| failed(&error))?;
+            let about = client.about();
+            Ok(ToolServer {
+                name: about.title.clone().unwrap_or_else(|| about.name.clone()),
+                version: about.version.clone(),
+                description: about.instructions.clone().unwrap_or_default(),
+                tools: tools
+                    .into_iter()
+                    .map(|tool| (tool.name, tool.description.unwrap_or_default()))
+                    .collect(),
+            })
+        })
+    }
+}
+
+fn words(url: &Url, error: &ClientError) -> String {
+    match error {
+        ClientError::Egress(_) => refused(url),
+        other => other.to_string(),
+    }
+}
+
+fn refused(url: &Url) -> String {
+    let origin = url.origin().ascii_serialization();
+    format!(
+        "this site may not ask {origin}; use an address on the open internet, or let the operator name it in egress.allow"
+    )
+}

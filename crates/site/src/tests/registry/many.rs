@@ -1,0 +1,126 @@
+//! Many entries at once: lines, catalogues, pages, and what is handed on.
+
+use super::*;
+use crate::{HubFormat, Imported, ListingFilter};
+
+fn lines(values: &[Value]) -> Vec<u8> {
+    values.iter().map(|value| format!("{value}\n")).collect::<String>().into_bytes()
+}
+
+fn catalogue_entry(name: &str) -> Value {
+    json!({
+        "identifier": format!("urn:air:example.org:agents:{name}"), "displayName": name,
+        "type": "application/a2a-agent-card+json", "url": format!("https://{name}.example.org/card.json"),
+        "description": "An agent.",
+    })
+}
+
+fn counts(imported: &Imported) -> (usize, usize, usize) {
+    (imported.added, imported.renewed, imported.refused.len())
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_batch_is_taken_but_for_its_bad_lines() {
+    let story = Story::begin().await;
+    let mut batch = lines(&[catalogue_entry("a"), card("weather")]);
+    batch.extend(b"\nno json\n{}\n");
+    batch.extend(lines(&[catalogue_entry("a")]));
+    let done = story.site.hub_import(&Caller::admin(), &batch).await.unwrap();
+    assert_eq!(counts(&done), (2, 0, 3));
+    assert_eq!(done.refused.iter().map(|one| one.place).collect::<Vec<_>>(), [4, 5, 6]);
+    let entry = story.entry("urn:air:example.org:agents:a").await;
+    assert_eq!((entry.listing.standing, entry.listing.proof), (Standing::Active, Proof::None));
+    let again = story.site.hub_import(&Caller::admin(), &lines(&[catalogue_entry("a")])).await.unwrap();
+    assert_eq!(counts(&again), (0, 1, 0));
+    let too_many = lines(&vec![catalogue_entry("a"); 1_001]);
+    assert!(matches!(
+        story.site.hub_import(&Caller::admin(), &too_many).await,
+        Err(SiteError::BadListing(_))
+    ));
+    assert!(story.site.hub_import(&stranger(), &batch).await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_a_holder_of_a_key_imports_waits_until_it_was_looked_at() {
+    let story = Story::begin().await;
+    let (one, two) = (holder("one"), holder("two"));
+    let mut weather = catalogue_entry("w");
+    weather["identifier"] = json!("urn:air:bank.example:agents:money");
+    story.scout.publish("https://w.example.org/card.json", &card("weather"));
+    story.site.hub_import(&one, &lines(&[weather.clone()])).await.unwrap();
+    // The name that it claims counts for nothing: it is named after where its document is.
+    let id = "urn:air:w.example.org:agents:w";
+    assert_eq!(story.entry(id).await.listing.standing, Standing::Pending);
+    let foreign = story.site.hub_import(&two, &lines(&[weather])).await.unwrap();
+    assert_eq!(counts(&foreign), (0, 0, 1));
+    story.site.start().await.unwrap();
+    // tidy: waits because time is paused, and moves only when nothing else is left to do
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    let entry = story.entry(id).await;
+    assert_eq!((entry.listing.standing, entry.listing.name.as_str()), (Standing::Active, "weather"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn catalogues_and_registries_are_followed_page_by_page() {
+    let story = Story::begin().await;
+    let admin = Caller::admin();
+    let nested = json!({ "identifier": "urn:air:example.org:c:n", "displayName": "more", "type": "application/ai-catalog+json", "url": "/more.json" });
+    let catalogue =
+        json!({ "specVersion": "1.0", "entries": [catalogue_entry("a"), nested, catalogue_entry("b")] });
+    story.scout.publish("https://example.org/.well-known/ai-catalog.json", &catalogue);
+    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    assert_eq!(
+        (counts(&done), done.nested.as_slice()),
+        ((2, 0, 0), &["https://example.org/more.json".to_owned()][..])
+    );
+    let page = json!({ "items": [catalogue_entry("c")], "total": 2, "pageToken": "p 2" });
+    story.scout.publish("https://example.org/agents?pageSize=1", &page);
+    let done = story.site.hub_import_from(&admin, "https://example.org/agents?pageSize=1").await.unwrap();
+    assert_eq!(done.next.as_deref(), Some("https://example.org/agents?pageSize=1&pageToken=p+2"));
+    story.scout.publish("https://w.example.org/.well-known/agent-card.json", &card("weather"));
+    let single = story.site.hub_import_from(&admin, CARD).await.unwrap();
+    assert_eq!(counts(&single), (1, 0, 0));
+    assert!(story.site.hub_import_from(&admin, "https://nobody.example.org").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_handed_on_can_be_taken_again() {
+    let story = Story::begin().await;
+    let admin = Caller::admin();
+    let server = json!({ "name": "org.example/files", "description": "Files.", "version": "2", "remotes": [{"type": "streamable-http", "url": "https://f.example.org/mcp"}] });
+    let all = [catalogue_entry("a"), card("weather"), server.clone()];
+    story.site.hub_import(&admin, &lines(&all)).await.unwrap();
+    for format in [HubFormat::Listings, HubFormat::Catalog] {
+        let page = story.site.hub_export(&admin, format, None, 100).await.unwrap();
+        assert_eq!((page.items.len(), page.next), (3, None));
+        let elsewhere = Story::begin().await;
+        let done = elsewhere.site.hub_import(&admin, &lines(&page.items)).await.unwrap();
+        assert_eq!(counts(&done), (3, 0, 0), "{format:?}: {:?}", done.refused);
+        let of = |story: Story| async move {
+            story.site.hub_page(&Caller::admin(), ListingFilter::default(), None, 9).await.unwrap()
+        };
+        let ids: Vec<String> = of(elsewhere).await.items.into_iter().map(|listing| listing.id).collect();
+        assert!(ids.contains(&"urn:air:example.org:agents:a".to_owned()), "{ids:?}");
+    }
+    let servers = story.site.hub_export(&admin, HubFormat::Servers, None, 100).await.unwrap();
+    assert_eq!(servers.items, [server]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pages_show_each_caller_what_is_theirs_to_see() {
+    let story = Story::begin().await;
+    let one = holder("one");
+    story.post(&Caller::admin(), &card("public")).await.unwrap();
+    story.post(&one, &card("pending")).await.unwrap();
+    let hidden = story.post(&Caller::admin(), &card("hidden")).await.unwrap();
+    let edit = HubEdit { visibility: Some(Visibility::Peers), ..HubEdit::default() };
+    story.site.hub_update(&Caller::admin(), &hidden.listing.id, edit).await.unwrap();
+    let names = async |caller: &Caller| {
+        let page = story.site.hub_page(caller, ListingFilter::default(), None, 10).await.unwrap();
+        page.items.into_iter().map(|listing| listing.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(&stranger()).await, ["public"]);
+    assert_eq!(names(&holder("two")).await, ["hidden", "public"]);
+    assert_eq!(names(&one).await, ["hidden", "pending", "public"]);
+    assert_eq!(names(&Caller::admin()).await.len(), 3);
+}
