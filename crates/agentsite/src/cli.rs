@@ -12,6 +12,7 @@ mod config;
 mod connect;
 mod doctor;
 mod find;
+mod hub;
 mod identity;
 mod init;
 mod key;
@@ -90,6 +91,8 @@ enum Verb {
     Init(init::Arguments),
     /// Make, list, show and remove agents.
     Agent(agent::Arguments),
+    /// Register, prove, list, import and export agents from elsewhere.
+    Hub(hub::Arguments),
     /// Call an agent and print its answer.
     Call(call::Arguments),
     /// Find the agents that can do what you need, said in plain language.
@@ -176,6 +179,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Call(arguments)) => on_one_core(call::run(&shell, arguments)),
         Some(Verb::Find(arguments)) => on_one_core(find::run(&shell, arguments)),
         Some(Verb::Task(arguments)) => on_one_core(task::run(&shell, arguments)),
+        Some(Verb::Hub(arguments)) => on_one_core(hub::run(&shell, arguments)),
         Some(Verb::Outbox(arguments)) => on_one_core(outbox::run(&shell, arguments)),
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),
         Some(Verb::Identity(arguments)) => on_one_core(identity::run(&shell, arguments)),

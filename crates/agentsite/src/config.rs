@@ -139,8 +139,12 @@ impl Loaded {
         if config.limits.connections == 0 {
             return Err(self.wrong(text, "limits.connections", "must be at least 1"));
         }
-        for (key, period) in [("push.deadline", config.push.deadline), ("push.timeout", config.push.timeout)]
-        {
+        for (key, period) in [
+            ("push.deadline", config.push.deadline),
+            ("push.timeout", config.push.timeout),
+            ("hub.lease", config.hub.lease),
+            ("hub.timeout", config.hub.timeout),
+        ] {
             if period.0.is_zero() {
                 return Err(self.wrong(text, key, "must be longer than nothing, like 10s"));
             }

@@ -88,6 +88,31 @@ impl SiteClient {
         self.read(&bytes)
     }
 
+    /// Sends lines of JSON and gets a value back.
+    ///
+    /// # Errors
+    /// [`ClientError`], as [`Self::get`].
+    pub async fn post_lines<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        lines: Vec<u8>,
+    ) -> Result<T, ClientError> {
+        let request = self.request(Method::POST, path)?.body("application/x-ndjson", lines);
+        self.read(&self.ask(request).await?)
+    }
+
+    /// Changes something and gets it back.
+    ///
+    /// # Errors
+    /// [`ClientError`], as [`Self::get`].
+    pub async fn patch<B: Serialize + ?Sized, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, ClientError> {
+        self.read(&self.ask(self.request(Method::PATCH, path)?.json(body)?).await?)
+    }
+
     /// Removes something.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 
 mod agents;
 mod find;
+mod hub;
 mod keys;
 mod operation;
 mod outbox;
@@ -29,7 +30,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 28] = [
+const ROUTES: [(&str, Handlers); 35] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -42,6 +43,13 @@ const ROUTES: [(&str, Handlers); 28] = [
     ("/api/queries", || get(queries::list).post(queries::keep)),
     ("/api/queries/{id}", || get(queries::show).delete(queries::forget)),
     ("/api/queries/{id}/events", || get(queries::events)),
+    ("/api/hub", || get(hub::list).post(hub::register)),
+    ("/api/hub/import", || post(hub::import)),
+    ("/api/hub/{id}", || get(hub::show).patch(hub::update).delete(hub::remove)),
+    ("/api/hub/{id}/verify", || post(hub::prove)),
+    ("/api/hub/{id}/refresh", || post(hub::refresh)),
+    ("/api/hub/{id}/suspend", || post(hub::suspend)),
+    ("/api/hub/{id}/resume", || post(hub::resume)),
     ("/api/tasks", || get(tasks::list)),
     ("/api/tasks/{id}", || get(tasks::show)),
     ("/api/tasks/{id}/events", || get(tasks::events)),

@@ -316,7 +316,10 @@ impl IntoResponse for Failure {
 impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
         let fault = match &error {
-            SiteError::NoSuchAgent(_) => Fault::NoSuchAgent,
+            SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
+            SiteError::BadListing(_) | SiteError::TooManyListings(_) | SiteError::Unreachable(_) => {
+                Fault::BadParams
+            }
             SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
             SiteError::PushOff => Fault::PushNotSupported,
             SiteError::BadPush(_) | SiteError::TooManyReceivers(_) | SiteError::TooManyQueries(_) => {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use agentsite_gateway::{HttpLimits, Rates};
 use agentsite_host::ModelApi;
 use agentsite_protocol::{AgentName, ByteSize, Period, Scope};
-use agentsite_site::PushSettings;
+use agentsite_site::{HubSettings, PushSettings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -58,6 +58,8 @@ pub(crate) struct Config {
     pub(crate) egress: EgressSection,
     /// How receivers are told about tasks (push notifications).
     pub(crate) push: PushSection,
+    /// How agents from elsewhere are registered and kept fresh.
+    pub(crate) hub: HubSection,
     /// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
     pub(crate) oauth: OauthSection,
     /// How agents are found.
@@ -86,6 +88,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             egress: EgressSection::default(),
             push: PushSection::default(),
+            hub: HubSection::default(),
             oauth: OauthSection::default(),
             search: SearchSection::default(),
             telemetry: TelemetrySection::default(),
@@ -257,6 +260,25 @@ impl Default for PushSection {
     fn default() -> Self {
         let push = PushSettings::default();
         Self { enabled: push.enabled, deadline: push.deadline, timeout: push.timeout }
+    }
+}
+
+/// How agents from elsewhere are registered and kept fresh.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct HubSection {
+    /// Most entries that one key may register; the people who run the site have no limit.
+    pub(crate) quota: usize,
+    /// How long an entry stands without answering. It is looked at three times within that.
+    pub(crate) lease: Period,
+    /// Longest that one look at an entry may take.
+    pub(crate) timeout: Period,
+}
+
+impl Default for HubSection {
+    fn default() -> Self {
+        let hub = HubSettings::default();
+        Self { quota: hub.quota, lease: hub.lease, timeout: hub.timeout }
     }
 }
 

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
-use agentsite_site::{PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
+use agentsite_site::{HubSettings, PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::config::{Anonymous, Config, Kit, LimitsSection, Loaded, docs};
@@ -75,6 +75,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             deadline: config.push.deadline,
             timeout: config.push.timeout,
         },
+        hub: HubSettings { quota: config.hub.quota, lease: config.hub.lease, timeout: config.hub.timeout },
         issuer: issuer(config),
         ..SiteSettings::default()
     }

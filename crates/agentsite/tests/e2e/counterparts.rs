@@ -19,6 +19,7 @@ mod old_sdk;
 mod openai_client;
 mod program;
 mod push;
+mod registry;
 mod remote_agent;
 mod rest_api;
 mod rust_client;
