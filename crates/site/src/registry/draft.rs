@@ -228,12 +228,12 @@ impl Draft {
         self.skills.truncate(MAX_SKILLS);
         self.skills = self.skills.into_iter().map(bounded_skill).collect();
         self.tags.extend(self.skills.iter().flat_map(|skill| skill.tags.clone()));
-        self.tags = lines(self.tags, MAX_TAGS);
+        self.tags = lines(&self.tags, MAX_TAGS);
         self.tags.sort_unstable();
         self.tags.dedup();
-        self.protocols = lines(self.protocols, MAX_TAGS);
-        self.input_modes = lines(self.input_modes, MAX_MODES);
-        self.output_modes = lines(self.output_modes, MAX_MODES);
+        self.protocols = lines(&self.protocols, MAX_TAGS);
+        self.input_modes = lines(&self.input_modes, MAX_MODES);
+        self.output_modes = lines(&self.output_modes, MAX_MODES);
         self.region = self.region.map(|region| line(&region, MAX_TAGS.1)).filter(|region| !region.is_empty());
         self.price = self.price.filter(|price| price.is_finite() && *price >= 0.0);
         let size = |document: &Value| serde_json::to_vec(document).map_or(usize::MAX, |bytes| bytes.len());
@@ -272,10 +272,10 @@ fn bounded_skill(given: Skill) -> Skill {
         id: line(&given.id, MAX_NAME),
         name: line(&given.name, MAX_NAME),
         description: clean(&given.description, MAX_SKILL_TEXT),
-        tags: lines(given.tags, MAX_TAGS),
-        examples: lines(given.examples, MAX_EXAMPLES),
-        input_modes: lines(given.input_modes, MAX_MODES),
-        output_modes: lines(given.output_modes, MAX_MODES),
+        tags: lines(&given.tags, MAX_TAGS),
+        examples: lines(&given.examples, MAX_EXAMPLES),
+        input_modes: lines(&given.input_modes, MAX_MODES),
+        output_modes: lines(&given.output_modes, MAX_MODES),
         extra: Default::default(),
     }
 }
@@ -294,7 +294,7 @@ fn line(text: &str, most: usize) -> String {
     clean(&text.replace(['\n', '\r', '\t'], " "), most)
 }
 
-fn lines(all: Vec<String>, (most, letters): (usize, usize)) -> Vec<String> {
+fn lines(all: &[String], (most, letters): (usize, usize)) -> Vec<String> {
     let all = all.iter().map(|text| line(text, letters)).filter(|text| !text.is_empty());
     all.take(most).collect()
 }

@@ -4,6 +4,7 @@
 //! about standing, proof and owner counts for nothing: entries of those who run the site count at once, those of others when they have
 //! been looked at. Long sources come page by page: each answer names what comes next, and whoever asks goes on.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use agentsite_host::Fetched;
@@ -168,10 +169,9 @@ impl Registry {
                 Ok(draft) => {
                     let candidate = unproven(draft);
                     let id = name_everywhere(&candidate, caller.is_admin());
-                    if drafts.contains_key(&id) {
-                        done.refuse(place, format!("{id} comes twice"));
-                    } else {
-                        drafts.insert(id, (place, candidate));
+                    match drafts.entry(id) {
+                        Entry::Occupied(taken) => done.refuse(place, format!("{} comes twice", taken.key())),
+                        Entry::Vacant(free) => drop(free.insert((place, candidate))),
                     }
                 }
             }
@@ -350,7 +350,7 @@ pub(crate) fn server_file(listing: &Listing) -> Option<Value> {
     let mut parts = listing.id.trim_start_matches("urn:air:").split(':');
     let publisher = parts.next().unwrap_or("unknown");
     let reversed: Vec<&str> = publisher.split('.').rev().collect();
-    let name = format!("{}/{}", reversed.join("."), parts.last().unwrap_or("server"));
+    let name = format!("{}/{}", reversed.join("."), parts.next_back().unwrap_or("server"));
     let version = if listing.version.is_empty() { "0.0.0" } else { &listing.version };
     let mut file = json!({
         "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",

@@ -170,7 +170,9 @@ impl Registry {
         let mut last = String::new();
         for path in [format!("{CHALLENGE_PATH}/{challenge}"), format!("{CHALLENGE_PATH}.txt")] {
             let mut url = at.clone();
-            (url.set_path(&path), url.set_query(None), url.set_fragment(None));
+            url.set_path(&path);
+            url.set_query(None);
+            url.set_fragment(None);
             match self.scout.fetch(url.clone(), None, MAX_ANSWER, self.settings.timeout.0).await {
                 Ok(Fetched::Document { bytes, url: from, .. }) if from.host() == at.host() => {
                     let said = String::from_utf8_lossy(&bytes);

@@ -275,7 +275,7 @@ async fn nobody_overwrites_changes_or_removes_the_entry_of_another() {
     story.register(&one, CARD).await.unwrap();
     let site = &story.site;
     let refused = |result: Result<HubEntry, SiteError>| {
-        assert!(matches!(result, Err(SiteError::Forbidden(_))), "{result:?}")
+        assert!(matches!(result, Err(SiteError::Forbidden(_))), "{result:?}");
     };
     refused(story.register(&two, CARD).await);
     refused(story.post(&two, &card("weather")).await);
