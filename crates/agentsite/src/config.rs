@@ -136,6 +136,13 @@ impl Loaded {
         if config.site.name.trim().is_empty() {
             return Err(self.wrong(text, "site.name", "give the site a name"));
         }
+        if config.site.upstreams.iter().any(|url| !is_http(url) || url.parse::<url::Url>().is_err()) {
+            return Err(self.wrong(
+                text,
+                "site.upstreams",
+                "write each with its scheme, like https://finder.example/search",
+            ));
+        }
         if config.limits.connections == 0 {
             return Err(self.wrong(text, "limits.connections", "must be at least 1"));
         }

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use crate::metrics::Outcome;
 
+mod ard;
 mod grpc;
 mod mcp;
 mod openai;
@@ -64,6 +65,7 @@ pub(crate) enum Fault {
     HeaderMismatch,
     NeedsAbility,
     ProtocolVersion,
+    NoSuchEntry,
 }
 
 /// One row of the table.
@@ -79,6 +81,8 @@ pub(crate) struct Row {
     pub(crate) rpc: i32,
     /// JSON-RPC code of MCP, whose own numbers are others than those of A2A.
     pub(crate) mcp: i32,
+    /// Error code of ARD.
+    pub(crate) ard: &'static str,
     /// Status by its name in `google.rpc.Code`, for HTTP+JSON and gRPC.
     pub(crate) code: &'static str,
     /// Reason in the ErrorInfo detail; empty where the specification has no detail.
@@ -108,11 +112,21 @@ const fn row(
     code: &'static str,
     reason: &'static str,
 ) -> Row {
-    Row { fault, word, status, rpc, mcp: mcp::code(rpc), code, reason, keeps_status: rpc == OURS }
+    Row {
+        fault,
+        word,
+        status,
+        rpc,
+        mcp: mcp::code(rpc),
+        ard: ard::code(status),
+        code,
+        reason,
+        keeps_status: rpc == OURS,
+    }
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 36] = [
+pub(crate) const TABLE: [Row; 37] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -163,6 +177,7 @@ pub(crate) const TABLE: [Row; 36] = [
     row(Fault::HeaderMismatch, "header_mismatch", 400, -32020, ARGUMENT, "HEADER_MISMATCH"),
     row(Fault::NeedsAbility, "needs_ability", 400, -32021, PRECONDITION, "CAPABILITY_REQUIRED"),
     row(Fault::ProtocolVersion, "protocol_version", 400, -32022, PRECONDITION, "VERSION_NOT_SUPPORTED"),
+    row(Fault::NoSuchEntry, "no_such_entry", 404, OURS, "NOT_FOUND", "ENTRY_NOT_FOUND"),
 ];
 
 /// A fault with the words for its caller.

@@ -1,4 +1,4 @@
-//! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, the REST face, pages and operations.
+//! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, discovery, the REST face, pages and operations.
 //!
 //! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
 //! the site to all of them. Every request is recognised (`caller`), bounded (`limits`) and counted (`metrics`) before the
@@ -10,11 +10,13 @@
 
 mod a2a;
 mod api;
+mod ard;
 mod caller;
 mod cursor;
 mod document;
 mod failure;
 mod front;
+mod hub;
 mod identity;
 mod jsonrpc;
 mod limits;
@@ -37,6 +39,7 @@ mod unanswered;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;
+pub use ard::fuzz_ard_filter;
 pub use jsonrpc::fuzz_decode;
 pub use mcp::fuzz_mcp;
 pub use metrics::GatewayMetrics;

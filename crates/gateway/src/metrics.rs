@@ -30,6 +30,8 @@ pub(crate) enum Face {
     OpenAi,
     /// The REST face of the command line and the pages, and the hub by JSON-RPC.
     Api,
+    /// What registries and those who look for agents ask: ARD and the registry API of MCP.
+    Hub,
     /// Pages for people.
     Pages,
     /// Health and metrics.
@@ -37,7 +39,8 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    const ALL: [Self; 6] = [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Pages, Self::Operations];
+    const ALL: [Self; 7] =
+        [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Hub, Self::Pages, Self::Operations];
 
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {
@@ -46,6 +49,9 @@ impl Face {
             [b'/', b'm', b'c', b'p'] | [b'/', b'm', b'c', b'p', b'/', ..] => Self::Mcp,
             [b'/', b'v', b'1', b'/', ..] => Self::OpenAi,
             [b'/', b'a', b'p', b'i', ..] | [b'/', b'r', b'p', b'c'] => Self::Api,
+            b"/search" | b"/explore" | b"/agents" => Self::Hub,
+            [b'/', b'a', b'g', b'e', b'n', b't', b's', b'/', ..] => Self::Hub,
+            [b'/', b'v', b'0', b'/' | b'.', ..] => Self::Hub,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
         }
@@ -85,6 +91,7 @@ impl EncodeLabelValue for Face {
                 Self::Mcp => "mcp",
                 Self::OpenAi => "openai",
                 Self::Api => "api",
+                Self::Hub => "hub",
                 Self::Pages => "pages",
                 Self::Operations => "operations",
             },
@@ -123,8 +130,8 @@ pub struct GatewayMetrics {
     latency: Family<FaceLabel, Histogram>,
     connections: Gauge,
     // The members of the two families, so that a request takes no lock to find its own.
-    counters: [[Counter; 3]; 6],
-    histograms: [Histogram; 6],
+    counters: [[Counter; 3]; 7],
+    histograms: [Histogram; 7],
 }
 
 impl Default for GatewayMetrics {

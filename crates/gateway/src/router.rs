@@ -16,12 +16,13 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, identity, mcp, oauth, openai, operations, pages, rpc};
+use crate::{a2a, api, ard, identity, mcp, oauth, openai, operations, pages, rpc};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
     a2a::routes()
         .merge(api::routes())
+        .merge(ard::routes())
         .merge(identity::routes())
         .merge(mcp::routes(&front.site))
         .merge(oauth::routes())

@@ -60,7 +60,9 @@ pub use query::{
     MAX_QUERY, Match, Query, Reason,
 };
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
-pub use signature::{BadSignature, CardSignature, ProtectedHeader, sign_card};
+pub use signature::{
+    BadSignature, CardSignature, ProtectedHeader, sign_card, sign_detached, verify_detached,
+};
 pub use task::{
     BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,
     TaskState, TaskStatus, WireStreamItem, WireTask,

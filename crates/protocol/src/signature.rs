@@ -170,6 +170,34 @@ pub fn sign_card<'a>(
     Ok(each.map(|(payload, key)| sign_bytes(payload, key, JOSE, jku)).collect())
 }
 
+/// Signs a value as a detached JWS in compact form, `HEADER..SIGNATURE`: the payload is the canonical form of the value, which is carried beside it.
+///
+/// # Errors
+/// [`NoCanonicalForm`] when the value has none.
+pub fn sign_detached(
+    value: &Value,
+    key: &SigningKey,
+    typ: &str,
+    jku: Option<&str>,
+) -> Result<String, NoCanonicalForm> {
+    let made = sign_bytes(&canonical_json(value)?, key, typ, jku);
+    Ok(format!("{}..{}", made.protected, made.signature))
+}
+
+/// Checks that this key signed this value with a header of this type.
+///
+/// # Errors
+/// [`BadSignature`] says why not.
+pub fn verify_detached(value: &Value, jws: &str, key: &PublicKey, typ: &str) -> Result<(), BadSignature> {
+    let (protected, signature) =
+        jws.split_once("..").ok_or(BadSignature::Header("it is no detached JWS, HEADER..SIGNATURE"))?;
+    let made = CardSignature { protected: protected.into(), signature: signature.into(), header: None };
+    if made.header()?.typ.as_deref() != Some(typ) {
+        return Err(BadSignature::Header("it signs something of another type"));
+    }
+    made.verify_bytes(&canonical_json(value)?, key)
+}
+
 /// Signs bytes as a JWS whose payload is carried elsewhere.
 pub(crate) fn sign_bytes(payload: &[u8], key: &SigningKey, typ: &str, jku: Option<&str>) -> CardSignature {
     let header = ProtectedHeader {

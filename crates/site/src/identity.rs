@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
-    RotationRecord, SigningKey, Timestamp, sign_card,
+    RotationRecord, SigningKey, Timestamp, sign_card, sign_detached,
 };
 use agentsite_store::{Change, SettingChange, SharedStore};
 use arc_swap::ArcSwap;
@@ -35,6 +35,9 @@ const MAX_FORMER: usize = 8 * ALGORITHMS.len();
 
 /// Where keys are published below a site's address.
 const JWKS_PATH: &str = "/.well-known/jwks.json";
+
+/// The type that the header of a trust manifest's signature names, so that no other signature passes for one.
+pub(crate) const TRUST_MANIFEST: &str = "trust-manifest+jose";
 
 /// Who a site is, as everybody may know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -156,12 +159,45 @@ impl Identity {
         delivery.sign(&self.ring.load().keys[0], now, good_for)
     }
 
+    /// Signs a trust manifest that is served under `base` with the Ed25519 key; gives the detached JWS.
+    pub(crate) fn sign_manifest(&self, manifest: &Value, base: &str) -> Option<String> {
+        let signed =
+            self.remembered_or(TRUST_MANIFEST, &manifest.to_string().into_bytes(), base, |ring, jku| {
+                sign_detached(manifest, &ring.keys[0], TRUST_MANIFEST, Some(jku))
+                    .map(Value::String)
+                    .map_err(|error| error.to_string())
+            });
+        match signed {
+            Ok(jws) => jws.as_str().map(str::to_owned),
+            Err(error) => {
+                tracing::warn!(%error, "A trust manifest could not be signed.");
+                None
+            }
+        }
+    }
+
     fn signatures(&self, card: &AgentCard, base: &str) -> Result<Arc<Value>, String> {
-        let ring = self.ring.load();
         let unsigned = serde_json::to_vec(card).map_err(|error| error.to_string())?;
+        self.remembered_or("card", &unsigned, base, |ring, jku| {
+            let value = serde_json::to_value(card).map_err(|error| error.to_string())?;
+            let made: Vec<CardSignature> =
+                sign_card(&value, &ring.keys, Some(jku)).map_err(|error| error.to_string())?;
+            Ok(json!(made))
+        })
+    }
+
+    /// What was signed before for this content under `base`, else what `sign` makes with the keys and the address of the key set.
+    fn remembered_or(
+        &self,
+        kind: &str,
+        unsigned: &[u8],
+        base: &str,
+        sign: impl FnOnce(&Ring, &str) -> Result<Value, String>,
+    ) -> Result<Arc<Value>, String> {
+        let ring = self.ring.load();
         let mut hash = Sha256::new();
         // The name of the keys, so that what an ending rotation left behind is never taken for new.
-        for part in [ring.view.did_key.as_bytes(), base.as_bytes(), &unsigned] {
+        for part in [kind.as_bytes(), ring.view.did_key.as_bytes(), base.as_bytes(), unsigned] {
             hash.update((part.len() as u64).to_le_bytes());
             hash.update(part);
         }
@@ -169,11 +205,7 @@ impl Identity {
         if let Some(known) = self.signed.lock().unwrap_or_else(PoisonError::into_inner).get(&content) {
             return Ok(known.clone());
         }
-        let value = serde_json::to_value(card).map_err(|error| error.to_string())?;
-        let jku = format!("{base}{JWKS_PATH}");
-        let made: Vec<CardSignature> =
-            sign_card(&value, &ring.keys, Some(&jku)).map_err(|error| error.to_string())?;
-        let made = Arc::new(json!(made));
+        let made = Arc::new(sign(&ring, &format!("{base}{JWKS_PATH}"))?);
         let mut signed = self.signed.lock().unwrap_or_else(PoisonError::into_inner);
         if signed.len() >= MAX_SIGNED {
             signed.clear();

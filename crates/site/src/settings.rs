@@ -38,6 +38,8 @@ pub struct SiteSettings {
     pub issuer: Option<TokenIssuer>,
     /// Where the index of the agents lies and what makes its vectors.
     pub search: FinderSettings,
+    /// Search addresses of other registries, to which callers are referred who look for more than is here.
+    pub upstreams: Vec<String>,
 }
 
 impl Default for SiteSettings {
@@ -57,6 +59,7 @@ impl Default for SiteSettings {
                 folder: None,
                 embedders: Embedders { fast: Arc::new(Hashed::new(PLACES)), full: None },
             },
+            upstreams: Vec::new(),
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::{
 };
 
 mod access;
+mod browse;
 mod cards;
 mod concierge;
 mod find;

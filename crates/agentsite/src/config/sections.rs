@@ -148,6 +148,8 @@ pub(crate) struct SiteSection {
     pub(crate) default_agent: Option<AgentName>,
     /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
     pub(crate) hybrid_cards: bool,
+    /// Search addresses of other registries (ARD, like `https://finder.example/search`), to which callers are referred.
+    pub(crate) upstreams: Vec<String>,
     /// How long a stop waits for work that is under way.
     pub(crate) drain: Period,
 }
@@ -159,6 +161,7 @@ impl Default for SiteSection {
             description: "A site of agents".into(),
             default_agent: None,
             hybrid_cards: true,
+            upstreams: Vec::new(),
             drain: Period::seconds(10),
         }
     }

@@ -77,6 +77,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         },
         hub: HubSettings { quota: config.hub.quota, lease: config.hub.lease, timeout: config.hub.timeout },
         issuer: issuer(config),
+        upstreams: config.site.upstreams.clone(),
         ..SiteSettings::default()
     }
 }

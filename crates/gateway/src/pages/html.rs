@@ -15,7 +15,11 @@ impl Html {
         html.0.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
         html.0.push_str("<meta name=\"color-scheme\" content=\"light dark\">\n");
         html.element("title", title);
-        html.0.push_str("<link rel=\"stylesheet\" href=\"/style.css\">\n</head>\n<body>\n");
+        html.0.push_str("<link rel=\"stylesheet\" href=\"/style.css\">\n");
+        for relation in ["ard", "ai-catalog"] {
+            html.0.push_str(&format!("<link rel=\"{relation}\" href=\"/.well-known/{relation}.json\">\n"));
+        }
+        html.0.push_str("</head>\n<body>\n");
         html
     }
 

@@ -6,6 +6,7 @@
 
 mod a2a;
 mod api;
+mod ard;
 mod bad_input;
 mod callers;
 mod extensions;

@@ -174,3 +174,19 @@ fn a_card_for_both_versions_is_signed_for_both_kinds_of_verifiers() {
     changed["name"] = json!("other");
     assert!(made.iter().all(|one| one.verify_card(&changed, &key.public()).is_err()));
 }
+
+#[test]
+fn a_detached_signature_holds_for_its_value_its_key_and_its_type_only() {
+    let key = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap();
+    let value = serde_json::json!({ "b": 1, "a": ["x"] });
+    let jws =
+        sign_detached(&value, &key, "trust-manifest+jose", Some("https://example.org/jwks.json")).unwrap();
+    assert_eq!(jws.split('.').count(), 3);
+    let verify = |value, jws: &str, typ| verify_detached(value, jws, &key.public(), typ);
+    assert_eq!(verify(&value, &jws, "trust-manifest+jose"), Ok(()));
+    assert!(verify(&value, &jws, "JOSE").is_err());
+    assert!(verify(&serde_json::json!({ "b": 2, "a": ["x"] }), &jws, "trust-manifest+jose").is_err());
+    assert!(verify(&value, "nonsense", "trust-manifest+jose").is_err());
+    let other = SigningKey::from_seed(Algorithm::EdDsa, &[8; 32]).unwrap().public();
+    assert!(verify_detached(&value, &jws, &other, "trust-manifest+jose").is_err());
+}

@@ -81,6 +81,13 @@ impl Site {
         self.0.identity.rotate(by.owner().as_str()).await
     }
 
+    /// The site's signature of what is said under `base` of who stands behind an entry of a catalogue: a detached JWS over the canonical form of
+    /// `manifest`, whose header is of the type `trust-manifest+jose`. `None` when it has no canonical form.
+    #[must_use]
+    pub fn sign_manifest(&self, manifest: &serde_json::Value, base: &str) -> Option<String> {
+        self.0.identity.sign_manifest(manifest, base)
+    }
+
     /// How many signed cards are remembered.
     #[cfg(test)]
     pub(crate) fn signed_cards(&self) -> usize {

@@ -1,0 +1,91 @@
+//! `POST /search`: the agents that fit a sentence, the best first.
+//!
+//! Promises: each agent stands once in the results, in the first of its forms that passes the filter; scores are of relevance and nothing else.
+//! `referrals` names the registries that the operator has set. No other registry is asked: `auto` answers from this site alone.
+
+use axum::extract::Request;
+use axum::response::Response;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::asked::{Asked, Sent};
+use super::entry::referral;
+use super::matched::{Matched, matched};
+use super::{Call, Door, bad, page_size, respond};
+use crate::document::json;
+use crate::failure::Failure;
+
+/// Results when the caller names no number, as the specification has it.
+const RESULTS: usize = 10;
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Wanted {
+    query: Sent,
+    #[serde(default)]
+    federation: Federation,
+    #[serde(default)]
+    page_size: Option<i64>,
+    #[serde(default)]
+    page_token: Option<String>,
+}
+
+/// Whether other registries are asked, named or left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Federation {
+    #[default]
+    Auto,
+    Referrals,
+    None,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Results {
+    results: Vec<Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    referrals: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    page_token: Option<String>,
+}
+
+pub(super) async fn answer(axum::extract::State(front): Door, request: Request) -> Response {
+    respond(search(front, request).await)
+}
+
+async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) -> Result<Response, Failure> {
+    let (call, body) = Call::enter(front, request).await?;
+    let wanted: Wanted = call.read(body).await?;
+    let size = page_size(wanted.page_size, RESULTS)?;
+    let asked = Asked::check(wanted.query)?;
+    if asked.text.is_none() {
+        return Err(bad("query.text: say in a sentence what you look for; GET /agents lists without it"));
+    }
+    let bond = asked.bond();
+    let begin = match bond.place(wanted.page_token.as_deref())? {
+        None => 0,
+        Some(place) => place
+            .first()
+            .and_then(|number| number.parse::<usize>().ok())
+            .ok_or_else(|| bad("pageToken: send the one of the page before"))?,
+    };
+    let end = begin.saturating_add(size);
+    // One more than the page, to know whether another one follows.
+    let found = matched(&call, &asked, end.saturating_add(1)).await?;
+    let page_token = (found.len() > end).then(|| bond.token(&[end.to_string()]));
+    let results = found.into_iter().skip(begin).take(size).map(|one| result(one, &call.voice.base)).collect();
+    let referrals = (wanted.federation == Federation::Referrals)
+        .then(|| call.front.site.settings().upstreams.iter().map(|url| referral(url)).collect());
+    json(StatusCode::OK, &Results { results, referrals, page_token })
+}
+
+/// An entry with its score. Queries serve indexing, not choosing, so they are left out.
+fn result(found: Matched, base: &str) -> Map<String, Value> {
+    let mut members = found.forms.into_iter().next().map(|form| form.members).unwrap_or_default();
+    members.remove("representativeQueries");
+    members.insert("score".into(), found.score.into());
+    members.insert("source".into(), base.into());
+    members
+}

@@ -1,0 +1,29 @@
+//! A failure as registries of agents tell it: `{"errorCode","message"}` in ARD.
+//!
+//! Promises: status and sentence are those of the one table and of every other face. ARD names codes for five statuses (specification, appendix B);
+//! what it does not name counts as the caller's mistake below 500 and as the site's from there on.
+
+use axum::response::Response;
+use serde_json::json;
+
+use super::Failure;
+
+/// The code in ARD of what has this status.
+pub(super) const fn code(status: u16) -> &'static str {
+    match status {
+        401 | 403 => "UNAUTHENTICATED",
+        404 => "NOT_FOUND",
+        429 => "RATE_LIMIT_EXCEEDED",
+        501 => "NOT_IMPLEMENTED",
+        500.. => "INTERNAL_ERROR",
+        _ => "INVALID_ARGUMENT",
+    }
+}
+
+impl Failure {
+    /// The whole answer in ARD.
+    pub(crate) fn ard(&self) -> Response {
+        let body = json!({ "errorCode": self.row().ard, "message": self.sentence });
+        self.respond(self.status(), body.to_string())
+    }
+}

@@ -1,0 +1,40 @@
+//! The hub as the discovery faces read it: every agent that a caller may see, and one of them.
+//!
+//! Promises: one place where they ask the site for agents; bounded, whoever asks. It decides nothing about who sees what.
+
+use agentsite_protocol::Caller;
+use agentsite_protocol::listing::Listing;
+use agentsite_site::Site;
+
+use crate::failure::Failure;
+
+/// Agents that are read at once.
+const PAGE: usize = 500;
+
+/// Most agents that a list goes through for one request; beyond that a search is the better way.
+const MAX_AGENTS: usize = 20_000;
+
+/// Every agent that this caller may see, by its name everywhere.
+pub(crate) async fn all(site: &Site, caller: &Caller, base: &str) -> Result<Vec<Listing>, Failure> {
+    let mut all: Vec<Listing> = Vec::new();
+    while all.len() < MAX_AGENTS {
+        let after = all.last().map(|listing| listing.id.clone());
+        let page = site.listings_page(caller, base, after.as_deref(), PAGE).await?;
+        let last = page.len() < PAGE;
+        all.extend(page);
+        if last {
+            break;
+        }
+    }
+    Ok(all)
+}
+
+/// The agent of this name everywhere, if this caller may see it.
+pub(crate) async fn one(
+    site: &Site,
+    caller: &Caller,
+    id: &str,
+    base: &str,
+) -> Result<Option<Listing>, Failure> {
+    Ok(site.listing(caller, id, base))
+}
