@@ -3,8 +3,10 @@
 //! Promises: no script at all, and a content policy that lets none in; every foreign text is escaped by `html`. Readable on
 //! a phone, in light and in dark. The full interface comes later; this page says what the site has and how to call it.
 
+mod for_models;
 mod front_page;
 mod html;
+mod reference;
 
 use std::sync::Arc;
 
@@ -20,6 +22,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use crate::caller::SESSION_COOKIE;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use for_models::Extent;
 use html::Html;
 
 /// Nothing may load but our own style sheet, nothing may frame us, no form leaves.
@@ -33,7 +36,9 @@ pub(crate) fn routes() -> Router<Arc<Front>> {
         .route("/", get(home))
         .route("/signin", get(sign_in))
         .route("/style.css", get(style))
-        .route("/llms.txt", get(for_models))
+        .route("/docs/api", get(reference_page))
+        .route("/llms.txt", get(short_text))
+        .route("/llms-full.txt", get(full_text))
 }
 
 async fn home(State(front): State<Arc<Front>>, request: Request) -> Response {
@@ -49,13 +54,32 @@ async fn home(State(front): State<Arc<Front>>, request: Request) -> Response {
     }
 }
 
-async fn for_models(State(front): State<Arc<Front>>, request: Request) -> Response {
+async fn short_text(front: State<Arc<Front>>, request: Request) -> Response {
+    text_for_models(front, request, Extent::Short).await
+}
+
+async fn full_text(front: State<Arc<Front>>, request: Request) -> Response {
+    text_for_models(front, request, Extent::Full).await
+}
+
+async fn text_for_models(State(front): State<Arc<Front>>, request: Request, extent: Extent) -> Response {
     let (parts, _) = request.into_parts();
     match front.admit(&parts).await {
         Ok(caller) => {
             let agents = front.site.agents(&caller);
-            let text = front_page::for_models(front.site.settings(), &agents, &front.base(&parts));
+            let text = for_models::write(front.site.settings(), &agents, &front.base(&parts), extent);
             respond(StatusCode::OK, "text/plain; charset=utf-8", text)
+        }
+        Err(failure) => refuse(&parts.headers, &failure),
+    }
+}
+
+async fn reference_page(State(front): State<Arc<Front>>, request: Request) -> Response {
+    let (parts, _) = request.into_parts();
+    match front.admit_stranger(&parts) {
+        Ok(()) => {
+            let page = reference::write(&front.base(&parts));
+            respond(StatusCode::OK, "text/html; charset=utf-8", page.into_string())
         }
         Err(failure) => refuse(&parts.headers, &failure),
     }

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, ard, identity, mcp, oauth, openai, operations, pages, rpc};
+use crate::{a2a, api, ard, identity, mcp, oauth, openai, openapi, operations, pages, rpc, servers};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
@@ -27,9 +27,11 @@ pub(crate) fn join(front: &Arc<Front>) -> Router {
         .merge(mcp::routes(&front.site))
         .merge(oauth::routes())
         .merge(openai::routes())
+        .merge(openapi::routes())
         .merge(operations::routes())
         .merge(pages::routes())
         .merge(rpc::routes())
+        .merge(servers::routes())
         .fallback(pages::nothing_here)
         .method_not_allowed_fallback(pages::wrong_method)
         .with_state(Arc::clone(front))

@@ -5,6 +5,7 @@
 
 mod acp_agent;
 mod agents;
+mod ard_client;
 mod conformance;
 mod elsewhere;
 mod embeddings;

@@ -1,4 +1,4 @@
-//! A failure as registries of agents tell it: `{"errorCode","message"}` in ARD.
+//! A failure as registries of agents tell it: `{"errorCode","message"}` in ARD, `{"error"}` in the registry API of MCP.
 //!
 //! Promises: status and sentence are those of the one table and of every other face. ARD names codes for five statuses (specification, appendix B);
 //! what it does not name counts as the caller's mistake below 500 and as the site's from there on.
@@ -25,5 +25,10 @@ impl Failure {
     pub(crate) fn ard(&self) -> Response {
         let body = json!({ "errorCode": self.row().ard, "message": self.sentence });
         self.respond(self.status(), body.to_string())
+    }
+
+    /// The whole answer in the registry API of MCP.
+    pub(crate) fn mcp_registry(&self) -> Response {
+        self.respond(self.status(), json!({ "error": self.sentence }).to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! The front page: what the site has and how to call it, for people and (as plain text) for models.
+//! The front page: what the site has and how to call it.
 //!
 //! Promises: shows only agents that this caller may call; commands can be copied as they stand, because text in them is
 //! quoted for the shell. It decides nothing.
@@ -140,30 +140,9 @@ fn footer(page: &mut Html, caller: &Caller) {
         .link("/.well-known/agent-card.json", "site card")
         .text(" · ")
         .link("/llms.txt", "llms.txt");
+    page.text(" · ").link("/docs/api", "HTTP interfaces");
+    page.text(" · ").link("/.well-known/ai-catalog.json", "catalogue");
     page.text(" · ").link("/healthz", "health").close("p").close("footer");
-}
-
-/// Writes what a model needs to call the agents of the site.
-pub(super) fn for_models(settings: &SiteSettings, agents: &[AgentView], base: &str) -> String {
-    let mut text = format!("# {}\n\n", line(&settings.name));
-    if !settings.description.is_empty() {
-        text.push_str(&format!("> {}\n\n", line(&settings.description)));
-    }
-    text.push_str("Agents that speak A2A 1.0 over JSON-RPC. POST SendMessage to an agent's address, or to ");
-    text.push_str(&format!("{base}/a2a to have one chosen.\n\n## Agents\n\n"));
-    for agent in agents {
-        let name = &agent.name;
-        text.push_str(&format!("- [{name}]({base}/a2a/{name}): {}\n", line(&agent.description)));
-        for skill in &agent.skills {
-            text.push_str(&format!("  - {}: {}\n", line(&skill.name), line(&skill.description)));
-        }
-    }
-    text
-}
-
-/// Foreign text on one line.
-fn line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -174,10 +153,5 @@ mod tests {
     fn commands_can_be_copied_whatever_the_example_says() {
         assert_eq!(quote("it's"), r"'it'\''s'");
         assert_eq!(quote("a\nb; rm -rf /"), "'a b; rm -rf /'");
-    }
-
-    #[test]
-    fn text_for_models_stays_on_its_line() {
-        assert_eq!(line(" a\n# b\t c "), "a # b c");
     }
 }

@@ -1,0 +1,256 @@
+//! The table of operations that `/openapi.json` and the page about it are written from.
+//!
+//! Promises: one row for each method of each route; names of shapes are those of `schemas.json`. It says nothing about A2A, MCP and the OpenAI-style
+//! face, which have specifications of their own.
+
+use utoipa::openapi::path::HttpMethod;
+
+/// Which face an operation belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// The REST face, for known callers.
+    Rest,
+    /// The registry of ARD.
+    Ard,
+    /// The registry API of MCP.
+    Servers,
+}
+
+impl Part {
+    /// All of them, in the order in which they are shown.
+    pub(crate) const ALL: [Self; 3] = [Self::Ard, Self::Rest, Self::Servers];
+
+    /// What the face is called.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Rest => "REST",
+            Self::Ard => "Discovery (ARD)",
+            Self::Servers => "MCP registry",
+        }
+    }
+
+    /// The shape of its errors.
+    pub(crate) const fn error(self) -> &'static str {
+        match self {
+            Self::Rest => "Error",
+            Self::Ard => "ArdError",
+            Self::Servers => "ServersError",
+        }
+    }
+}
+
+/// One method of one route.
+#[derive(Clone)]
+pub(crate) struct Operation {
+    pub(crate) part: Part,
+    pub(crate) method: HttpMethod,
+    pub(crate) path: &'static str,
+    pub(crate) id: &'static str,
+    pub(crate) summary: &'static str,
+    /// Name, type and meaning.
+    pub(crate) query: &'static [(&'static str, &'static str, &'static str)],
+    /// Shape of the request.
+    pub(crate) body: Option<&'static str>,
+    pub(crate) status: &'static str,
+    /// Shape of the answer.
+    pub(crate) answer: Option<&'static str>,
+    pub(crate) media: &'static str,
+}
+
+impl Operation {
+    const fn new(
+        part: Part,
+        method: HttpMethod,
+        path: &'static str,
+        id: &'static str,
+        summary: &'static str,
+    ) -> Self {
+        let (query, media): (&[_], _) = (&[], "application/json");
+        Self { part, method, path, id, summary, query, body: None, status: "200", answer: None, media }
+    }
+
+    const fn asks(mut self, query: &'static [(&'static str, &'static str, &'static str)]) -> Self {
+        self.query = query;
+        self
+    }
+
+    const fn takes(mut self, body: &'static str) -> Self {
+        self.body = Some(body);
+        self
+    }
+
+    const fn gives(mut self, answer: &'static str) -> Self {
+        self.answer = Some(answer);
+        self
+    }
+
+    const fn with(mut self, status: &'static str) -> Self {
+        self.status = status;
+        self
+    }
+
+    const fn in_type(mut self, media: &'static str) -> Self {
+        self.media = media;
+        self
+    }
+}
+
+const fn get(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Rest, HttpMethod::Get, path, id, summary)
+}
+
+const fn post(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Rest, HttpMethod::Post, path, id, summary)
+}
+
+const fn delete(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Rest, HttpMethod::Delete, path, id, summary).with("204")
+}
+
+const fn ard(method: HttpMethod, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Ard, method, path, id, summary)
+}
+
+const fn servers(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Servers, HttpMethod::Get, path, id, summary)
+}
+
+const CARD: &str = "application/mcp-server-card+json";
+
+/// How a list of servers is narrowed.
+const SERVERS: &[(&str, &str, &str)] = &[
+    ("cursor", "string", "nextCursor of the page before"),
+    ("limit", "integer", "1 to 100; 30 when left out"),
+    ("search", "string", "Part of the name"),
+    ("updated_since", "string", "Changed since this moment"),
+    ("version", "string", "latest, or an exact version"),
+];
+
+/// Every operation.
+pub(crate) const OPERATIONS: [Operation; 39] = [
+    get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
+    get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
+    get("/api/agents/{name}/logs", "getAgentLog", "The last lines of an agent's log")
+        .asks(&[("lines", "integer", "100 when left out")])
+        .gives("Log"),
+    get("/api/agents/{name}/tools", "listAgentTools", "The tools of an agent that is a tool server")
+        .gives("Tools"),
+    post("/api/agents/{name}/tools/approve", "approveAgentTools", "Approve tools as they are now")
+        .takes("Approval")
+        .gives("Approved"),
+    post("/api/find", "findAgents", "Find the right agents for a need in plain language")
+        .takes("Query")
+        .gives("Matches"),
+    get("/api/tasks", "listTasks", "Your tasks, the last changed first")
+        .asks(&[
+            ("agent", "string", "Of this agent"),
+            ("state", "string", "In one of these states, parted by commas"),
+            ("context", "string", "Of this conversation"),
+            ("limit", "integer", "50 when left out"),
+            ("cursor", "string", "next of the page before"),
+        ])
+        .gives("Tasks"),
+    get("/api/tasks/{id}", "getTask", "One task").gives("Task"),
+    get(
+        "/api/tasks/{id}/events",
+        "listTaskEvents",
+        "The events of a task; with Accept: text/event-stream as they happen",
+    )
+    .asks(&[("after", "integer", "Number of the last event seen"), ("limit", "integer", "500 when left out")])
+    .gives("Events"),
+    post("/api/tasks/{id}/cancel", "cancelTask", "End a task").gives("Task"),
+    get("/api/keys", "listKeys", "The API keys").gives("Keys"),
+    post("/api/keys", "makeKey", "Make an API key; its secret is shown once")
+        .takes("NewKey")
+        .with("201")
+        .gives("MadeKey"),
+    delete("/api/keys/{id}", "revokeKey", "Revoke an API key"),
+    post("/api/signin-links", "makeSignInLink", "Make a link by which a browser signs in once")
+        .with("201")
+        .gives("Link"),
+    get("/api/outbox", "listLetters", "What has to leave the site, and what could not")
+        .asks(&[
+            ("state", "string", "waiting or dead"),
+            ("task", "string", "Of this task"),
+            ("after", "integer", "Number of the last one seen"),
+            ("limit", "integer", "100 when left out"),
+        ])
+        .gives("Letters"),
+    get("/api/outbox/{id}", "getLetter", "One letter").gives("Letter"),
+    delete("/api/outbox/{id}", "dropLetter", "Drop a letter"),
+    post("/api/outbox/{id}/retry", "sendLetterAgain", "Try a letter again").gives("Letter"),
+    get("/api/identity", "getIdentity", "Who the site is: its keys").gives("Identity"),
+    post("/api/identity/rotate", "rotateIdentity", "Take new keys").gives("Identity"),
+    get("/api/status", "getStatus", "How the site fares").gives("Status"),
+    get("/api/journal", "listJournal", "What happened, newest first")
+        .asks(&[
+            ("agent", "string", "About this agent"),
+            ("task", "string", "About this task"),
+            ("text", "string", "With this text"),
+            ("before", "integer", "Before this number"),
+            ("limit", "integer", "100 when left out"),
+        ])
+        .gives("Journal"),
+    post("/api/backup", "backup", "Write a copy of everything to a file on the site's machine")
+        .takes("File")
+        .with("201")
+        .gives("File"),
+    post("/api/reload", "reload", "Read configuration and agents again").with("202").gives("Reloading"),
+    ard(
+        HttpMethod::Get,
+        "/.well-known/ai-catalog.json",
+        "getCatalog",
+        "The public agents of the site as a catalogue",
+    )
+    .gives("Catalog"),
+    ard(HttpMethod::Get, "/.well-known/ard.json", "getManifest", "The same, where ARD 0.91 looks for it")
+        .gives("Catalog"),
+    ard(HttpMethod::Post, "/search", "searchAgents", "Agents that fit a sentence, the best first")
+        .takes("SearchRequest")
+        .gives("SearchResponse"),
+    ard(
+        HttpMethod::Post,
+        "/explore",
+        "exploreRegistry",
+        "How the agents that fit are spread over the values of fields",
+    )
+    .takes("ExploreRequest")
+    .gives("ExploreResponse"),
+    ard(HttpMethod::Get, "/agents", "listEntries", "Entries in a fixed order")
+        .asks(&[
+            ("filter", "string", "type = 'application/a2a-agent-card+json' AND updatedAfter > '2026-01-01'"),
+            ("orderBy", "string", "displayName, updatedAt DESC"),
+            ("pageSize", "integer", "1 to 100; 20 when left out"),
+            ("pageToken", "string", "pageToken of the page before"),
+        ])
+        .gives("ListResponse"),
+    ard(HttpMethod::Get, "/agents/{identifier}", "getEntry", "One entry by its identifier").gives("Entry"),
+    servers("/v0.1/servers", "listServers", "Agents that are servers of tools")
+        .asks(SERVERS)
+        .gives("ServerList"),
+    servers("/v0.1/servers/{name}", "getServer", "One server").gives("ServerResponse"),
+    servers("/v0.1/servers/{name}/versions", "listServerVersions", "The versions of a server")
+        .gives("ServerList"),
+    servers("/v0.1/servers/{name}/versions/{version}", "getServerVersion", "One version of a server")
+        .gives("ServerResponse"),
+    servers("/v0/servers", "listServersV0", "The same by its former address")
+        .asks(SERVERS)
+        .gives("ServerList"),
+    servers("/v0/servers/{name}", "getServerV0", "The same by its former address").gives("ServerResponse"),
+    servers(
+        "/.well-known/mcp/server-card.json",
+        "getSiteServerCard",
+        "The card of the site as a server of tools",
+    )
+    .gives("ServerCard")
+    .in_type(CARD),
+    servers(
+        "/.well-known/mcp/catalog.json",
+        "getServerCatalog",
+        "The public servers of tools as a catalogue",
+    )
+    .gives("ServerCatalog"),
+    servers("/mcp/{agent}/server-card", "getServerCard", "The card of an agent as a server of tools")
+        .gives("ServerCard")
+        .in_type(CARD),
+];

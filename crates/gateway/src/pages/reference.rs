@@ -1,0 +1,71 @@
+//! The page about the HTTP interfaces, for people: the same table as `/openapi.json`.
+//!
+//! Promises: written anew from the table, so that it says what the document says; no script, nothing from elsewhere. It tries nothing out: it is
+//! for reading.
+
+use utoipa::openapi::path::HttpMethod;
+
+use super::html::Html;
+use crate::openapi::{DOCUMENT, OPERATIONS, Operation, Part};
+
+/// Writes the page.
+pub(super) fn write(base: &str) -> Html {
+    let mut page = Html::page("HTTP interfaces");
+    page.open("header").element("h1", "HTTP interfaces");
+    page.element("p", &format!("Everything below {base} beside A2A, MCP and the OpenAI-style face."));
+    page.open("p")
+        .link("/openapi.json", "OpenAPI document")
+        .text(" · ")
+        .link("/", "Front page")
+        .close("p")
+        .close("header");
+    page.open("main");
+    for part in Part::ALL {
+        page.open("section").element("h2", part.name());
+        page.element("p", intro(part));
+        for operation in OPERATIONS.iter().filter(|operation| operation.part == part) {
+            describe(&mut page, operation);
+        }
+        page.close("section");
+    }
+    page.open("section").element("h2", "Shapes");
+    for (name, schema) in DOCUMENT.components.iter().flat_map(|components| &components.schemas) {
+        page.element("h3", name).element("pre", &serde_json::to_string_pretty(schema).unwrap_or_default());
+    }
+    page.close("section").close("main");
+    page
+}
+
+fn intro(part: Part) -> &'static str {
+    match part {
+        Part::Rest => "For callers with a key: send Authorization: Bearer KEY.",
+        Part::Ard => {
+            "Agentic Resource Discovery: what others search by. A key shows more than strangers see."
+        }
+        Part::Servers => "Agents as servers of tools, for programs that read the registry of MCP.",
+    }
+}
+
+fn describe(page: &mut Html, operation: &Operation) {
+    page.open("article").element("h3", &format!("{} {}", method(operation), operation.path));
+    page.element("p", operation.summary);
+    if !operation.query.is_empty() {
+        page.open("ul");
+        for (name, kind, about) in operation.query {
+            page.element("li", &format!("{name} ({kind}): {about}"));
+        }
+        page.close("ul");
+    }
+    let takes = operation.body.map(|body| format!("takes {body}, ")).unwrap_or_default();
+    let gives = operation.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
+    let facts = format!("{takes}gives {}{gives}, errors as {}", operation.status, operation.part.error());
+    page.open_class("p", "facts").text(&facts).close("p").close("article");
+}
+
+fn method(operation: &Operation) -> &'static str {
+    match operation.method {
+        HttpMethod::Post => "POST",
+        HttpMethod::Delete => "DELETE",
+        _ => "GET",
+    }
+}
