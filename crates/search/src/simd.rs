@@ -104,32 +104,18 @@ impl Lanes {
     }
 }
 
-/// The inner product of two rows of signed bytes; exact.
+/// The inner product of two rows of signed bytes; exact. For [`Lanes::run`].
 #[inline(always)]
-pub(crate) fn dot_i8(left: &[i8], right: &[i8]) -> i32 {
+pub(crate) fn dot_i8((left, right): (&[i8], &[i8])) -> i32 {
     left.iter().zip(right).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
 }
 
-/// In how many of 384 bits two rows differ.
+/// In how many of their bits a row and each of many differ, added to `out` in order. For [`Lanes::run`].
 #[inline(always)]
-pub(crate) fn hamming(left: &[u64; 6], right: &[u64; 6]) -> u32 {
-    left.iter().zip(right).map(|(left, right)| (left ^ right).count_ones()).sum()
-}
-
-/// The inner products of one row with each of many that lie one after the other; `out` takes one number for each. For [`Lanes::run`].
-#[inline(always)]
-pub(crate) fn dots_i8((query, rows, out): (&[i8], &[i8], &mut [i32])) {
-    for (out, row) in out.iter_mut().zip(rows.chunks_exact(query.len().max(1))) {
-        *out = dot_i8(query, row);
-    }
-}
-
-/// In how many bits one row differs from each of many. For [`Lanes::run`].
-#[inline(always)]
-pub(crate) fn hammings((query, rows, out): (&[u64; 6], &[[u64; 6]], &mut [u16])) {
-    for (out, row) in out.iter_mut().zip(rows) {
-        *out = hamming(query, row) as u16;
-    }
+pub(crate) fn hammings<const N: usize>((query, rows, out): (&[u64; N], &[[u64; N]], &mut Vec<u16>)) {
+    out.extend(rows.iter().map(|row| -> u16 {
+        row.iter().zip(query).map(|(left, right)| (left ^ right).count_ones() as u16).sum()
+    }));
 }
 
 fn linear_portable(matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {

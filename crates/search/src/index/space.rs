@@ -3,6 +3,8 @@
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
 //! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. Nothing changes after it is made.
 
+use crate::simd::{Lanes, dot_i8, hammings};
+
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Coded {
@@ -110,7 +112,7 @@ impl Space {
     /// How near a vector is to the query, from -1 to 1.
     pub(crate) fn near(&self, vector: usize, query: &Coded) -> f32 {
         let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        let dot: i32 = row.iter().zip(&query.codes).map(|(a, b)| i32::from(*a) * i32::from(*b)).sum();
+        let dot = Lanes::best().run(dot_i8, (row, &query.codes));
         dot as f32 * self.scales[vector] * query.scale
     }
 
@@ -129,7 +131,7 @@ impl Space {
         if self.words == SIGN_WORDS {
             let (rows, _) = self.signs.as_chunks::<SIGN_WORDS>();
             let query: [u64; SIGN_WORDS] = std::array::from_fn(|word| query.signs[word]);
-            out.extend(rows.iter().map(|row| differ(row, &query)));
+            Lanes::best().run(hammings, (&query, rows, out));
         } else {
             out.extend(self.signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
         }
