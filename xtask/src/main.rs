@@ -22,6 +22,7 @@ mod metadata;
 mod model;
 mod node;
 mod python;
+mod retrieval;
 mod stages;
 mod test;
 mod tidy;
@@ -70,6 +71,12 @@ const CHORES: &[Chore] = &[
         summary: "make the files of the sentence encoder",
         help: model::HELP,
         run: model::run,
+    },
+    Chore {
+        name: "retrieval",
+        summary: "measure how well agents are found",
+        help: retrieval::HELP,
+        run: retrieval::run,
     },
     Chore { name: "fuzz", summary: "feed the decoders random bytes", help: fuzz::HELP, run: fuzz::run },
 ];

@@ -38,7 +38,6 @@ pub use agentsite_client::{
     CardRefusal, Circuits, ClientError, Egress, Fetched, KnownBy, KnownKeys, Receipt, SignedCard, card_url,
     key_set_url, verify_card,
 };
-pub use agentsite_client::{Circuits, Egress, Receipt};
 pub use aside::{Aside, Credential};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};

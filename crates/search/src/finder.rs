@@ -220,8 +220,9 @@ impl Finder {
     /// # Errors
     /// When the index cannot be read.
     pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<Found, FindError> {
-        let text = ask.text[..ask.text.floor_char_boundary(MAX_QUERY)].to_owned();
-        let (vectors, without) = encode_question(&self.embedders, &self.shared.snapshot(), text).await;
+        let text = &ask.text[..ask.text.floor_char_boundary(MAX_QUERY)];
+        let mut question = encode_question(&self.embedders, &self.shared.snapshot(), text).await;
+        let without = question.without.take();
         let asked = Asked::of(&ask.text);
         let snapshot = self.shared.snapshot();
         let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
@@ -229,8 +230,10 @@ impl Finder {
         let (page, fast) = {
             let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
             aside(considered > LARGE, move || {
-                let candidates = scan::candidates(&snapshot, &passed, &vectors, &terms);
-                (rank::page(&snapshot, candidates, &ask, blend), vectors.into_iter().next().flatten())
+                let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms);
+                let sentences: Vec<_> = question.sentences.iter().map(Vec::as_slice).collect();
+                let page = rank::page(&snapshot, candidates, &sentences, &ask, blend);
+                (page, question.whole.into_iter().next().flatten())
             })
             .await
         };

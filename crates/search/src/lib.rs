@@ -28,4 +28,6 @@ pub use finder::{Embedders, FindError, Finder, FinderSettings, Opened, Progress,
 pub use minilm::MiniLm;
 pub use question::{Ask, Found, Hit};
 pub use rank::Blend;
+#[doc(hidden)]
+pub use record::records_in;
 pub use wordpiece::WordPiece;

@@ -10,7 +10,7 @@ use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
 use crate::index::columns::owner_key;
-use crate::index::scan::Candidate;
+use crate::index::scan::{Candidate, Vectors, rarest};
 use crate::question::Ask;
 
 /// Places of a page, within which owners and newcomers are counted.
@@ -30,6 +30,23 @@ const NEWCOMER_MILLIS: i64 = 14 * 24 * 60 * 60 * 1000;
 
 /// What is trusted when nothing is known.
 const UNKNOWN_TRUST: f64 = 0.5;
+
+/// How many of the best by the plain sum are weighed more closely.
+const WEIGHED: usize = 200;
+
+/// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted to 2,452 questions with known answers, each
+/// fifth of the answers measured with what was fitted to the others.
+const WORDS_SHARE: f64 = 0.12;
+/// How much of what a single sentence of the question is nearer than the whole counts.
+const SENTENCE_SHARE: f64 = 0.7;
+/// How much being like another candidate takes away: the answer among many that are alike is less likely to be this one.
+const CROWD_SHARE: f64 = 0.17;
+/// How much length takes away, for each doubling and a half.
+const LENGTH_SHARE: f64 = 0.017;
+
+/// Brings sums, which lie between -0.25 and about 1.2, to the range from 0 to 1.
+const SCORE_BASE: f64 = 0.25;
+const SCORE_SCALE: f64 = 0.7;
 
 /// How far trust moves a score.
 const TRUST_SHARE: f64 = 0.15;
@@ -76,8 +93,17 @@ pub(crate) struct Ranked {
 }
 
 /// The candidates of the asked page, in order.
-pub(crate) fn page(snapshot: &Snapshot, candidates: Vec<Candidate>, ask: &Ask, blend: Blend) -> Vec<Ranked> {
+pub(crate) fn page(
+    snapshot: &Snapshot,
+    candidates: Vec<Candidate>,
+    sentences: &[Vectors<'_>],
+    ask: &Ask,
+    blend: Blend,
+) -> Vec<Ranked> {
     let mut ranked = score(snapshot, candidates, blend);
+    if !blend.is_plain() {
+        weigh(snapshot, &mut ranked, sentences);
+    }
     let order = |a: &Ranked, b: &Ranked| -> Ordering {
         b.score
             .total_cmp(&a.score)
@@ -105,6 +131,60 @@ fn score(snapshot: &Snapshot, candidates: Vec<Candidate>, blend: Blend) -> Vec<R
         Ranked { candidate, score, meaning, words, trust, newcomer: false }
     };
     candidates.into_iter().map(score).filter(|ranked| ranked.score > 0.0).collect()
+}
+
+/// Gives candidates the closer score.
+fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>]) {
+    let rarest = f64::from(rarest(snapshot));
+    let plain = |ranked: &Ranked| ranked.meaning + WORDS_SHARE * f64::from(ranked.candidate.words) / rarest;
+    ranked.sort_unstable_by(|a, b| {
+        plain(b)
+            .total_cmp(&plain(a))
+            .then_with(|| snapshot.id(a.candidate.spot).cmp(snapshot.id(b.candidate.spot)))
+    });
+    let crowds = crowds(snapshot, &ranked[..ranked.len().min(WEIGHED)]);
+    for (place, ranked) in ranked.iter_mut().enumerate() {
+        let candidate = &ranked.candidate;
+        let body = &snapshot.segments[candidate.spot.segment].body;
+        let mut sum = plain(ranked);
+        if place < WEIGHED && candidate.near.is_some() {
+            let space = &body.spaces[candidate.model];
+            let queries = sentences.iter().filter_map(|vectors| vectors.get(candidate.model)?.as_ref());
+            let near =
+                queries.filter_map(|query| space.nearest(candidate.spot.entry, query)).map(|(near, _)| near);
+            let gain = near.fold(0.0, f32::max);
+            sum += SENTENCE_SHARE * (f64::from(gain) - ranked.meaning).max(0.0);
+        }
+        sum -= CROWD_SHARE * crowds.get(place).copied().unwrap_or(1.0);
+        sum -= LENGTH_SHARE * f64::from(body.lengths[candidate.spot.entry].max(1)).ln();
+        ranked.score = ((SCORE_BASE + sum) * SCORE_SCALE * ranked.trust).clamp(f64::MIN_POSITIVE, 1.0);
+    }
+}
+
+/// For each candidate, how near the nearest other one of the same model is.
+fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
+    let rows: Vec<_> = ranked
+        .iter()
+        .map(|ranked| {
+            let Candidate { spot, vector, model, near, .. } = ranked.candidate;
+            near.map(|_| {
+                (model, snapshot.segments[spot.segment].body.spaces[model].vector_of(spot.entry, vector))
+            })
+        })
+        .collect();
+    let mut crowds = vec![0f64; ranked.len()];
+    for (one, row) in rows.iter().enumerate() {
+        for (other, second) in rows.iter().enumerate().skip(one + 1) {
+            if let (Some((model, a)), Some((same, b))) = (row, second)
+                && model == same
+            {
+                let near = f64::from(a.near(*b));
+                crowds[one] = crowds[one].max(near);
+                crowds[other] = crowds[other].max(near);
+            }
+        }
+    }
+    crowds
 }
 
 /// What trust does to a score: 1 when nothing is known.

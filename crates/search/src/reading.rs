@@ -30,7 +30,7 @@ pub(crate) const MOST_TERMS: usize = 4096;
 pub(crate) const MOST_VALUES: usize = 64;
 
 /// How often a term in each field counts.
-const NAME_WEIGHT: u8 = 2;
+const NAME_WEIGHT: u8 = 1;
 const TEXT_WEIGHT: u8 = 1;
 
 /// An entry cut to the limits, with its terms counted.

@@ -139,6 +139,25 @@ fn write_facts(out: &mut Vec<u8>, facts: &Facts) {
     }
 }
 
+/// How many records can be read from the beginning of some bytes, each written and read again as the same; for the fuzzer.
+#[doc(hidden)]
+#[must_use]
+pub fn records_in(bytes: &[u8]) -> usize {
+    let mut reader = Reader::new(bytes);
+    let mut count = 0;
+    while let Ok(Some(record)) = reader.next() {
+        let mut written = Vec::new();
+        record.write(&mut written);
+        assert_eq!(
+            Reader::new(&written).next().ok().flatten().as_ref(),
+            Some(&record),
+            "what was read can be written"
+        );
+        count += 1;
+    }
+    count
+}
+
 /// Reads records one after the other.
 #[derive(Debug)]
 pub(crate) struct Reader<'a> {
@@ -258,5 +277,58 @@ impl<'a> Reader<'a> {
     fn text(&mut self) -> Result<&'a str, Unreadable> {
         let at = self.at;
         std::str::from_utf8(self.slice()?).map_err(|_| Unreadable(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written() -> Vec<u8> {
+        let facts = Facts {
+            tags: vec!["travel".into(), "é".into()],
+            region: Some(String::new()),
+            price: Some(0.5),
+            since: Some(Timestamp::from_millis(7)),
+            ..Facts::default()
+        };
+        let terms = Terms::bytes(&[(3, 1), (9, 255)]);
+        let put = Put {
+            id: "a",
+            texts_digest: 1,
+            facts_digest: 2,
+            facts: facts.clone(),
+            terms: Terms(&terms),
+            length: 5,
+            model: "m",
+            scales: vec![0.5, 0.25],
+            codes: &[1, 2, 255, 4],
+            texts: b"{}",
+        };
+        assert_eq!(put.terms.iter().collect::<Vec<_>>(), [(3, 1), (9, 255)]);
+        let mut bytes = Vec::new();
+        let revise = Record::Revise { id: "a", digest: 3, facts };
+        for record in [Record::Put(put), revise, Record::Remove("a")] {
+            let from = bytes.len();
+            record.write(&mut bytes);
+            assert_eq!(Reader::new(&bytes[from..]).next(), Ok(Some(record)));
+        }
+        bytes
+    }
+
+    #[test]
+    fn what_was_written_is_read_back_and_anything_else_is_an_error() {
+        let bytes = written();
+        assert_eq!(records_in(&bytes), 3);
+        for cut in 0..bytes.len() {
+            assert!(records_in(&bytes[..cut]) < 3);
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut changed = bytes.clone();
+                changed[at] = value;
+                let _ = records_in(&changed);
+            }
+        }
     }
 }

@@ -266,9 +266,7 @@ mod tests {
                 .iter()
                 .for_each(|word| assert_eq!(term(word), term(family[0]), "{word} and {}", family[0]));
         }
-        for (one, other) in
-            [("news", "new"), ("bus", "bu"), ("feed", "fe"), ("class", "clas"), ("weather", "wealth")]
-        {
+        for (one, other) in [("bus", "bu"), ("feed", "fe"), ("class", "clas"), ("weather", "wealth")] {
             assert_ne!(term(one), term(other), "{one} and {other}");
         }
     }

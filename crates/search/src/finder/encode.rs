@@ -9,12 +9,18 @@ use super::{Embedders, facts_digest, texts_digest};
 use crate::index::Snapshot;
 use crate::index::space::Coded;
 use crate::reading::Reading;
-use crate::reason::Texts;
+use crate::reason::{Texts, sentences};
 use crate::record::{Put, Terms};
 use crate::{EmbedError, Embedder, Entry};
 
 /// Texts of one call of an embedder.
 const BATCH: usize = 256;
+
+/// Sentences of a question that are compared beside the whole; each costs as much as the question itself.
+const MOST_SENTENCES: usize = 4;
+
+/// Words of a sentence that says something by itself.
+const SHORTEST_SENTENCE: usize = 3;
 
 /// An entry that was read and has no vectors yet.
 #[derive(Debug)]
@@ -129,28 +135,43 @@ async fn embed(embedder: &Arc<dyn Embedder>, texts: &[String]) -> Result<Vec<Opt
     coded.collect()
 }
 
-/// The vector of a question in each model of the index (the fast one always), and what failed.
-pub(super) async fn encode_question(
-    embedders: &Embedders,
-    snapshot: &Snapshot,
-    text: String,
-) -> (Vec<Option<Coded>>, Option<String>) {
-    let texts = [text];
-    let mut without = None;
-    let mut vectors = Vec::new();
+/// A question in vectors.
+#[derive(Debug, Default)]
+pub(super) struct Question {
+    /// The whole, in each model of the index (the fast one always).
+    pub(super) whole: Vec<Option<Coded>>,
+    /// Its sentences, when there are several.
+    pub(super) sentences: Vec<Vec<Option<Coded>>>,
+    /// What failed.
+    pub(super) without: Option<String>,
+}
+
+/// Makes the vectors of a question.
+pub(super) async fn encode_question(embedders: &Embedders, snapshot: &Snapshot, text: &str) -> Question {
+    let mut texts = vec![text.to_owned()];
+    let sentences = sentences(text)
+        .into_iter()
+        .filter(|sentence| sentence.split_whitespace().count() >= SHORTEST_SENTENCE);
+    texts.extend(sentences.map(str::to_owned).take(MOST_SENTENCES));
+    if texts.len() == 2 {
+        texts.truncate(1);
+    }
+    let mut question = Question { sentences: vec![Vec::new(); texts.len() - 1], ..Question::default() };
     for (number, embedder) in std::iter::once(&embedders.fast).chain(&embedders.full).enumerate() {
         let used = snapshot.segments.iter().any(|segment| segment.body.spaces[number].len() > 0);
-        if number > 0 && !used {
-            vectors.push(None);
-            continue;
-        }
-        match embed(embedder, &texts).await {
-            Ok(made) => vectors.push(made.into_iter().next().flatten()),
-            Err(error) => {
-                vectors.push(None);
-                without = used.then(|| format!("meaning was not compared everywhere: {error}")).or(without);
+        let mut made = vec![None; texts.len()];
+        if number == 0 || used {
+            match embed(embedder, &texts).await {
+                Ok(vectors) => made = vectors,
+                Err(error) if used => {
+                    question.without = Some(format!("meaning was not compared everywhere: {error}"));
+                }
+                Err(_) => {}
             }
         }
+        let mut made = made.into_iter();
+        question.whole.extend(made.next());
+        question.sentences.iter_mut().zip(made).for_each(|(sentence, vector)| sentence.push(vector));
     }
-    (vectors, without)
+    question
 }

@@ -202,6 +202,15 @@ fn by_words(
     all
 }
 
+/// What a term is worth that a single entry has.
+pub(crate) fn rarest(snapshot: &Snapshot) -> f32 {
+    worth(snapshot.len().max(1) as f32, 1.0)
+}
+
+fn worth(all: f32, have: f32) -> f32 {
+    (1.0 + (all - have + 0.5) / (have + 0.5)).ln()
+}
+
 /// What each term is worth: its weight in the question, and the more the fewer entries have it.
 fn rarity(snapshot: &Snapshot, terms: &[(u64, f32)]) -> Vec<f32> {
     let all = snapshot.len() as f32;
@@ -219,7 +228,7 @@ fn rarity(snapshot: &Snapshot, terms: &[(u64, f32)]) -> Vec<f32> {
             })
             .sum();
         let have = have as f32;
-        weight * (1.0 + (all - have + 0.5) / (have + 0.5)).ln()
+        weight * worth(all, have)
     };
     terms.iter().map(of).collect()
 }

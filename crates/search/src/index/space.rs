@@ -43,6 +43,22 @@ fn signs(codes: &[i8]) -> Vec<u64> {
     codes.chunks(64).map(word).collect()
 }
 
+/// A vector where it lies.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Row<'a> {
+    codes: &'a [i8],
+    scale: f32,
+}
+
+impl Row<'_> {
+    /// How near another is, from -1 to 1.
+    #[inline]
+    pub(crate) fn near(self, other: Row<'_>) -> f32 {
+        let dot = Lanes::best().run(dot_i8, (self.codes, other.codes));
+        dot as f32 * self.scale * other.scale
+    }
+}
+
 /// The vectors of a segment's entries in one model.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
@@ -109,11 +125,17 @@ impl Space {
         self.scales.len()
     }
 
+    /// One vector of an entry.
+    pub(crate) fn vector_of(&self, entry: usize, vector: usize) -> Row<'_> {
+        let vector = self.range(entry).start + vector;
+        let codes = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
+        Row { codes, scale: self.scales[vector] }
+    }
+
     /// How near a vector is to the query, from -1 to 1.
     pub(crate) fn near(&self, vector: usize, query: &Coded) -> f32 {
         let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        let dot = Lanes::best().run(dot_i8, (row, &query.codes));
-        dot as f32 * self.scales[vector] * query.scale
+        Row { codes: row, scale: self.scales[vector] }.near(Row { codes: &query.codes, scale: query.scale })
     }
 
     /// The nearest vector of an entry: how near and which of its vectors; `None` when it has none here.

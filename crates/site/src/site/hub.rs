@@ -12,7 +12,8 @@ use url::Url;
 
 use super::{MAX_PAGE, Site};
 use crate::registry::{self, Imported};
-use crate::{SiteError, concierge};
+use super::concierge;
+use crate::SiteError;
 
 /// An entry of the hub as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
