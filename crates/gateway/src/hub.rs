@@ -36,5 +36,5 @@ pub(crate) async fn one(
     id: &str,
     base: &str,
 ) -> Result<Option<Listing>, Failure> {
-    Ok(site.listing(caller, id, base))
+    Ok(site.any_listing(caller, id, base).await?)
 }

@@ -142,8 +142,8 @@ impl Site {
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
-        let finding = Finding::open(settings.search.clone()).await?;
         let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
+        let finding = Finding::open(settings.search.clone(), registry.changes()).await?;
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),

@@ -182,7 +182,7 @@ fn a_detached_signature_holds_for_its_value_its_key_and_its_type_only() {
     let jws =
         sign_detached(&value, &key, "trust-manifest+jose", Some("https://example.org/jwks.json")).unwrap();
     assert_eq!(jws.split('.').count(), 3);
-    let verify = |value, jws: &str, typ| verify_detached(value, jws, &key.public(), typ);
+    let verify = |value: &serde_json::Value, jws: &str, typ| verify_detached(value, jws, &key.public(), typ);
     assert_eq!(verify(&value, &jws, "trust-manifest+jose"), Ok(()));
     assert!(verify(&value, &jws, "JOSE").is_err());
     assert!(verify(&serde_json::json!({ "b": 2, "a": ["x"] }), &jws, "trust-manifest+jose").is_err());

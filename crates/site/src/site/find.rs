@@ -48,16 +48,22 @@ impl Site {
         };
         let found = self.0.finding.apart(async move |finder| finder.find(&ask).await).await?;
         let fit = found.hits.into_iter().filter(|hit| hit.score > 0.0);
-        let seen = fit.filter_map(|hit| self.matched(caller, hit, base));
-        let matches = seen.skip(offset - skipped).take(limit).collect();
+        let mut seen = Vec::new();
+        for hit in fit {
+            seen.extend(self.matched(caller, hit, base).await?);
+        }
+        let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
         let without = found.without.or_else(|| behind.map(|error| format!("what changed last: {error}")));
         Ok(Matches { matches, considered: found.considered.saturating_sub(foreign), without })
     }
 
     /// The agent of a hit as this caller may see it.
-    fn matched(&self, caller: &Caller, hit: Hit, base: &str) -> Option<Match> {
-        let listing = self.listing_of(caller, &own_name(&hit.id)?, base)?;
-        Some(Match {
+    async fn matched(&self, caller: &Caller, hit: Hit, base: &str) -> Result<Option<Match>, SiteError> {
+        let listing = match own_name(&hit.id) {
+            Some(name) => self.listing_of(caller, &name, base),
+            None => self.registered(caller, &hit.id).await?,
+        };
+        Ok(listing.map(|listing| Match {
             id: listing.id,
             name: listing.name,
             description: listing.description,
@@ -65,7 +71,7 @@ impl Site {
             local: listing.local,
             score: hit.score,
             reason: hit.reason,
-        })
+        }))
     }
 
     fn listing_of(&self, caller: &Caller, name: &AgentName, base: &str) -> Option<Listing> {

@@ -4,6 +4,8 @@
 //! when the worker has not come to it. Work of the index never holds up the runtime. An index that lost something gets it again at the start.
 //! It does not rank (`search` does) and does not decide who may see what (`find` does).
 
+mod registered;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,13 +15,14 @@ use agentsite_host::Health;
 use agentsite_protocol::{AgentCard, AgentName, Filter};
 use agentsite_search::{Audience, Entry, Facts, FindError, Finder, FinderSettings, Progress, digest};
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::Site;
 use super::listings::searchable;
 use crate::{SiteError, Worker, hub};
+use registered::Registered;
 
 /// How the ids of the site's own agents begin in the index. Those of others are their names everywhere, which begin otherwise.
 const OWN: &str = "agent:";
@@ -49,6 +52,8 @@ pub(super) struct Finding {
     /// What the index has of each of the site's own agents.
     // Held across awaits on purpose: whoever writes keeps it until the index has acknowledged, so that an older state never overtakes a newer one.
     own: Mutex<BTreeMap<AgentName, Known>>,
+    /// What the index does not have yet of the entries of others; held across awaits for the same reason.
+    registered: Mutex<Registered>,
 }
 
 /// What was put into the index, as far as it shows whether it still holds.
@@ -75,15 +80,23 @@ impl Known {
 }
 
 impl Finding {
-    /// Opens the index.
-    pub(super) async fn open(settings: FinderSettings) -> Result<Self, SiteError> {
+    /// Opens the index; `changes` names the entries of others that change from now on.
+    pub(super) async fn open(
+        settings: FinderSettings,
+        changes: broadcast::Receiver<String>,
+    ) -> Result<Self, SiteError> {
         let opened = spawn_blocking(move || Finder::open(settings, &tell)).await;
         let (finder, opened) = opened.map_err(|_| SiteError::Stopping)??;
         if let Some(damage) = opened.damage {
             tracing::warn!(entries = opened.entries, "The index of the agents is being rebuilt: {damage}");
         }
-        let (places, own) = (Semaphore::new(AT_ONCE), Mutex::default());
-        Ok(Self { finder: Arc::new(finder), places, writes: AtomicU64::new(0), own })
+        Ok(Self {
+            finder: Arc::new(finder),
+            places: Semaphore::new(AT_ONCE),
+            writes: AtomicU64::new(0),
+            own: Mutex::default(),
+            registered: Mutex::new(Registered::new(changes)),
+        })
     }
 
     /// Works with the index on a thread of its own: reading many vectors would hold up everybody else.
@@ -112,8 +125,17 @@ pub(super) fn own_name(id: &str) -> Option<AgentName> {
 }
 
 impl Site {
-    /// Puts into the index what changed among the site's own agents since it was last looked.
+    /// Puts into the index what changed among all agents since it was last looked.
     pub(super) async fn settle(&self) -> Result<(), SiteError> {
+        self.settle_own().await?;
+        if self.settle_registered().await? {
+            self.0.finding.writes.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Puts into the index what changed among the site's own agents since it was last looked.
+    async fn settle_own(&self) -> Result<(), SiteError> {
         let finding = &self.0.finding;
         let mut own = finding.own.lock().await;
         let agents: BTreeMap<AgentName, Known> = self.own_agents();
@@ -150,7 +172,7 @@ impl Site {
         entry
     }
 
-    /// Takes out of the index what an earlier process put there and nobody knows any more.
+    /// Takes out of the index the own agents that an earlier process put there and nobody knows any more.
     pub(super) async fn drop_strangers(&self) -> Result<(), SiteError> {
         let known: Vec<String> = self.own_agents().keys().map(own_id).collect();
         let work = async move |finder: &Finder| {
@@ -185,6 +207,9 @@ impl Site {
     /// One look; true when more is left to do. Kept queries are asked again when something was written since they were `asked`.
     async fn settle_and_deepen(&self, worker: &Worker, asked: &mut u64) -> Result<bool, SiteError> {
         self.settle().await?;
+        if self.catch_up().await? {
+            self.0.finding.writes.fetch_add(1, Ordering::Relaxed);
+        }
         let writes = self.0.finding.writes.load(Ordering::Relaxed);
         if writes != *asked {
             self.ask_again().await?;
@@ -204,14 +229,11 @@ impl Site {
 /// Writes what changed; entries that the index has as they are, from an earlier process, stay untouched.
 async fn write(
     finder: &Finder,
-    mut put: Vec<Entry>,
+    put: Vec<Entry>,
     revise: Vec<Entry>,
     gone: &[AgentName],
 ) -> Result<(), FindError> {
-    put.retain(|entry| finder.digest(&entry.id) != Some(digest(entry)));
-    if !put.is_empty() {
-        finder.put(put, false).await?;
-    }
+    put_missing(finder, put).await?;
     if !revise.is_empty() {
         finder.revise(revise.into_iter().map(|entry| (entry.id, entry.facts)).collect())?;
     }
@@ -219,6 +241,12 @@ async fn write(
         finder.remove(&gone.iter().map(own_id).collect::<Vec<_>>())?;
     }
     Ok(())
+}
+
+/// Puts those entries that the index does not have as they are.
+async fn put_missing(finder: &Finder, mut put: Vec<Entry>) -> Result<(), FindError> {
+    put.retain(|entry| finder.digest(&entry.id) != Some(digest(entry)));
+    if put.is_empty() { Ok(()) } else { finder.put(put, false).await }
 }
 
 fn tell(progress: Progress) {

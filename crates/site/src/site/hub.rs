@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::sync::broadcast;
 use url::Url;
 
-use super::{MAX_PAGE, Site};
-use crate::registry::{self, Imported};
 use super::concierge;
+use super::{MAX_PAGE, Site};
 use crate::SiteError;
+use crate::registry::{self, Imported};
 
 /// An entry of the hub as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

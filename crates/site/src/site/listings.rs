@@ -44,6 +44,11 @@ impl Site {
         if let Some(own) = self.listing(caller, id, base) {
             return Ok(Some(own));
         }
+        self.registered(caller, id).await
+    }
+
+    /// The agent of this name that the site knows from elsewhere, if this caller may see it.
+    pub(crate) async fn registered(&self, caller: &Caller, id: &str) -> Result<Option<Listing>, SiteError> {
         let found = self.0.store.listing(id).await?.map(|entry| entry.listing);
         Ok(found.filter(|listing| registry::sees(caller, listing)))
     }

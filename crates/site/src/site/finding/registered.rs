@@ -1,0 +1,130 @@
+//! The entries of others in the index: those that are registered, kept in step with the store.
+//!
+//! Promises: what the registry has acknowledged is found by the next question, unless more changed at once than is told one by one; then, and at every start, all
+//! entries are compared with the index in portions between which questions are answered. Entries that do not count are not found.
+
+use std::collections::{BTreeSet, HashSet};
+
+use agentsite_protocol::Filter;
+use agentsite_protocol::listing::Standing;
+use agentsite_search::{Audience, Entry, FindError, Finder};
+use agentsite_store::{ListingFilter, Registration};
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::{OWN, TELL_EVERY, put_missing};
+use crate::SiteError;
+use crate::site::Site;
+use crate::site::listings::searchable;
+
+/// Entries compared at a time: a question waits no longer than these take.
+const PORTION: usize = 256;
+
+/// What is still to be brought into the index.
+#[derive(Debug)]
+pub(super) struct Registered {
+    changes: broadcast::Receiver<String>,
+    /// Told of, and not yet in the index.
+    waiting: BTreeSet<String>,
+    /// Whether something may be missing, so that everything must be compared.
+    behind: bool,
+}
+
+impl Registered {
+    pub(super) fn new(changes: broadcast::Receiver<String>) -> Self {
+        Self { changes, waiting: BTreeSet::new(), behind: true }
+    }
+
+    /// Notes what changed since it was last asked.
+    fn hear(&mut self) {
+        loop {
+            match self.changes.try_recv() {
+                Ok(id) => drop(self.waiting.insert(id)),
+                Err(TryRecvError::Lagged(_)) => self.behind = true,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
+            }
+        }
+    }
+}
+
+impl Site {
+    /// Puts into the index what changed among the entries of others since it was last looked; true when something did.
+    pub(super) async fn settle_registered(&self) -> Result<bool, SiteError> {
+        let mut registered = self.0.finding.registered.lock().await;
+        registered.hear();
+        let changed = !registered.waiting.is_empty();
+        while !registered.waiting.is_empty() {
+            let ids: Vec<String> = registered.waiting.iter().take(PORTION).cloned().collect();
+            let put = counting(&self.0.store.listings_of(ids.clone()).await?);
+            let kept: HashSet<String> = put.iter().map(|entry| entry.id.clone()).collect();
+            let gone: Vec<String> = ids.iter().filter(|id| !kept.contains(*id)).cloned().collect();
+            self.0.finding.apart(async move |finder| replace(finder, put, &gone).await).await?;
+            for id in &ids {
+                registered.waiting.remove(id);
+            }
+        }
+        Ok(changed)
+    }
+
+    /// Compares every entry with the index if something may be missing, and takes out of it what nobody knows any more; true when it did.
+    pub(super) async fn catch_up(&self) -> Result<bool, SiteError> {
+        if !std::mem::take(&mut self.0.finding.registered.lock().await.behind) {
+            return Ok(false);
+        }
+        let done = self.compare_all().await;
+        if done.is_err() {
+            self.0.finding.registered.lock().await.behind = true;
+        }
+        done.map(|()| true)
+    }
+
+    async fn compare_all(&self) -> Result<(), SiteError> {
+        let filter = ListingFilter { standings: vec![Standing::Active], ..ListingFilter::default() };
+        let of = self.0.store.count_listings(filter.clone()).await?;
+        let (mut after, mut done) = (None, 0_usize);
+        loop {
+            // Held for a portion: what was read may not overtake a change that was read later.
+            let registered = self.0.finding.registered.lock().await;
+            let page = self.0.store.listings(filter.clone(), after, PORTION).await?;
+            let put = counting(&page.items);
+            self.0.finding.apart(async move |finder| put_missing(finder, put).await).await?;
+            drop(registered);
+            let before = done;
+            done += page.items.len();
+            if done / TELL_EVERY > before / TELL_EVERY {
+                tracing::info!(done, of, "Comparing the hub with its index.");
+            }
+            after = page.next;
+            if after.is_none() {
+                return self.drop_unregistered().await;
+            }
+        }
+    }
+
+    /// Takes out of the index the entries of others that nobody knows any more or that no longer count.
+    async fn drop_unregistered(&self) -> Result<(), SiteError> {
+        let all = async |finder: &Finder| Ok(finder.matching(&Filter::default(), &Audience::everything()));
+        let mut ids = self.0.finding.apart(all).await?;
+        ids.retain(|id| !id.starts_with(OWN));
+        for portion in ids.chunks(PORTION) {
+            let registered = self.0.finding.registered.lock().await;
+            let known = counting(&self.0.store.listings_of(portion.to_vec()).await?);
+            let kept: HashSet<String> = known.into_iter().map(|entry| entry.id).collect();
+            let gone: Vec<String> = portion.iter().filter(|id| !kept.contains(*id)).cloned().collect();
+            self.0.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;
+            drop(registered);
+        }
+        Ok(())
+    }
+}
+
+async fn replace(finder: &Finder, put: Vec<Entry>, gone: &[String]) -> Result<(), FindError> {
+    put_missing(finder, put).await?;
+    if gone.is_empty() { Ok(()) } else { finder.remove(gone) }
+}
+
+/// Those that count, as they are searched.
+fn counting(entries: &[Registration]) -> Vec<Entry> {
+    let active = entries.iter().filter(|entry| entry.listing.standing == Standing::Active);
+    active.map(|entry| searchable(&entry.listing)).collect()
+}
