@@ -19,6 +19,7 @@ mod reading;
 mod reason;
 mod record;
 mod simd;
+mod table;
 mod wordpiece;
 mod words;
 
@@ -30,4 +31,5 @@ pub use question::{Ask, Found, Hit};
 pub use rank::Blend;
 #[doc(hidden)]
 pub use record::records_in;
+pub use table::Static;
 pub use wordpiece::WordPiece;

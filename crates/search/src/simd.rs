@@ -27,6 +27,16 @@ enum Width {
     Avx2,
 }
 
+/// A plain loop that [`Lanes::run`] compiles twice, once for each width. `run` and all it calls have to be `#[inline(always)]`: what stays
+/// a call of its own is compiled for the oldest processor. So a trait, and not a closure, which cannot be forced.
+pub(crate) trait Loop {
+    /// What comes out.
+    type Out;
+
+    /// Does the work.
+    fn run(self) -> Self::Out;
+}
+
 /// A matrix of whole numbers as the loops want it: blocks of [`TILE`] outputs; in a block, for each pair of inputs, the pair's two weights
 /// of each output.
 #[derive(Debug, Clone, Copy)]
@@ -67,15 +77,14 @@ impl Lanes {
         Self(Width::Portable)
     }
 
-    /// Runs a plain loop, compiled for the width. It has to be a function that is always inlined, not a closure: what stays a call of its
-    /// own is compiled for the oldest processor.
+    /// Runs a plain loop, compiled for the width.
     #[inline]
-    pub(crate) fn run<A, R>(self, work: impl FnOnce(A) -> R, given: A) -> R {
+    pub(crate) fn run<L: Loop>(self, work: L) -> L::Out {
         match self.0 {
-            Width::Portable => work(given),
+            Width::Portable => work.run(),
             // SAFETY: `Width::Avx2` is made only by `best`, after it found the features that `avx2::run` is compiled for.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => unsafe { avx2::run(work, given) },
+            Width::Avx2 => unsafe { avx2::run(work) },
         }
     }
 
@@ -104,18 +113,37 @@ impl Lanes {
     }
 }
 
-/// The inner product of two rows of signed bytes; exact. For [`Lanes::run`].
-#[inline(always)]
-pub(crate) fn dot_i8((left, right): (&[i8], &[i8])) -> i32 {
-    left.iter().zip(right).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
+/// The inner product of two rows of signed bytes; exact.
+pub(crate) struct Dot<'a>(pub(crate) &'a [i8], pub(crate) &'a [i8]);
+
+impl Loop for Dot<'_> {
+    type Out = i32;
+
+    #[inline(always)]
+    fn run(self) -> i32 {
+        self.0.iter().zip(self.1).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
+    }
 }
 
-/// In how many of their bits a row and each of many differ, added to `out` in order. For [`Lanes::run`].
-#[inline(always)]
-pub(crate) fn hammings<const N: usize>((query, rows, out): (&[u64; N], &[[u64; N]], &mut Vec<u16>)) {
-    out.extend(rows.iter().map(|row| -> u16 {
-        row.iter().zip(query).map(|(left, right)| (left ^ right).count_ones() as u16).sum()
-    }));
+/// In how many of their bits a row and each of many differ, added to `out` in order.
+pub(crate) struct Differences<'a, const N: usize> {
+    pub(crate) query: &'a [u64; N],
+    pub(crate) rows: &'a [[u64; N]],
+    pub(crate) out: &'a mut Vec<u16>,
+}
+
+impl<const N: usize> Loop for Differences<'_, N> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let from = self.out.len();
+        self.out.resize(from + self.rows.len(), 0);
+        for (out, row) in self.out[from..].iter_mut().zip(self.rows) {
+            let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
+            *out = bits.sum::<u32>() as u16;
+        }
+    }
 }
 
 fn linear_portable(matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {
@@ -160,7 +188,7 @@ mod avx2 {
         _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps,
     };
 
-    use super::{GROUP, Packed, Rows, TILE};
+    use super::{GROUP, Loop, Packed, Rows, TILE};
 
     /// How many rows are multiplied at once: two sums for each of six, two registers of weights, one of inputs and one of products
     /// fill the sixteen registers.
@@ -168,8 +196,8 @@ mod avx2 {
 
     /// Runs plain code with AVX2 at the compiler's hands.
     #[target_feature(enable = "avx2,popcnt")]
-    pub(super) fn run<A, R>(work: impl FnOnce(A) -> R, given: A) -> R {
-        work(given)
+    pub(super) fn run<L: Loop>(work: L) -> L::Out {
+        work.run()
     }
 
     /// As [`super::Lanes::linear`], which has compared the lengths.

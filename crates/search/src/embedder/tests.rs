@@ -1,7 +1,10 @@
+//! The contract of embedders, held against each of them.
+//! Promises: what is said here is true of any embedder that callers may be given.
+
 use std::iter::once;
 
 use super::*;
-use crate::MiniLm;
+use crate::{MiniLm, Static};
 
 /// What every embedder keeps to. `means` says whether it knows meanings.
 async fn contract(embedder: &dyn Embedder, means: bool) {
@@ -48,6 +51,11 @@ async fn contract(embedder: &dyn Embedder, means: bool) {
 #[tokio::test]
 async fn the_contract_holds_for_mini_lm() {
     contract(&MiniLm::load(), true).await;
+}
+
+#[tokio::test]
+async fn the_contract_holds_for_the_table() {
+    contract(&Static::load(), true).await;
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
 //! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. Nothing changes after it is made.
 
-use crate::simd::{Lanes, dot_i8, hammings};
+use crate::simd::{Differences, Dot, Lanes};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +54,7 @@ impl Row<'_> {
     /// How near another is, from -1 to 1.
     #[inline]
     pub(crate) fn near(self, other: Row<'_>) -> f32 {
-        let dot = Lanes::best().run(dot_i8, (self.codes, other.codes));
+        let dot = Lanes::best().run(Dot(self.codes, other.codes));
         dot as f32 * self.scale * other.scale
     }
 }
@@ -153,7 +153,7 @@ impl Space {
         if self.words == SIGN_WORDS {
             let (rows, _) = self.signs.as_chunks::<SIGN_WORDS>();
             let query: [u64; SIGN_WORDS] = std::array::from_fn(|word| query.signs[word]);
-            Lanes::best().run(hammings, (&query, rows, out));
+            Lanes::best().run(Differences { query: &query, rows, out });
         } else {
             out.extend(self.signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
         }

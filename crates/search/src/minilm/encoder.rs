@@ -5,7 +5,7 @@
 //! not on its neighbours in a batch, not on the processor. Pure computation; it does not know threads or texts.
 
 use super::weights::{HEADS, Layer, Linear, MOST_TOKENS, Norm, WIDTH, Weights};
-use crate::simd::{GROUP, INPUT_PEAK, Lanes, Rows};
+use crate::simd::{GROUP, INPUT_PEAK, Lanes, Loop, Rows};
 
 /// Numbers that a head looks at.
 const HEAD: usize = WIDTH / HEADS;
@@ -49,7 +49,7 @@ impl Encoder {
         let pool = |tokens: &&[u32]| {
             let (own, others) = rest.split_at(tokens.len() * WIDTH);
             rest = others;
-            self.lanes.run(pool, own)
+            self.lanes.run(Pool(own))
         };
         texts.iter().map(pool).collect()
     }
@@ -60,7 +60,7 @@ impl Encoder {
         let mut state = vec![0.0; count * WIDTH];
         let places = texts.iter().flat_map(|tokens| tokens.iter().enumerate());
         for (out, (position, word)) in state.chunks_exact_mut(WIDTH).zip(places) {
-            self.lanes.run(begin, (&self.weights, *word as usize, position, out));
+            self.lanes.run(Begin { weights: &self.weights, word: *word as usize, position, out });
         }
         state
     }
@@ -74,22 +74,22 @@ impl Encoder {
             let to = at + tokens.len();
             let (given, out) =
                 (&attend[at * 3 * WIDTH..to * 3 * WIDTH], &mut context[at * WIDTH..to * WIDTH]);
-            self.lanes.run(attention, (given, out, tokens.len()));
+            self.lanes.run(Attention { given, out, count: tokens.len() });
             at = to;
         }
         self.linear(&layer.output, context, (pairs, scales), change);
-        self.lanes.run(settle, (&mut *state, change, &layer.middle));
+        self.lanes.run(Settle { state, change, by: &layer.middle });
         self.linear(&layer.inner, state, (pairs, scales), inner);
-        self.lanes.run(gelu, inner);
+        self.lanes.run(Gelu(inner));
         self.linear(&layer.outer, inner, (pairs, scales), change);
-        self.lanes.run(settle, (state, change, &layer.last));
+        self.lanes.run(Settle { state, change, by: &layer.last });
     }
 
     fn linear(&self, by: &Linear, given: &[f32], room: (&mut Vec<u32>, &mut Vec<f32>), out: &mut Vec<f32>) {
         let (pairs, scales) = room;
         pairs.resize(given.len() / 2, 0);
         scales.resize(given.len() / GROUP, 0.0);
-        self.lanes.run(quantise, (given, &mut *pairs, &mut *scales));
+        self.lanes.run(Quantise { given, pairs, scales });
         let (matrix, width) = (by.packed(), by.inputs());
         out.resize(given.len() / width * matrix.bias.len(), 0.0);
         self.lanes.linear(matrix, Rows { pairs, scales, width }, out);
@@ -97,18 +97,41 @@ impl Encoder {
 }
 
 /// The vectors of a word and of its position, normed.
-#[inline(always)]
-fn begin((weights, word, position, out): (&Weights, usize, usize, &mut [f32])) {
-    weights.words.add(word, out);
-    weights.positions.add(position, out);
-    norm(out, &weights.first);
+struct Begin<'a> {
+    weights: &'a Weights,
+    word: usize,
+    position: usize,
+    out: &'a mut [f32],
+}
+
+impl Loop for Begin<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { weights, word, position, out } = self;
+        weights.words.add(word, out);
+        weights.positions.add(position, out);
+        norm(out, &weights.first);
+    }
 }
 
 /// Rounds all groups of some rows.
-#[inline(always)]
-fn quantise((given, pairs, scales): (&[f32], &mut [u32], &mut [f32])) {
-    let groups = pairs.chunks_exact_mut(GROUP / 2).zip(given.chunks_exact(GROUP)).zip(scales);
-    groups.for_each(|((pairs, group), scale)| *scale = quantise_group(group, pairs));
+struct Quantise<'a> {
+    given: &'a [f32],
+    pairs: &'a mut [u32],
+    scales: &'a mut [f32],
+}
+
+impl Loop for Quantise<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { given, pairs, scales } = self;
+        let groups = pairs.chunks_exact_mut(GROUP / 2).zip(given.chunks_exact(GROUP)).zip(scales);
+        groups.for_each(|((pairs, group), scale)| *scale = quantise_group(group, pairs));
+    }
 }
 
 /// Rounds a group to whole numbers up to [`INPUT_PEAK`], two to a word; gives what they are multiples of.
@@ -132,29 +155,41 @@ fn quantise_group(group: &[f32], pairs: &mut [u32]) -> f32 {
 }
 
 /// Scaled dot-product attention of all heads over one text's queries, keys and values.
-#[inline(always)]
-fn attention((given, out, count): (&[f32], &mut [f32], usize)) {
-    let mut keys = vec![0.0; HEAD * count];
-    let mut shares = vec![0.0; count];
-    let factor = 1.0 / (HEAD as f32).sqrt();
-    for head in 0..HEADS {
-        let of = |token: usize, part: usize| &given[token * 3 * WIDTH + part * WIDTH + head * HEAD..][..HEAD];
-        for token in 0..count {
-            of(token, 1).iter().enumerate().for_each(|(at, key)| keys[at * count + token] = *key);
-        }
-        for token in 0..count {
-            shares.fill(0.0);
-            for (query, keys) in of(token, 0).iter().zip(keys.chunks_exact(count)) {
-                let query = query * factor;
-                shares.iter_mut().zip(keys).for_each(|(share, key)| *share += query * key);
+struct Attention<'a> {
+    given: &'a [f32],
+    out: &'a mut [f32],
+    count: usize,
+}
+
+impl Loop for Attention<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { given, out, count } = self;
+        let mut keys = vec![0.0; HEAD * count];
+        let mut shares = vec![0.0; count];
+        let factor = 1.0 / (HEAD as f32).sqrt();
+        for head in 0..HEADS {
+            let of =
+                |token: usize, part: usize| &given[token * 3 * WIDTH + part * WIDTH + head * HEAD..][..HEAD];
+            for token in 0..count {
+                of(token, 1).iter().enumerate().for_each(|(at, key)| keys[at * count + token] = *key);
             }
-            let total = exponentials(&mut shares);
-            let mut sums = [0.0; HEAD];
-            for (other, share) in shares.iter().enumerate() {
-                sums.iter_mut().zip(of(other, 2)).for_each(|(sum, value)| *sum += share * value);
+            for token in 0..count {
+                shares.fill(0.0);
+                for (query, keys) in of(token, 0).iter().zip(keys.chunks_exact(count)) {
+                    let query = query * factor;
+                    shares.iter_mut().zip(keys).for_each(|(share, key)| *share += query * key);
+                }
+                let total = exponentials(&mut shares);
+                let mut sums = [0.0; HEAD];
+                for (other, share) in shares.iter().enumerate() {
+                    sums.iter_mut().zip(of(other, 2)).for_each(|(sum, value)| *sum += share * value);
+                }
+                let out = &mut out[token * WIDTH + head * HEAD..][..HEAD];
+                out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum / total);
             }
-            let out = &mut out[token * WIDTH + head * HEAD..][..HEAD];
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum / total);
         }
     }
 }
@@ -167,7 +202,7 @@ fn exponentials(values: &mut [f32]) -> f32 {
     values.iter().sum()
 }
 
-/// e to the power of a number that is not positive, within 3e-7 of its value: two to the power of the whole part by the exponent's bits, of
+/// e to the power of a number that is not positive, within 4e-6 of its value: two to the power of the whole part by the exponent's bits, of
 /// the rest by its series.
 #[inline(always)]
 fn exponential(value: f32) -> f32 {
@@ -182,24 +217,42 @@ fn exponential(value: f32) -> f32 {
 }
 
 /// The exact GELU, half the number times (1 + erf(number / √2)); erf by formula 7.1.26 of Abramowitz and Stegun, within 1.5e-7.
-#[inline(always)]
-fn gelu(values: &mut [f32]) {
-    for value in values {
-        let size = value.abs() * std::f32::consts::FRAC_1_SQRT_2;
-        let share = 1.0 / (1.0 + 0.327_591_1 * size);
-        let sum = -1.453_152_1 + share * 1.061_405_4;
-        let sum = share * (0.254_829_6 + share * (-0.284_496_74 + share * (1.421_413_7 + share * sum)));
-        let erf = 1.0 - sum * exponential(-size * size);
-        *value = 0.5 * *value * (1.0 + erf.copysign(*value));
+struct Gelu<'a>(&'a mut [f32]);
+
+impl Loop for Gelu<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let values = self.0;
+        for value in values {
+            let size = value.abs() * std::f32::consts::FRAC_1_SQRT_2;
+            let share = 1.0 / (1.0 + 0.327_591_1 * size);
+            let sum = -1.453_152_1 + share * 1.061_405_4;
+            let sum = share * (0.254_829_6 + share * (-0.284_496_74 + share * (1.421_413_7 + share * sum)));
+            let erf = 1.0 - sum * exponential(-size * size);
+            *value = 0.5 * *value * (1.0 + erf.copysign(*value));
+        }
     }
 }
 
 /// Adds a change to the state of each token and norms it.
-#[inline(always)]
-fn settle((state, change, by): (&mut [f32], &[f32], &Norm)) {
-    for (state, change) in state.chunks_exact_mut(WIDTH).zip(change.chunks_exact(WIDTH)) {
-        state.iter_mut().zip(change).for_each(|(state, change)| *state += change);
-        norm(state, by);
+struct Settle<'a> {
+    state: &'a mut [f32],
+    change: &'a [f32],
+    by: &'a Norm,
+}
+
+impl Loop for Settle<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let Self { state, change, by } = self;
+        for (state, change) in state.chunks_exact_mut(WIDTH).zip(change.chunks_exact(WIDTH)) {
+            state.iter_mut().zip(change).for_each(|(state, change)| *state += change);
+            norm(state, by);
+        }
     }
 }
 
@@ -225,15 +278,22 @@ fn sum(row: &[f32], of: impl Fn(f32) -> f32) -> f32 {
 }
 
 /// The mean over all tokens, of length 1.
-#[inline(always)]
-fn pool(state: &[f32]) -> Box<[f32]> {
-    let mut mean = vec![0.0; WIDTH];
-    for token in state.chunks_exact(WIDTH) {
-        mean.iter_mut().zip(token).for_each(|(mean, value)| *mean += value);
+struct Pool<'a>(&'a [f32]);
+
+impl Loop for Pool<'_> {
+    type Out = Box<[f32]>;
+
+    #[inline(always)]
+    fn run(self) -> Box<[f32]> {
+        let state = self.0;
+        let mut mean = vec![0.0; WIDTH];
+        for token in state.chunks_exact(WIDTH) {
+            mean.iter_mut().zip(token).for_each(|(mean, value)| *mean += value);
+        }
+        let length = sum(&mean, |value| value * value).sqrt().max(f32::MIN_POSITIVE);
+        mean.iter_mut().for_each(|value| *value /= length);
+        mean.into()
     }
-    let length = sum(&mean, |value| value * value).sqrt().max(f32::MIN_POSITIVE);
-    mean.iter_mut().for_each(|value| *value /= length);
-    mean.into()
 }
 
 #[cfg(test)]
@@ -264,7 +324,7 @@ mod tests {
         ];
         for (value, exact) in known {
             let mut values = [value];
-            gelu(&mut values);
+            Gelu(&mut values).run();
             assert!((values[0] - exact).abs() < 1e-6, "{value}: {} {exact}", values[0]);
         }
     }

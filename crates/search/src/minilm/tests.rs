@@ -1,3 +1,6 @@
+//! MiniLm against vectors that others computed, and its way of sharing work.
+//! The golden vectors were made in 64-bit floats by another program; this does not judge how well they find.
+
 use serde::Deserialize;
 
 use super::*;

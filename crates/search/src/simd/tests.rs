@@ -1,3 +1,6 @@
+//! Wide loops against plain ones, and both against the definition.
+//! Promises: equal means equal bits. Where the processor has no AVX2, only the definition is checked.
+
 use super::*;
 use proptest::prelude::*;
 
@@ -54,7 +57,7 @@ proptest! {
     #[test]
     fn wide_and_plain_inner_products_are_the_same(rows in prop::collection::vec(any::<(i8, i8)>(), 0..400)) {
         let (left, right): (Vec<i8>, Vec<i8>) = rows.into_iter().unzip();
-        let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.run(dot_i8, (&left, &right)));
+        let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.run(Dot(&left, &right)));
         let exact: i64 = left.iter().zip(&right).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
         prop_assert_eq!((wide, i64::from(wide)), (plain, exact));
     }
@@ -62,8 +65,8 @@ proptest! {
     #[test]
     fn bits_that_differ_are_counted(left in any::<[u64; 6]>(), right in any::<[u64; 6]>()) {
         let [mut wide, mut plain] = [vec![], vec![]];
-        Lanes::best().run(hammings, (&left, &[right, left], &mut wide));
-        Lanes::portable().run(hammings, (&left, &[right, left], &mut plain));
+        Lanes::best().run(Differences { query: &left, rows: &[right, left], out: &mut wide });
+        Lanes::portable().run(Differences { query: &left, rows: &[right, left], out: &mut plain });
         let bits = |word: u64, bit: usize| word >> bit & 1;
         let differ = (0..384).filter(|at| bits(left[at / 64], at % 64) != bits(right[at / 64], at % 64));
         prop_assert_eq!((&wide, usize::from(wide[0]), wide[1]), (&plain, differ.count(), 0));
