@@ -49,13 +49,13 @@ mod tests {
     fn an_answer_is_good_for_its_entry_and_its_challenge_only() {
         let key = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap();
         let other = SigningKey::from_seed(Algorithm::EdDsa, &[8; 32]).unwrap().public();
-        let answer = answer_challenge(&key, "urn:air:a:b:c", "n0nce");
+        let answer = answer_challenge(&key, "urn:air:a:b:c", "word");
         let check =
             |entry: &str, challenge: &str, key: &PublicKey| verify_challenge(&answer, key, entry, challenge);
-        assert_eq!(check("urn:air:a:b:c", "n0nce", &key.public()), Ok(()));
-        assert!(check("urn:air:a:b:d", "n0nce", &key.public()).is_err());
+        assert_eq!(check("urn:air:a:b:c", "word", &key.public()), Ok(()));
+        assert!(check("urn:air:a:b:d", "word", &key.public()).is_err());
         assert!(check("urn:air:a:b:c", "other", &key.public()).is_err());
-        assert!(check("urn:air:a:b:c", "n0nce", &other).is_err());
+        assert!(check("urn:air:a:b:c", "word", &other).is_err());
     }
 
     #[test]

@@ -33,3 +33,4 @@ pub use rank::Blend;
 pub use record::records_in;
 pub use table::Static;
 pub use wordpiece::WordPiece;
+pub use words::terms;

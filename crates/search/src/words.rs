@@ -36,6 +36,19 @@ pub(crate) fn read<'a>(text: &'a str, take: &mut dyn FnMut(Word<'a>) -> bool) {
     }
 }
 
+/// The terms by which the words of a text are compared, in order, without those that say nothing: a word and its usual endings have one term.
+#[must_use]
+pub fn terms(text: &str) -> Vec<u64> {
+    let mut terms = Vec::new();
+    read(text, &mut |word| {
+        if !word.empty {
+            terms.push(word.term);
+        }
+        true
+    });
+    terms
+}
+
 /// What follows an `'s`, if the text begins with one.
 fn possessive(rest: &str) -> Option<&str> {
     let after = rest.strip_prefix(['\'', '’'])?.strip_prefix('s')?;

@@ -13,7 +13,6 @@ mod read;
 mod reading;
 mod scan;
 mod shelf;
-mod words;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -8,14 +8,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentsite_client::{Circuits, Egress, Embeddings, Token};
-use agentsite_search::{Embedder, Embedders, FinderSettings, Hashed, MiniLm};
+use agentsite_search::{Embedder, Embedders, FinderSettings, MiniLm, Static};
 
 use crate::config::Config;
 use crate::instance::DataFolder;
 use endpoint::Endpoint;
-
-/// Places of the vectors that an agent has until its full ones are made.
-const PLACES: usize = 384;
 
 /// The search of a site.
 pub(super) async fn settings(
@@ -29,7 +26,7 @@ pub(super) async fn settings(
         None => Some(Arc::new(MiniLm::load())),
         Some((client, dimensions)) => opened(client, config, dimensions).await,
     };
-    let embedders = Embedders { fast: Arc::new(Hashed::new(PLACES)), full };
+    let embedders = Embedders { fast: Arc::new(Static::load()), full };
     FinderSettings { folder: Some(data.index()), embedders }
 }
 

@@ -103,6 +103,10 @@ const fn post(path: &'static str, id: &'static str, summary: &'static str) -> Op
     Operation::new(Part::Rest, HttpMethod::Post, path, id, summary)
 }
 
+const fn patch(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Rest, HttpMethod::Patch, path, id, summary)
+}
+
 const fn delete(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new(Part::Rest, HttpMethod::Delete, path, id, summary).with("204")
 }
@@ -127,7 +131,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 39] = [
+pub(crate) const OPERATIONS: [Operation; 57] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     get("/api/agents/{name}/logs", "getAgentLog", "The last lines of an agent's log")
@@ -138,9 +142,60 @@ pub(crate) const OPERATIONS: [Operation; 39] = [
     post("/api/agents/{name}/tools/approve", "approveAgentTools", "Approve tools as they are now")
         .takes("Approval")
         .gives("Approved"),
+    post("/api/agents/{name}/login", "beginLogin", "Begin the login of an agent whose tool server wants one")
+        .takes("LoginGiven")
+        .gives("Login"),
+    post("/api/agents/{name}/login/answer", "finishLogin", "Finish a login with the address that it led to")
+        .takes("LoginAnswer")
+        .gives("LoggedIn"),
+    post("/api/agents/{name}/logout", "logout", "Forget the login of an agent").gives("LoggedOut"),
     post("/api/find", "findAgents", "Find the right agents for a need in plain language")
         .takes("Query")
         .gives("Matches"),
+    get("/api/queries", "listQueries", "The queries that you keep").gives("KeptQueries"),
+    post("/api/queries", "keepQuery", "Keep a query, to be told when an agent appears that fits")
+        .takes("QueryToKeep")
+        .with("201")
+        .gives("KeptQuery"),
+    get("/api/queries/{id}", "getQuery", "One kept query with the last agents that appeared")
+        .gives("KeptQuery"),
+    delete("/api/queries/{id}", "forgetQuery", "Forget a kept query"),
+    get(
+        "/api/queries/{id}/events",
+        "listAppeared",
+        "The agents that appeared; with Accept: text/event-stream as they do",
+    )
+    .asks(&[("after", "integer", "Number of the last one seen")])
+    .gives("AppearedList"),
+    get("/api/hub", "listEntries", "The agents from elsewhere that you may see, by their names everywhere")
+        .asks(&[
+            ("format", "string", "listings, catalog or servers"),
+            ("after", "string", "next of the page before"),
+            ("limit", "integer", "100 when left out"),
+        ])
+        .gives("HubPage"),
+    post("/api/hub", "registerAgent", "Register an agent by the address of its card, or by the card")
+        .takes("Registering")
+        .with("201")
+        .gives("HubEntry"),
+    post(
+        "/api/hub/import",
+        "importAgents",
+        "Import from an address; lines of JSON come as application/x-ndjson",
+    )
+    .takes("ImportSource")
+    .gives("Imported"),
+    get("/api/hub/{id}", "getEntry", "One agent from elsewhere").gives("HubEntry"),
+    patch("/api/hub/{id}", "changeEntry", "Change who sees an entry, where it runs and what it costs")
+        .takes("HubEdit")
+        .gives("HubEntry"),
+    delete("/api/hub/{id}", "removeEntry", "Take an entry out"),
+    post("/api/hub/{id}/verify", "proveEntry", "Prove to be the owner of an entry")
+        .takes("Proving")
+        .gives("HubEntry"),
+    post("/api/hub/{id}/refresh", "refreshEntry", "Look at an entry again now").gives("HubEntry"),
+    post("/api/hub/{id}/suspend", "suspendEntry", "Take an entry out for a while").gives("HubEntry"),
+    post("/api/hub/{id}/resume", "resumeEntry", "Bring an entry back").gives("HubEntry"),
     get("/api/tasks", "listTasks", "Your tasks, the last changed first")
         .asks(&[
             ("agent", "string", "Of this agent"),

@@ -7,13 +7,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use agentsite_protocol::{Artifact, JsonMap, Message, Part, Role};
-use agentsite_search::{Ask, FindError};
+use agentsite_search::{Ask, FindError, terms};
 use serde_json::{Value, json};
 
 use super::passage::{Passage, Place, sentences};
 use super::reading::Reading;
-use super::shelf::{Shelf, stems_of};
-use super::words::stems;
+use super::shelf::{Shelf, terms_of};
 
 /// Passages that are compared in detail.
 const CANDIDATES: usize = 32;
@@ -73,9 +72,9 @@ fn goes_on(words: &str) -> bool {
     let lower = words.to_lowercase();
     let stands_for = |word: &str| STANDS_FOR.contains(&word);
     GOES_ON.iter().any(|start| lower.starts_with(start))
-        || stems(words).take(SHORT + 1).count() <= SHORT
+        || terms(words).len() <= SHORT
         || lower.split(|letter: char| !letter.is_alphanumeric()).any(stands_for)
-            && stems(words).count() <= 2 * SHORT
+            && terms(words).len() <= 2 * SHORT
 }
 
 fn bounded(words: &str) -> String {
@@ -86,11 +85,11 @@ fn bounded(words: &str) -> String {
 pub(super) async fn find(reading: &Reading, question: &str, most: usize) -> Result<Vec<Pick>, FindError> {
     let found = reading.finder().find(&Ask::of(question, CANDIDATES)).await?;
     let shelf = reading.shelf();
-    let wanted: HashSet<String> = stems(question).collect();
-    let mut fits: Vec<(Pick, HashSet<String>)> = Vec::new();
+    let wanted: HashSet<u64> = terms(question).into_iter().collect();
+    let mut fits: Vec<(Pick, HashSet<u64>)> = Vec::new();
     for hit in found.hits {
         let Some(passage) = shelf.passage(&hit.id) else { continue };
-        let known = stems_of(&passage);
+        let known = terms_of(&passage);
         let covered = covered(&shelf, &wanted, &known);
         if covered < COVERED && hit.reason.meaning < NEAR {
             continue;
@@ -104,33 +103,33 @@ pub(super) async fn find(reading: &Reading, question: &str, most: usize) -> Resu
 }
 
 /// Which share of what is wanted is there, each word weighing as much as it is rare.
-fn covered(shelf: &Shelf, wanted: &HashSet<String>, known: &HashSet<String>) -> f64 {
-    let weight = |stem: &String| shelf.weight(stem);
+fn covered(shelf: &Shelf, wanted: &HashSet<u64>, known: &HashSet<u64>) -> f64 {
+    let weight = |term: &u64| shelf.weight(*term);
     let all: f64 = wanted.iter().map(weight).sum();
     let there: f64 = wanted.intersection(known).map(weight).sum();
     if all > 0.0 { there / all } else { 0.0 }
 }
 
 /// The best ones that differ from each other and are not much worse than the first.
-fn distinct(fits: Vec<(Pick, HashSet<String>)>, most: usize) -> Vec<Pick> {
+fn distinct(fits: Vec<(Pick, HashSet<u64>)>, most: usize) -> Vec<Pick> {
     let least = fits.first().map_or(0.0, |(best, _)| best.score * WORTH);
-    let mut taken: Vec<(Pick, HashSet<String>)> = Vec::new();
-    for (pick, stems) in fits {
-        let same = |(_, other): &(Pick, HashSet<String>)| {
-            let both = stems.intersection(other).count();
-            both as f64 >= SAME * stems.len().min(other.len()).max(1) as f64
+    let mut taken: Vec<(Pick, HashSet<u64>)> = Vec::new();
+    for (pick, terms) in fits {
+        let same = |(_, other): &(Pick, HashSet<u64>)| {
+            let both = terms.intersection(other).count();
+            both as f64 >= SAME * terms.len().min(other.len()).max(1) as f64
         };
         if pick.score >= least && taken.len() < most && !taken.iter().any(same) {
-            taken.push((pick, stems));
+            taken.push((pick, terms));
         }
     }
     taken.into_iter().map(|(pick, _)| pick).collect()
 }
 
 /// The sentence of a text that fits best, and one that fits nearly as well.
-fn best(shelf: &Shelf, wanted: &HashSet<String>, text: &str) -> String {
+fn best(shelf: &Shelf, wanted: &HashSet<u64>, text: &str) -> String {
     let pieces: Vec<&str> = text.lines().flat_map(sentences).collect();
-    let fit = |piece: &&str| covered(shelf, wanted, &stems(piece).collect());
+    let fit = |piece: &&str| covered(shelf, wanted, &terms(piece).into_iter().collect());
     let fits: Vec<f64> = pieces.iter().map(fit).collect();
     let top = fits.iter().copied().fold(0.0, f64::max);
     let good = pieces.iter().zip(&fits).filter(|(_, fit)| **fit > 0.0 && **fit >= 0.75 * top);

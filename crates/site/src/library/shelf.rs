@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use agentsite_search::terms;
+
 use super::passage::Passage;
 use super::scan::{Found, Version};
-use super::words::stems;
 
 /// Most passages of one library: about fifty megabytes of text.
 pub(super) const MAX_PASSAGES: usize = 50_000;
@@ -17,8 +18,8 @@ pub(super) const MAX_PASSAGES: usize = 50_000;
 pub(super) struct Shelf {
     books: BTreeMap<String, Book>,
     passages: HashMap<String, Arc<Passage>>,
-    /// In how many passages each stem is.
-    frequency: HashMap<String, usize>,
+    /// In how many passages each term is.
+    frequency: HashMap<u64, usize>,
 }
 
 /// One document.
@@ -53,8 +54,8 @@ impl Shelf {
         self.remove(file);
         let mut ids = Vec::with_capacity(passages.len());
         for (id, passage) in passages {
-            for stem in stems_of(&passage) {
-                *self.frequency.entry(stem).or_default() += 1;
+            for term in terms_of(&passage) {
+                *self.frequency.entry(term).or_default() += 1;
             }
             ids.push(id.clone());
             self.passages.insert(id, Arc::new(passage));
@@ -72,11 +73,11 @@ impl Shelf {
     pub(super) fn remove(&mut self, file: &str) {
         for id in self.books.remove(file).into_iter().flat_map(|book| book.ids) {
             let Some(passage) = self.passages.remove(&id) else { continue };
-            for stem in stems_of(&passage) {
-                if let Some(count) = self.frequency.get_mut(&stem) {
+            for term in terms_of(&passage) {
+                if let Some(count) = self.frequency.get_mut(&term) {
                     *count -= 1;
                     if *count == 0 {
-                        self.frequency.remove(&stem);
+                        self.frequency.remove(&term);
                     }
                 }
             }
@@ -108,15 +109,15 @@ impl Shelf {
         self.books.iter().filter_map(|(file, book)| Some((file.as_str(), book.trouble.as_deref()?)))
     }
 
-    /// How much a stem says: the rarer it is, the more.
-    pub(super) fn weight(&self, stem: &str) -> f64 {
-        let count = self.frequency.get(stem).copied().unwrap_or_default();
+    /// How much a term says: the rarer it is, the more.
+    pub(super) fn weight(&self, term: u64) -> f64 {
+        let count = self.frequency.get(&term).copied().unwrap_or_default();
         ((self.passages.len() + 1) as f64 / (count + 1) as f64).ln() + 0.1
     }
 }
 
-/// The stems by which a passage is known: those of its text, its headings and the name of its file.
-pub(super) fn stems_of(passage: &Passage) -> HashSet<String> {
-    let heading = passage.heading.iter().flat_map(|heading| stems(heading));
-    stems(&passage.text).chain(heading).chain(stems(&passage.file)).collect()
+/// The terms by which a passage is known: those of its text, its headings and the name of its file.
+pub(super) fn terms_of(passage: &Passage) -> HashSet<u64> {
+    let heading = passage.heading.iter().flat_map(|heading| terms(heading));
+    terms(&passage.text).into_iter().chain(heading).chain(terms(&passage.file)).collect()
 }
