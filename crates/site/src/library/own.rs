@@ -12,19 +12,22 @@ macro_rules! pages {
 }
 
 /// The pages for users.
-const PAGES: [(&str, &str); 12] = pages![
+const PAGES: [(&str, &str); 15] = pages![
     "README.md",
     "docs/agents.md",
+    "docs/ard.md",
     "docs/benchmarks.md",
     "docs/cli.md",
     "docs/configuration.md",
     "docs/conformance.md",
     "docs/connect.md",
     "docs/extensions.md",
+    "docs/hub.md",
     "docs/library.md",
     "docs/mcp.md",
     "docs/openai.md",
     "docs/push.md",
+    "docs/search.md",
 ];
 
 /// The pages as documents; they never change.
