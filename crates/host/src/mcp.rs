@@ -181,7 +181,7 @@ fn access(
     let (scopes, agent) = (auth.scopes.clone(), manifest.name.clone());
     match (auth.grant, client) {
         (ServerGrant::Machine, Some(client)) => {
-            Ok(Access::Machine(OAuth { scopes, ..OAuth::machine(client) }))
+            Ok(Access::Machine(Box::new(OAuth { scopes, ..OAuth::machine(client) })))
         }
         (ServerGrant::Machine, None) => {
             Err(LaunchError::Setup("auth = \"machine\" needs client_id and client_secret_env".into()))

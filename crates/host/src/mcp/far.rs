@@ -36,7 +36,7 @@ pub(super) enum Access {
     /// With what a person's login left.
     Login(Arc<ServerLogin>),
     /// As itself.
-    Machine(OAuth),
+    Machine(Box<OAuth>),
 }
 
 impl Access {
@@ -97,7 +97,7 @@ impl FarServer {
             Access::Anybody => address,
             Access::Token(token) => address.authorized(Authorization::Bearer(token.clone())),
             Access::Login(login) => address.authorized(Authorization::OAuth(login.oauth())),
-            Access::Machine(oauth) => address.authorized(Authorization::OAuth(oauth.clone())),
+            Access::Machine(oauth) => address.authorized(Authorization::OAuth((**oauth).clone())),
         }
     }
 }

@@ -226,7 +226,7 @@ impl Draft {
         self.version = line(&self.version, MAX_TAGS.1);
         self.media_type = line(&self.media_type, MAX_MODES.1);
         self.skills.truncate(MAX_SKILLS);
-        self.skills = self.skills.into_iter().map(bounded_skill).collect();
+        self.skills = self.skills.iter().map(bounded_skill).collect();
         self.tags.extend(self.skills.iter().flat_map(|skill| skill.tags.clone()));
         self.tags = lines(&self.tags, MAX_TAGS);
         self.tags.sort_unstable();
@@ -267,7 +267,7 @@ pub(crate) fn is_address(text: &str) -> bool {
         && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
 
-fn bounded_skill(given: Skill) -> Skill {
+fn bounded_skill(given: &Skill) -> Skill {
     Skill {
         id: line(&given.id, MAX_NAME),
         name: line(&given.name, MAX_NAME),

@@ -82,7 +82,6 @@ pub(super) fn server_of(manifest: &Manifest) -> Option<&Url> {
     }
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "given to map_err")]
 fn told(error: LoginError) -> SiteError {
     match error {
         LoginError::Refused(_) | LoginError::Unkept(_) => SiteError::Agent(error.to_string()),
