@@ -1,7 +1,8 @@
 //! Measures how well the finder ranks: public sets of questions with known answers, through the same `put` and `find` that a site uses.
 //!
 //! Promises: prints recall, reciprocal rank and nDCG for words alone, meaning alone, their plain sum and the product's own ranking, overall and for each
-//! source. Vectors of the corpus are kept in the folder given with `--cache`, so a second run does not make them again. It changes nothing else.
+//! source, and how the scores of best hits are spread. Vectors of the corpus are kept in the folder given with `--cache`, so a second run does not make
+//! them again. It changes nothing else.
 //!
 //! usage: retrieval CORPUS QUERIES [--cache FOLDER]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a measurement talks on its standard streams")]
@@ -19,6 +20,9 @@ const DEPTH: usize = 10;
 
 /// Entries of one `put`, between which progress is shown.
 const BATCH: usize = 64;
+
+/// The ways of ranking, the simplest first.
+const BLENDS: [Blend; 4] = [Blend::Words, Blend::Meaning, Blend::Sum, Blend::Best];
 
 /// An entry of the corpus.
 #[derive(Deserialize)]
@@ -45,6 +49,13 @@ struct Sums {
     gain: f64,
 }
 
+/// The scores of the product's best hits.
+#[derive(Default)]
+struct Scores {
+    right: Vec<f64>,
+    wrong: Vec<f64>,
+}
+
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut words: Vec<String> = std::env::args().skip(1).collect();
     let cache = words.iter().position(|word| word == "--cache").map(|place| {
@@ -58,9 +69,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let questions: Vec<Question> = read(queries)?;
     tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(async {
         let finder = fill(documents, cache).await?;
-        for blend in [Blend::Words, Blend::Meaning, Blend::Sum, Blend::Best] {
-            report(blend, &measure(&finder, &questions, blend).await?);
-        }
+        let mut scores = Scores::default();
+        let sums = measure(&finder, &questions, &mut scores).await?;
+        BLENDS.iter().zip(&sums).for_each(|(blend, sums)| report(*blend, sums));
+        spread("scores of best hits that are right", scores.right);
+        spread("scores of best hits that are not", scores.wrong);
         Ok(())
     })
 }
@@ -95,23 +108,29 @@ async fn fill(
     Ok(finder)
 }
 
-/// Asks everything; sums for each source and for all.
+/// Asks everything in each way; sums for each source and for all. A question's vectors are made once, as the embedder remembers recent texts.
 async fn measure(
     finder: &Finder,
     questions: &[Question],
-    blend: Blend,
-) -> Result<BTreeMap<String, Sums>, Box<dyn std::error::Error>> {
-    let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
+    scores: &mut Scores,
+) -> Result<[BTreeMap<String, Sums>; 4], Box<dyn std::error::Error>> {
+    let mut sums: [BTreeMap<String, Sums>; 4] = Default::default();
     for (number, question) in questions.iter().enumerate() {
-        let found = finder.find_by(&Ask::of(question.query.clone(), DEPTH), blend).await?;
         let relevant: HashSet<&str> = question.relevant.iter().map(String::as_str).collect();
-        let places: Vec<usize> =
-            (0..found.hits.len()).filter(|place| relevant.contains(found.hits[*place].id.as_str())).collect();
-        for source in [question.source.split('_').next().unwrap_or_default(), "all"] {
-            sums.entry(source.to_owned()).or_default().add(&places, relevant.len());
+        for (blend, sums) in BLENDS.iter().zip(&mut sums) {
+            let found = finder.find_by(&Ask::of(question.query.clone(), DEPTH), *blend).await?;
+            let right = |place: &usize| relevant.contains(found.hits[*place].id.as_str());
+            let places: Vec<usize> = (0..found.hits.len()).filter(right).collect();
+            if let (Blend::Best, Some(best)) = (blend, found.hits.first()) {
+                let list = if places.first() == Some(&0) { &mut scores.right } else { &mut scores.wrong };
+                list.push(best.score);
+            }
+            for source in [question.source.split('_').next().unwrap_or_default(), "all"] {
+                sums.entry(source.to_owned()).or_default().add(&places, relevant.len());
+            }
         }
         if number % 50 == 0 {
-            eprint!("\r{blend:?}: question {number} of {}   ", questions.len());
+            eprint!("\rquestion {number} of {}   ", questions.len());
         }
     }
     eprint!("\r                                        \r");
@@ -150,4 +169,12 @@ fn report(blend: Blend, sums: &BTreeMap<String, Sums>) {
             sums.count
         );
     }
+}
+
+/// Prints below which score so many of a hundred lie.
+fn spread(name: &str, mut scores: Vec<f64>) {
+    scores.sort_unstable_by(f64::total_cmp);
+    let at = |share: usize| scores.get(scores.len() * share / 100).copied().unwrap_or_default();
+    let [one, five, quarter, half, most] = [1, 5, 25, 50, 95].map(at);
+    println!("{name}: 1% {one:.2}, 5% {five:.2}, 25% {quarter:.2}, 50% {half:.2}, 95% {most:.2}");
 }

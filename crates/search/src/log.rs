@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Name of the file and its version; another version is rebuilt, not read.
-const HEADER: &[u8; 8] = b"agentix1";
+const HEADER: &[u8; 8] = b"agentix2";
 
 /// Length and two checksums.
 const FRAME: usize = 4 + 8 + 4;

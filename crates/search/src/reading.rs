@@ -23,7 +23,7 @@ pub(crate) const MOST_VECTORS: usize = 32;
 /// Passages that are read for their words.
 pub(crate) const MOST_PASSAGES: usize = 256;
 
-/// Different terms of an entry; the first ones count.
+/// Different terms of an entry, and different pairs of them; the first ones count.
 pub(crate) const MOST_TERMS: usize = 4096;
 
 /// Values of one fact.
@@ -38,9 +38,9 @@ const TEXT_WEIGHT: u8 = 1;
 pub(crate) struct Reading {
     /// The entry as it is kept.
     pub(crate) entry: Entry,
-    /// How often each term stands in it, by weight of the field; in order of the term.
+    /// How often each term and each pair of neighbouring terms stands in it, by weight of the field; in order of the term.
     pub(crate) terms: Vec<(u64, u8)>,
-    /// All of its terms, by weight.
+    /// All of its terms, by weight; pairs are not counted.
     pub(crate) length: u32,
 }
 
@@ -59,20 +59,24 @@ impl Reading {
             count.add(&passage.text, TEXT_WEIGHT);
         }
         entry.facts.tags.iter().for_each(|tag| count.add(tag, TEXT_WEIGHT));
+        count.terms.append(&mut count.pairs);
         Self { terms: count.terms.into_iter().collect(), length: count.length, entry }
     }
 
-    /// The texts that get a vector: the whole first, then passages in order.
+    /// The texts that get a vector: what it says of itself first (its name where it says nothing), then passages in order.
     pub(crate) fn texts(&self) -> Vec<String> {
-        let passages = self.entry.passages.iter().take(MOST_VECTORS - 1).map(|passage| passage.text.clone());
-        std::iter::once(whole(&self.entry)).chain(passages).collect()
+        let Entry { name, text, passages, .. } = &self.entry;
+        let first = if text.trim().is_empty() { spaced(name) } else { text.clone() };
+        let passages = passages.iter().take(MOST_VECTORS - 1).map(|passage| passage.text.clone());
+        std::iter::once(first).chain(passages).collect()
     }
-}
 
-/// The entry as a whole, as it is embedded: the name in words, then what it says of itself.
-fn whole(entry: &Entry) -> String {
-    let name = spaced(&entry.name);
-    if entry.text.is_empty() { name } else { format!("{name}. {}", entry.text) }
+    /// The name in words, which turns the first vector a little its way; `None` where there is no text beside it.
+    pub(crate) fn title(&self) -> Option<String> {
+        let title = spaced(&self.entry.name);
+        let has_both = !self.entry.text.trim().is_empty() && title.contains(char::is_alphanumeric);
+        has_both.then_some(title)
+    }
 }
 
 /// `getWeather_now` as words with spaces.
@@ -100,21 +104,30 @@ fn spaced(name: &str) -> String {
 #[derive(Default)]
 struct Count {
     terms: BTreeMap<u64, u8>,
+    pairs: BTreeMap<u64, u8>,
     length: u32,
 }
 
 impl Count {
     fn add(&mut self, text: &str, weight: u8) {
+        let mut pairs = words::Pairs::default();
         words::read(text, &mut |word| {
             self.length = self.length.saturating_add(u32::from(weight));
-            let room = self.terms.len() < MOST_TERMS;
-            match self.terms.get_mut(&word.term) {
-                Some(count) => *count = count.saturating_add(weight),
-                None if room => drop(self.terms.insert(word.term, weight)),
-                None => {}
+            count(&mut self.terms, word.term, weight);
+            if let Some(pair) = pairs.next(word) {
+                count(&mut self.pairs, pair, weight);
             }
             true
         });
+    }
+}
+
+fn count(terms: &mut BTreeMap<u64, u8>, term: u64, weight: u8) {
+    let room = terms.len() < MOST_TERMS;
+    match terms.get_mut(&term) {
+        Some(count) => *count = count.saturating_add(weight),
+        None if room => drop(terms.insert(term, weight)),
+        None => {}
     }
 }
 
@@ -196,7 +209,7 @@ mod tests {
         assert_eq!(reading.texts().len(), MOST_VECTORS);
         assert!(reading.entry.passages[..MOST_VECTORS].iter().all(|passage| !passage.example));
         assert_eq!((reading.entry.facts.tags.len(), reading.entry.facts.trust), (MOST_VALUES, 0.5));
-        assert!(reading.terms.len() <= MOST_TERMS && reading.terms.is_sorted());
+        assert!(reading.terms.len() <= 2 * MOST_TERMS && reading.terms.is_sorted());
     }
 
     #[test]
@@ -211,6 +224,12 @@ mod tests {
     fn names_are_embedded_as_words() {
         assert_eq!(spaced("getWeather_now.v2/api__x_"), "get Weather now v2 api x");
         let entry = Entry { name: "findFlights".into(), text: "Finds flights.".into(), ..Entry::default() };
-        assert_eq!(Reading::of(entry).texts(), ["find Flights. Finds flights."]);
+        let reading = Reading::of(entry.clone());
+        assert_eq!(
+            (reading.texts(), reading.title().as_deref()),
+            (vec!["Finds flights.".into()], Some("find Flights"))
+        );
+        let silent = Reading::of(Entry { text: " ".into(), ..entry });
+        assert_eq!((silent.texts(), silent.title()), (vec!["find Flights".into()], None));
     }
 }

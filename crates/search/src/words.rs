@@ -20,6 +20,24 @@ pub(crate) struct Word<'a> {
     pub(crate) empty: bool,
 }
 
+/// Pairs of neighbouring words, empty words left out: `find the best flights` has `find best` and `best flights`.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    before: Option<u64>,
+}
+
+impl Pairs {
+    /// The term of the pair that ends with the next word of the text.
+    pub(crate) fn next(&mut self, word: Word<'_>) -> Option<u64> {
+        if word.empty {
+            return None;
+        }
+        let before = self.before.replace(word.term)?;
+        // A pair is not a word: its two halves are mixed so that no word has the same term but by chance.
+        Some((before.rotate_left(17) ^ word.term).wrapping_mul(0x0100_0000_01b3))
+    }
+}
+
 /// Gives every word of a text to `take`, in order; stops when `take` gives false.
 pub(crate) fn read<'a>(text: &'a str, take: &mut dyn FnMut(Word<'a>) -> bool) {
     let mut rest = text;
@@ -282,6 +300,22 @@ mod tests {
         for (one, other) in [("bus", "bu"), ("feed", "fe"), ("class", "clas"), ("weather", "wealth")] {
             assert_ne!(term(one), term(other), "{one} and {other}");
         }
+    }
+
+    #[test]
+    fn neighbours_make_pairs_and_empty_words_do_not_part_them() {
+        let pairs = |text: &str| {
+            let (mut pairs, mut all) = (Pairs::default(), Vec::new());
+            read(text, &mut |word| {
+                all.extend(pairs.next(word));
+                true
+            });
+            all
+        };
+        assert_eq!(pairs("find the best flights"), pairs("finding best flight"));
+        assert_eq!(pairs("find the best flights").len(), 2);
+        assert_ne!(pairs("best flights"), pairs("flights best"));
+        assert!(pairs("the flights of").is_empty());
     }
 
     #[test]

@@ -22,6 +22,10 @@ const MOST_SENTENCES: usize = 4;
 /// Words of a sentence that says something by itself.
 const SHORTEST_SENTENCE: usize = 3;
 
+/// How far the name turns the vector of what an entry says of itself. Of 0, 0.2, 0.4, 0.6 and one text with both this ranked best; a vector of its
+/// own for the name gained nothing.
+const NAME_SHARE: f32 = 0.4;
+
 /// An entry that was read and has no vectors yet.
 #[derive(Debug)]
 pub(super) struct Prepared {
@@ -97,20 +101,24 @@ pub(super) async fn encode(
 ) -> Result<Vec<Encoded>, EmbedError> {
     let model = embedder.model().as_str().to_owned();
     let mut done = Vec::with_capacity(entries.len());
-    let mut waiting: Vec<(Prepared, usize)> = Vec::new();
+    let mut waiting: Vec<(Prepared, usize, bool)> = Vec::new();
     let mut texts: Vec<String> = Vec::new();
     let mut entries = entries.into_iter().peekable();
     while let Some(entry) = entries.next() {
-        let own = entry.reading.texts();
-        waiting.push((entry, own.len()));
-        texts.extend(own);
+        let (own, title) = (entry.reading.texts(), entry.reading.title());
+        waiting.push((entry, own.len(), title.is_some()));
+        texts.extend(title.into_iter().chain(own));
         if texts.len() >= BATCH || entries.peek().is_none() {
             let mut vectors = embed(embedder, &texts).await?.into_iter();
             texts.clear();
-            for (entry, count) in waiting.drain(..) {
+            for (entry, count, titled) in waiting.drain(..) {
+                let title = if titled { vectors.next() } else { None };
+                let mut own: Vec<Box<[f32]>> = vectors.by_ref().take(count).collect();
+                if let (Some(first), Some(title)) = (own.first_mut(), title) {
+                    turn(first, &title);
+                }
                 // The first that has no direction ends the row: later ones would stand for the wrong passages.
-                let own: Vec<Option<Coded>> = vectors.by_ref().take(count).collect();
-                let own: Vec<Coded> = own.into_iter().map_while(|vector| vector).collect();
+                let own: Vec<Coded> = own.iter().map_while(|vector| Coded::of(vector)).collect();
                 done.push(Encoded::of(entry, &model, &own));
             }
         }
@@ -118,21 +126,30 @@ pub(super) async fn encode(
     Ok(done)
 }
 
-/// Makes the vectors of texts; `None` for those without direction.
-async fn embed(embedder: &Arc<dyn Embedder>, texts: &[String]) -> Result<Vec<Option<Coded>>, EmbedError> {
+/// Turns a vector towards another.
+fn turn(vector: &mut [f32], other: &[f32]) {
+    let length = |values: &[f32]| values.iter().map(|value| value * value).sum::<f32>().sqrt();
+    let share = NAME_SHARE * length(vector) / length(other);
+    if share.is_finite() {
+        vector.iter_mut().zip(other).for_each(|(value, other)| *value += share * other);
+    }
+}
+
+/// Makes the vectors of texts.
+async fn embed(embedder: &Arc<dyn Embedder>, texts: &[String]) -> Result<Vec<Box<[f32]>>, EmbedError> {
     let vectors = embedder.embed(texts).await?;
     if vectors.len() != texts.len() {
         let what = format!("{} vectors for {} texts", vectors.len(), texts.len());
         return Err(EmbedError::Unusable(what));
     }
-    let coded = vectors.iter().map(|vector| {
+    let checked = vectors.into_iter().map(|vector| {
         if vector.model != *embedder.model() || vector.values.len() != embedder.dimensions() {
             let what = format!("{} numbers of the model {}", vector.values.len(), vector.model);
             return Err(EmbedError::Unusable(what));
         }
-        Ok(Coded::of(&vector.values))
+        Ok(vector.values)
     });
-    coded.collect()
+    checked.collect()
 }
 
 /// A question in vectors.
@@ -162,7 +179,7 @@ pub(super) async fn encode_question(embedders: &Embedders, snapshot: &Snapshot, 
         let mut made = vec![None; texts.len()];
         if number == 0 || used {
             match embed(embedder, &texts).await {
-                Ok(vectors) => made = vectors,
+                Ok(vectors) => made = vectors.iter().map(|vector| Coded::of(vector)).collect(),
                 Err(error) if used => {
                     question.without = Some(format!("meaning was not compared everywhere: {error}"));
                 }

@@ -203,10 +203,16 @@ fn reckon_words(plain: &Plain, asked: &str) -> BTreeMap<String, f64> {
 fn reckon_meaning(entry: &Entry, full: bool, asked: &str) -> f64 {
     let embedders = embedders();
     let embedder = if full { embedders.full.unwrap() } else { embedders.fast };
-    let mut texts = Reading::of(entry.clone()).texts();
-    texts.push(asked.to_owned());
+    let reading = Reading::of(entry.clone());
+    let mut texts = reading.texts();
+    texts.extend([reading.title().unwrap_or_default(), asked.to_owned()]);
     let mut vectors = run(embedder.embed(&texts)).unwrap();
-    let query = vectors.pop().unwrap();
+    let (query, title) = (vectors.pop().unwrap(), vectors.pop().unwrap());
+    if reading.title().is_some() {
+        vectors[0].values.iter_mut().zip(&title.values).for_each(|(value, title)| *value += 0.4 * title);
+        let length = vectors[0].values.iter().map(|value| value * value).sum::<f32>().sqrt();
+        vectors[0].values.iter_mut().for_each(|value| *value /= length);
+    }
     let near =
         |vector: &Vector| vector.values.iter().zip(&query.values).map(|(a, b)| f64::from(a * b)).sum::<f64>();
     vectors.iter().map(near).fold(-1.0, f64::max).clamp(0.0, 1.0)

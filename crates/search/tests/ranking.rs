@@ -1,0 +1,213 @@
+//! Stories of the ranking, told from outside: every filter, the reasons as they are written, what scores mean, and that what was added to the plain
+//! sum of words and meaning makes it better.
+//!
+//! The measured story needs the public questions beside the repository and says so when they are not there.
+#![expect(clippy::print_stderr, reason = "a story that is skipped says so")]
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+
+use agentsite_protocol::{Filter, Visibility};
+use agentsite_search::{
+    Ask, Audience, Blend, Embedders, Entry, Facts, Finder, FinderSettings, Found, MiniLm, Passage, Static,
+};
+use serde_json::{Value, json};
+
+fn run<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+}
+
+fn open(full: bool) -> Finder {
+    let full = full.then(|| Arc::new(MiniLm::load()) as _);
+    let embedders = Embedders { fast: Arc::new(Static::load()), full };
+    Finder::open(FinderSettings { folder: None, embedders }, &|_| {}).unwrap().0
+}
+
+fn entry(id: &str, name: &str, text: &str) -> Entry {
+    let facts = Facts { visibility: Visibility::Public, ..Facts::default() };
+    Entry { id: id.into(), name: name.into(), text: text.into(), facts, ..Entry::default() }
+}
+
+fn filled(full: bool, entries: Vec<Entry>) -> Finder {
+    let finder = open(full);
+    run(finder.put(entries, full)).unwrap();
+    finder
+}
+
+fn find(finder: &Finder, text: &str) -> Found {
+    run(finder.find(&Ask::of(text, 10))).unwrap()
+}
+
+#[test]
+fn every_filter_lets_through_who_has_it_and_nobody_else() {
+    let with = |id: &str, facts: Facts| Entry { facts, ..entry(id, id, "weather") };
+    let words = |words: &[&str]| -> Vec<String> { words.iter().map(|word| (*word).to_owned()).collect() };
+    let rich = Facts {
+        visibility: Visibility::Public,
+        owner: "Ann".into(),
+        tags: words(&["Travel", "sky"]),
+        protocols: words(&["a2a"]),
+        input_modes: words(&["text/plain", "image/png"]),
+        output_modes: words(&["application/json"]),
+        region: Some("EU".into()),
+        price: Some(0.5),
+        live: true,
+        trust: 0.75,
+        since: None,
+    };
+    let poor = Facts { visibility: Visibility::Public, live: false, trust: 0.25, ..Facts::default() };
+    let finder = filled(false, vec![with("rich", rich), with("poor", poor)]);
+    let (none, both): (&[&str], &[&str]) = (&[], &["poor", "rich"]);
+    for (filter, expected) in [
+        (json!({}), both),
+        (json!({"tags": ["travel"]}), &["rich"]),
+        (json!({"tags": ["sea", "SKY"]}), &["rich"]),
+        (json!({"tags": ["trav"]}), none),
+        (json!({"protocols": ["A2A"]}), &["rich"]),
+        (json!({"protocols": ["mcp"]}), none),
+        (json!({"inputModes": ["IMAGE/png"]}), &["rich"]),
+        (json!({"inputModes": ["application/json"]}), none),
+        (json!({"outputModes": ["application/json"]}), &["rich"]),
+        (json!({"outputModes": ["text/plain"]}), none),
+        (json!({"regions": ["us", "eu"]}), &["rich"]),
+        (json!({"regions": ["us"]}), none),
+        (json!({"owners": ["ANN"]}), &["rich"]),
+        (json!({"owners": ["ben"]}), none),
+        (json!({"live": true}), &["rich"]),
+        (json!({"live": false}), both),
+        (json!({"maxPrice": 0.5}), both),
+        (json!({"maxPrice": 0.4}), &["poor"]),
+        (json!({"minTrust": 0.75}), &["rich"]),
+        (json!({"minTrust": 0.2}), both),
+        (json!({"tags": ["travel"], "owners": ["ann"], "maxPrice": 1.0, "live": true}), &["rich"]),
+        (json!({"tags": ["travel"], "owners": ["ben"]}), none),
+    ] {
+        let parsed: Filter = serde_json::from_value(filter.clone()).unwrap();
+        assert_eq!(finder.matching(&parsed, &Audience::public()), expected, "{filter}");
+        let found = run(finder.find(&Ask { filter: parsed, ..Ask::of("weather", 10) })).unwrap();
+        let ids: BTreeSet<&str> = found.hits.iter().map(|hit| hit.id.as_str()).collect();
+        assert_eq!((ids, found.considered), (expected.iter().copied().collect(), expected.len()), "{filter}");
+    }
+}
+
+#[test]
+fn reasons_are_written_as_they_always_were() {
+    let mut sky = entry("sky", "skyWatch", "Knows the sky. Tells the weather of any city, a week ahead.");
+    let passage = |skill: &str, text: &str| Passage { skill: skill.into(), text: text.into(), example: true };
+    sky.passages = vec![passage("Forecast", "Will it rain in Paris tomorrow?")];
+    sky.facts.trust = 1.0;
+    let finder = filled(true, vec![sky, entry("books", "librarian", "Finds and lends books.")]);
+    let mut written = Vec::new();
+    for asked in ["rain tomorrow in Paris", "a weather forecast for the week", "borrow a novel"] {
+        let mut hits = serde_json::to_value(
+            find(&finder, asked)
+                .hits
+                .iter()
+                .map(|hit| json!({"id": hit.id, "score": hit.score, "reason": hit.reason}))
+                .collect::<Vec<_>>(),
+        )
+        .unwrap();
+        round(&mut hits);
+        written.push(json!({"asked": asked, "hits": hits}));
+    }
+    let now = serde_json::to_string_pretty(&written).unwrap() + "\n";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/reasons.json");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(&path, &now).unwrap();
+    }
+    let held = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(now, held, "run with UPDATE_GOLDEN=1 when the change is meant");
+}
+
+/// Cuts numbers to three places.
+fn round(value: &mut Value) {
+    match value {
+        Value::Number(number) => {
+            let rounded = number.as_f64().map(|number| (number * 1000.0).round() / 1000.0);
+            *value = json!(rounded);
+        }
+        Value::Array(all) => all.iter_mut().for_each(round),
+        Value::Object(all) => all.values_mut().for_each(round),
+        _ => {}
+    }
+}
+
+#[test]
+fn what_fits_scores_above_a_half_and_what_has_nothing_to_do_with_it_far_below() {
+    let finder = filled(
+        true,
+        vec![
+            entry("calc", "calc", "Does arithmetic: adds, subtracts, multiplies and divides numbers."),
+            entry("clock", "clock", "Tells the present time in any time zone."),
+            entry("weather", "weather", "Forecasts the weather for any city."),
+            entry("flights", "flights", "Finds cheap flights and books them."),
+            entry("contracts", "translator", "Translates contracts between languages."),
+        ],
+    );
+    for (asked, right) in [
+        ("add two numbers", "calc"),
+        ("what time is it in Tokyo?", "clock"),
+        ("what will the weather be in Paris tomorrow", "weather"),
+        ("book me a flight to Rome", "flights"),
+        ("translate this contract into German", "contracts"),
+    ] {
+        let found = find(&finder, asked);
+        assert_eq!(found.hits[0].id, right, "{asked}");
+        assert!(found.hits[0].score > 0.5, "{asked}: {}", found.hits[0].score);
+    }
+    for asked in ["bake a cake", "asdf qwer zxcv", "repair my bicycle tyre", "knit a sweater", "I feel sad"] {
+        let found = find(&finder, asked);
+        let best = found.hits.first().map_or(0.0, |hit| hit.score);
+        assert!(best < 0.3, "{asked}: {best}");
+    }
+}
+
+/// How many of the public questions are asked, spread over all of them.
+const QUESTIONS: usize = 300;
+
+#[test]
+fn each_thing_added_to_the_ranking_makes_it_better() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/agent-retrieval");
+    let (Ok(corpus), Ok(questions)) = (
+        std::fs::read_to_string(folder.join("corpus.jsonl")),
+        std::fs::read_to_string(folder.join("queries.dev.jsonl")),
+    ) else {
+        eprintln!("skipped: the public questions are not beside the repository ({})", folder.display());
+        return;
+    };
+    let lines =
+        |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let entries = lines(&corpus)
+        .iter()
+        .map(|doc| entry(&text(&doc["id"]), &text(&doc["name"]), &text(&doc["text"])))
+        .collect();
+    // The fast vectors: the full ones of the whole corpus take minutes, and the order of the four ways is the same.
+    let finder = filled(false, entries);
+    let questions = lines(&questions);
+    let step = (questions.len() / QUESTIONS).max(1);
+    let mut sums = [0.0; 4];
+    run(async {
+        for question in questions.iter().step_by(step).take(QUESTIONS) {
+            let ask = Ask::of(text(&question["query"]), 10);
+            let blends = [Blend::Words, Blend::Meaning, Blend::Sum, Blend::Best];
+            for (sum, blend) in sums.iter_mut().zip(blends) {
+                let found = finder.find_by(&ask, blend).await.unwrap();
+                *sum += gain(&found, question["relevant"].as_array().unwrap());
+            }
+        }
+    });
+    let [words, meaning, sum, best] = sums.map(|sum| sum / questions.len().min(QUESTIONS) as f64);
+    eprintln!("nDCG@10: words {words:.3}, meaning {meaning:.3}, sum {sum:.3}, best {best:.3}");
+    assert!(best >= sum && sum >= words.max(meaning), "{words} {meaning} {sum} {best}");
+}
+
+/// nDCG@10 of an answer.
+fn gain(found: &Found, relevant: &[Value]) -> f64 {
+    let relevant: HashSet<&str> = relevant.iter().filter_map(Value::as_str).collect();
+    let at = |place: usize| 1.0 / (place as f64 + 2.0).log2();
+    let ideal: f64 = (0..relevant.len().min(10)).map(at).sum();
+    let places = found.hits.iter().enumerate().filter(|(_, hit)| relevant.contains(hit.id.as_str()));
+    places.map(|(place, _)| at(place)).sum::<f64>() / ideal
+}
