@@ -70,9 +70,9 @@ async fn call(
         "agents.get" => {
             let Wanted { id } = given(params)?;
             let missing = || SiteError::NoSuchAgent(id.chars().take(EXCERPT).collect());
-            value(&front.site.listing(caller, &id, base).ok_or_else(missing)?)
+            value(&front.site.any_listing(caller, &id, base).await?.ok_or_else(missing)?)
         }
-        "agents.list" => list(front, caller, base, given(params)?),
+        "agents.list" => list(front, caller, base, &given(params)?).await,
         other => Err(jsonrpc::no_such_method(other, &METHODS)),
     }
 }
@@ -101,11 +101,11 @@ struct Agents {
     next: Option<String>,
 }
 
-fn list(front: &Front, caller: &Caller, base: &str, wanted: PageWanted) -> Result<Value, Failure> {
+async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageWanted) -> Result<Value, Failure> {
     let most = wanted.limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
-    let mut agents = front.site.listings(caller, base);
-    agents.retain(|agent| agent.id > wanted.after);
-    agents.sort_by(|one, other| one.id.cmp(&other.id));
+    let after = Some(wanted.after.as_str()).filter(|after| !after.is_empty());
+    // One more than wanted, to see whether there are more.
+    let mut agents = front.site.listings_page(caller, base, after, most + 1).await?;
     let more = agents.len() > most;
     agents.truncate(most);
     let next = agents.last().filter(|_| more).map(|agent| agent.id.clone());

@@ -2,7 +2,6 @@
 //! sum of words and meaning makes it better.
 //!
 //! The measured story needs the public questions beside the repository and says so when they are not there.
-#![expect(clippy::print_stderr, reason = "a story that is skipped says so")]
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -15,13 +14,13 @@ use agentsite_search::{
 use serde_json::{Value, json};
 
 fn run<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(work)
+    tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime").block_on(work)
 }
 
 fn open(full: bool) -> Finder {
     let full = full.then(|| Arc::new(MiniLm::load()) as _);
     let embedders = Embedders { fast: Arc::new(Static::load()), full };
-    Finder::open(FinderSettings { folder: None, embedders }, &|_| {}).unwrap().0
+    Finder::open(FinderSettings { folder: None, embedders }, &|_| {}).expect("an index in memory opens").0
 }
 
 fn entry(id: &str, name: &str, text: &str) -> Entry {
@@ -31,12 +30,12 @@ fn entry(id: &str, name: &str, text: &str) -> Entry {
 
 fn filled(full: bool, entries: Vec<Entry>) -> Finder {
     let finder = open(full);
-    run(finder.put(entries, full)).unwrap();
+    run(finder.put(entries, full)).expect("entries are put");
     finder
 }
 
 fn find(finder: &Finder, text: &str) -> Found {
-    run(finder.find(&Ask::of(text, 10))).unwrap()
+    run(finder.find(&Ask::of(text, 10))).expect("a question is answered")
 }
 
 #[test]
