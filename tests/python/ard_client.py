@@ -244,7 +244,7 @@ def rest(registry: Registry) -> dict:
     places = {"{identifier}": entry, "{agent}": agent, "{version}": "latest"}
     checked = []
     for path, item in document["paths"].items():
-        if "get" not in item or path.startswith(("/api/tasks/", "/api/outbox/", "/api/agents/{name}/tools")):
+        if "get" not in item or path.startswith(("/api/tasks/", "/api/outbox/", "/api/agents/{name}/tools", "/api/hub/", "/api/queries/")):
             continue
         name = agent if path.startswith("/api/agents") else server
         address = path

@@ -1,4 +1,5 @@
 //! The registry API of MCP as a view to read, and server cards.
+//! Only what everybody may see is asked for here; who sees what is told elsewhere.
 
 use reqwest::StatusCode;
 use serde_json::Value;

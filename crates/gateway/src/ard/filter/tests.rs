@@ -1,4 +1,5 @@
 //! Facts about filter expressions: what they find, what is refused, and that none makes the reader panic.
+//! What a filter finds in a whole registry is told by the stories of the face.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,4 +1,5 @@
 //! Facts about the decoder of MCP: what it tells apart, what it refuses, and that nothing makes it panic.
+//! What a method does with its parameters is not told here.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

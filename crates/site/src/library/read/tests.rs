@@ -1,4 +1,5 @@
 //! Facts about the readers: what they find in a sound document, and that nothing in an unsound one hurts.
+//! The documents are made here; none lies in the repository.
 
 use super::*;
 use crate::library::passage::Place;

@@ -1,4 +1,5 @@
 //! Foreign documents, honest and hostile: each becomes a small draft or is refused with a sentence.
+//! Who stands behind a document is another matter.
 
 use serde_json::json;
 

@@ -1,4 +1,5 @@
 //! How entries are kept fresh: leases, marks of versions, waits, and keys that change.
+//! Time is the story's: nothing here waits.
 
 use super::*;
 

@@ -1,4 +1,5 @@
 //! Many entries at once: lines, catalogues, pages, and what is handed on.
+//! A million of them are a matter of the benchmarks.
 
 use super::*;
 use crate::{HubFormat, Imported, ListingFilter};
