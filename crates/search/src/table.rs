@@ -10,7 +10,7 @@ use crate::simd::{Lanes, Loop};
 use crate::wordpiece::WordPiece;
 use crate::{EmbedError, Embedder, ModelId, Vector};
 
-const TABLE: &[u8] = include_bytes!("../model/static.int8");
+static TABLE: &[u8] = include_bytes!("../model/static.int8");
 const MAGIC: &[u8; 8] = b"AGSTAB01";
 const HEADER: usize = 48;
 const TOKENS: usize = 30_522;

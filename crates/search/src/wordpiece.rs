@@ -10,7 +10,7 @@ use icu_normalizer::DecomposingNormalizerBorrowed;
 use icu_properties::props::GeneralCategory;
 use icu_properties::{CodePointMapData, CodePointMapDataBorrowed};
 
-const VOCABULARY: &str = include_str!("../model/vocab.txt");
+static VOCABULARY: &str = include_str!("../model/vocab.txt");
 const NORMALIZER: DecomposingNormalizerBorrowed<'static> = DecomposingNormalizerBorrowed::new_nfd();
 const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
     CodePointMapData::<GeneralCategory>::new();

@@ -16,7 +16,7 @@
 
 use crate::simd::{GROUP, Packed};
 
-const MODEL: &[u8] = include_bytes!("../../model/all-minilm-l6-v2.int8");
+static MODEL: &[u8] = include_bytes!("../../model/all-minilm-l6-v2.int8");
 const MAGIC: &[u8; 8] = b"AGSMLM01";
 
 /// Numbers in a vector.
