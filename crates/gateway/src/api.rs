@@ -23,7 +23,7 @@ use http::header;
 use http::request::Parts;
 use serde::de::DeserializeOwned;
 
-use crate::document::json;
+use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 

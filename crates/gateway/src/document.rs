@@ -111,3 +111,10 @@ fn tag(body: &[u8]) -> String {
     tag.push('"');
     tag
 }
+
+/// Answers that it is done and that there is nothing to say.
+pub(crate) fn nothing() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response
+}

@@ -7,14 +7,12 @@ use std::sync::Arc;
 
 use agentsite_protocol::{CardSignature, Visibility};
 use agentsite_site::{HubEdit, HubFormat};
-use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::response::Response;
 use http::{StatusCode, header};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Answer, Asking, Given, Wanted, bad, json};
+use super::{Answer, Asking, Given, Wanted, bad, json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -100,9 +98,7 @@ pub(super) async fn remove(
     Path(id): Path<String>,
 ) -> Answer {
     front.site.hub_remove(&asking.caller, &id).await?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(nothing())
 }
 
 /// The answer to a challenge; without one it is looked for on the domain of the entry.

@@ -7,13 +7,11 @@ use std::sync::Arc;
 
 use agentsite_protocol::{KeyId, Period, Scope, Timestamp};
 use agentsite_site::KeyRecord;
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, bad, json};
+use super::{Answer, Asking, Given, bad, json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -70,9 +68,7 @@ pub(super) async fn revoke(
     if !front.site.revoke_key(&asking.caller, &id).await? {
         return Err(missing());
     }
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(nothing())
 }
 
 #[derive(Serialize)]

@@ -6,13 +6,11 @@
 use std::sync::Arc;
 
 use agentsite_site::{Letter, OutboxQuery};
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Wanted, bad, json, parse};
+use super::{Answer, Asking, Wanted, bad, json, nothing, parse};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -71,9 +69,7 @@ pub(super) async fn forget(
     Path(id): Path<String>,
 ) -> Answer {
     front.site.drop_letter(&asking.caller, number(&id)?).await?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(nothing())
 }
 
 fn number(id: &str) -> Result<u64, Failure> {

@@ -9,14 +9,12 @@ use std::sync::Arc;
 
 use agentsite_protocol::{PushConfig, Query};
 use agentsite_site::{KeptQuery, QueryWatch};
-use axum::body::Body;
 use axum::extract::{Path, State};
-use axum::response::Response;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::tasks::wants_stream;
-use super::{Answer, Asking, Given, Wanted, json};
+use super::tasks::{last_seen, wants_stream};
+use super::{Answer, Asking, Given, Wanted, json, nothing};
 use crate::front::{Front, line};
 use crate::sse;
 
@@ -61,9 +59,7 @@ pub(super) async fn forget(
     Path(id): Path<String>,
 ) -> Answer {
     front.site.forget_query(&asking.caller, &id).await?;
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(nothing())
 }
 
 #[derive(Deserialize)]
@@ -78,8 +74,7 @@ pub(super) async fn events(
     Wanted(wanted): Wanted<EventsWanted>,
 ) -> Answer {
     let headers = &asking.parts.headers;
-    let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-    let after = seen.or(wanted.after).unwrap_or(0);
+    let after = last_seen(headers, wanted.after);
     if wants_stream(headers) {
         let watch = front.site.follow_query(&asking.caller, &id, after)?;
         let at_work = line(&asking.parts)?.begin();

@@ -176,14 +176,19 @@ pub(super) async fn events(
 ) -> Answer {
     let (id, headers) = (named(&id)?, &asking.parts.headers);
     if wants_stream(headers) {
-        let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
-        let watch = front.site.watch(&asking.caller, id, seen.or(wanted.after).unwrap_or(0)).await?;
+        let watch = front.site.watch(&asking.caller, id, last_seen(headers, wanted.after)).await?;
         let at_work = line(&asking.parts)?.begin();
         return Ok(sse::respond(&front, at_work, Vec::new(), Following { watch, ended: false }));
     }
     let limit = wanted.limit.unwrap_or(EVENTS);
     let events = front.site.events(&asking.caller, id, wanted.after.unwrap_or(0), limit).await?;
     json(StatusCode::OK, &Events { events })
+}
+
+/// The last event that a reader has seen, by the header of a stream that was cut or by what it asks for.
+pub(super) fn last_seen(headers: &HeaderMap, after: Option<u64>) -> u64 {
+    let seen = headers.get("last-event-id").and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    seen.or(after).unwrap_or(0)
 }
 
 pub(super) fn wants_stream(headers: &HeaderMap) -> bool {

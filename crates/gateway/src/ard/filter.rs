@@ -2,11 +2,13 @@
 //!
 //! Promises: pure and bounded in length, depth and number of comparisons; whatever is wrong is named with its place. The grammar:
 //!
-//!     expression = term { "OR" term } ;
-//!     term       = factor { "AND" factor } ;
-//!     factor     = [ "NOT" ] ( "(" expression ")" | field operator value ) ;
-//!     operator   = "=" | "!=" | ">" | ">=" | "<" | "<=" | ":" ;
-//!     value      = "'" text "'" | '"' text '"' | word ;
+//! ```text
+//! expression = term { "OR" term } ;
+//! term       = factor { "AND" factor } ;
+//! factor     = [ "NOT" ] ( "(" expression ")" | field operator value ) ;
+//! operator   = "=" | "!=" | ">" | ">=" | "<" | "<=" | ":" ;
+//! value      = "'" text "'" | '"' text '"' | word ;
+//! ```
 //!
 //! A comma in a value parts alternatives (ARD, appendix A), but not in `displayName` and `description`. `:` asks whether the text is contained.
 //! Case counts nowhere. `createdAfter` and `updatedAfter` take a moment.

@@ -13,9 +13,8 @@ use std::time::Duration;
 use agentsite_protocol::JsonMap;
 use agentsite_protocol::mcp::{Abilities, InputNeeded, Round};
 use agentsite_site::{Change, Exchange, Notice, Toolkit};
-use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderName, HeaderValue, StatusCode};
+use http::{HeaderName, HeaderValue};
 use serde_json::{Value, json};
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +28,7 @@ use super::params::{Params, abilities, parse, text, wrong};
 use super::session::{Running, Session};
 use super::version::{Revision, SESSION, header};
 use super::{Call, accepted, describe, round};
+use crate::document::nothing;
 use crate::failure::{Era, Failure, Fault};
 use crate::jsonrpc::no_such_method;
 use crate::sse;
@@ -370,9 +370,7 @@ pub(super) fn open_stream(call: &Call<'_>) -> Result<Response, Failure> {
 /// Ends a session.
 pub(super) fn close(call: &Call<'_>) -> Result<Response, Failure> {
     call.desk.sessions.close(&*session(call)?);
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    Ok(response)
+    Ok(nothing())
 }
 
 /// Somebody listens to what belongs to no request.
