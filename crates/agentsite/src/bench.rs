@@ -84,6 +84,7 @@ async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Repo
     let began = Instant::now();
     let site = Child::start_site(folder).await?;
     report.figure("start-up until ready", began.elapsed().as_secs_f64() * 1e3, "ms");
+    site.rest().await?;
     report.figure("memory, idle", site.figures()?.resident_mib, "MiB");
 
     let bare = Child::start_bare().await?;

@@ -32,6 +32,7 @@ fn phases() -> [(&'static str, Request); 6] {
 pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
+    site.rest().await?;
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
     output.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;

@@ -24,6 +24,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
+    site.rest().await?;
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
     output.note("bare axum echo");
     let floor = phase(&bare, &Request::call_tool("/", "quick"), load).await?;

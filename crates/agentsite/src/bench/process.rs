@@ -19,6 +19,13 @@ const START: Duration = Duration::from_secs(20);
 /// How often a starting child is asked; finer than the figure that is printed.
 const ASK_EVERY: Duration = Duration::from_millis(2);
 
+/// How long a started site is watched at a time, and how much of a core it may use meanwhile to count as resting.
+const WATCH: Duration = Duration::from_millis(500);
+const AT_REST: f64 = 0.05;
+
+/// Longest wait for a started site to rest: what it prepares in the background ends long before.
+const UNREST: Duration = Duration::from_secs(120);
+
 /// Clock ticks of `/proc/PID/stat` in a second, fixed by the kernel's interface.
 const TICKS: f64 = 100.0;
 
@@ -91,6 +98,21 @@ impl Child {
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kib: f64 = resident.and_then(|rest| rest.split_whitespace().next()?.parse().ok()).unwrap_or(0.0);
         Ok(Figures { cpu_seconds: (ticks(11) + ticks(12)) / TICKS, resident_mib: kib / 1024.0 })
+    }
+
+    /// Waits until it does nothing any more by itself, so that only what is asked of it is measured.
+    pub(super) async fn rest(&self) -> Result<(), CliError> {
+        let began = Instant::now();
+        let mut before = self.figures()?.cpu_seconds;
+        while began.elapsed() < UNREST {
+            tokio::time::sleep(WATCH).await;
+            let now = self.figures()?.cpu_seconds;
+            if now - before <= AT_REST * WATCH.as_secs_f64() {
+                break;
+            }
+            before = now;
+        }
+        Ok(())
     }
 
     /// What the site says about itself now.
