@@ -53,6 +53,11 @@ impl DataFolder {
         self.0.join("index")
     }
 
+    /// The indexes of the libraries; made anew from their documents when they are lost.
+    pub(crate) fn libraries(&self) -> PathBuf {
+        self.0.join("libraries")
+    }
+
     /// Where removed agents go.
     pub(crate) fn trash(&self) -> PathBuf {
         self.0.join("trash")

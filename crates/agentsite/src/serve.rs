@@ -90,7 +90,8 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let circuits = Circuits::new(world.ids().rng().clone());
     registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
     let search = search::settings(&config, &startup.variables, &data, &egress, &circuits).await;
-    let settings = SiteSettings { search, ..parts::site_settings(&config) };
+    let libraries = Some(data.libraries());
+    let settings = SiteSettings { search, libraries, ..parts::site_settings(&config) };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
     let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment, credentials };

@@ -2,13 +2,13 @@
 //!
 //! Promises: no file, no network, no key. Texts are encoded on threads for blocking work, never on the workers that answer requests, and on no
 //! more of them at once than the machine has cores; long batches are cut, so that a question does not wait for a whole import. The vectors of
-//! recent single texts are kept. Texts are read to 256 tokens, as the model's own configuration says.
+//! recent single texts are kept. Texts are read to 256 tokens, as the model's own configuration says. A site that never encodes never touches the weights.
 
 mod encoder;
 mod recent;
 mod weights;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use futures::future::{BoxFuture, try_join_all};
 use tokio::sync::Semaphore;
@@ -26,7 +26,7 @@ const TOKENS_AT_ONCE: usize = 256;
 #[derive(Debug)]
 pub struct MiniLm {
     model: ModelId,
-    encoder: Arc<Encoder>,
+    encoder: Arc<LazyLock<Encoder>>,
     /// One permit for each core.
     cores: Semaphore,
     /// Held for a look or an insertion, never across an await.
@@ -34,11 +34,11 @@ pub struct MiniLm {
 }
 
 impl MiniLm {
-    /// Takes the embedded model into use: reads its factors and norms (half a megabyte) and leaves the rest where it lies.
+    /// Takes the embedded model into use. With the first text it reads its factors and norms (half a megabyte); the rest is left where it lies.
     #[must_use]
     pub fn load() -> Self {
-        let encoder = Encoder::new(Lanes::best());
-        let model = ModelId::new(&format!("all-minilm-l6-v2-int8@{}", encoder.weights.digest));
+        let encoder: LazyLock<Encoder> = LazyLock::new(|| Encoder::new(Lanes::best()));
+        let model = ModelId::new(&format!("all-minilm-l6-v2-int8@{}", weights::digest()));
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Self { model, encoder: Arc::new(encoder), cores: Semaphore::new(cores), recent: Mutex::default() }
     }

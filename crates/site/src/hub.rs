@@ -18,9 +18,10 @@ use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
+use crate::SiteError;
 use crate::feeds::Feeds;
 use crate::lane::Lane;
-use crate::{SiteError, library};
+use crate::library::{self, Stacks};
 
 pub(crate) use card::for_both_versions;
 
@@ -94,6 +95,8 @@ pub(crate) struct Hub {
     clock: Arc<dyn Clock>,
     /// What libraries make vectors with.
     embedders: Embedders,
+    /// Where libraries keep what they made.
+    pub(crate) stacks: Stacks,
     entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
     broken: ArcSwap<Vec<BrokenAgent>>,
     /// When an agent was last added, replaced or taken out, in milliseconds.
@@ -105,12 +108,13 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders, stacks: Stacks) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
         let (entries, broken) = (ArcSwap::default(), ArcSwap::default());
         Self {
             clock,
             embedders,
+            stacks,
             entries,
             broken,
             changed_at,
@@ -176,7 +180,8 @@ impl Hub {
             .map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
         let launched = match &manifest.runtime {
             Runtime::Library(runtime) => {
-                library::launch(runtime, &manifest, folder.as_deref(), workshop, &self.embedders, &log)
+                let kept = (&self.embedders, &self.stacks);
+                library::launch(runtime, &manifest, folder.as_deref(), workshop, kept, &log)
             }
             _ => workshop.launch(&manifest, folder.as_deref(), &log),
         };
@@ -191,6 +196,12 @@ impl Hub {
         self.change(|entries| {
             entries.insert(entry.manifest.name.clone(), entry.clone());
         });
+    }
+
+    /// The names of the libraries.
+    pub(crate) fn libraries(&self) -> Vec<AgentName> {
+        let entries = self.entries.load();
+        entries.values().filter(|entry| entry.is_library()).map(|entry| entry.manifest.name.clone()).collect()
     }
 
     /// Takes an agent out; its runner must then be stopped.
@@ -225,6 +236,11 @@ impl Entry {
     ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
         Self { manifest, runner, lane, log, folder, hidden: false, today: Mutex::new(None) }
+    }
+
+    /// Whether it answers from documents.
+    pub(crate) fn is_library(&self) -> bool {
+        matches!(self.manifest.runtime, Runtime::Library(_))
     }
 
     /// Skills as shown: those of the file, or those an agent elsewhere tells of itself.

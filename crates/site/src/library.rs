@@ -1,7 +1,7 @@
 //! Library: the built-in agent that answers from the documents of a folder.
 //!
 //! Promises: answers are quotations with their sources, or, with a model, sentences that name the passages they come from. The documents are followed as they change.
-//! Starting it costs nothing: they are read in the background. It needs no key and no model.
+//! Starting it costs nothing: they are read in the background, and what an earlier process made of them is kept. It needs no key and no model.
 //!
 //! It joins `host`, whose Runner it is, and `search`, which finds; it knows nothing else of the site.
 
@@ -13,9 +13,11 @@ mod read;
 mod reading;
 mod scan;
 mod shelf;
+mod stacks;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_host::{
     AgentLog, Health, Job, LaunchError, LibraryRuntime, Manifest, Reporter, Runner, Runtime, SkillEntry,
@@ -30,6 +32,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use compose::{Composed, Composer};
 use reading::Reading;
 use scan::Source;
+use stacks::Room;
+
+pub(crate) use stacks::Stacks;
 
 /// The skill that gives passages to programs.
 const SEARCH: &str = "search_library";
@@ -42,6 +47,9 @@ const MEMORY: usize = 6;
 
 /// Documents that a notice names.
 const NAMED: usize = 3;
+
+/// How long a stop waits for what is being written to the index; an endpoint that makes vectors may take longer, and what it gives is then made again.
+const LAST_WRITE: Duration = Duration::from_secs(2);
 
 /// The demo: a library of agentsite's own documentation.
 const DEMO: &str = include_str!("library/demo.toml");
@@ -98,12 +106,13 @@ pub(crate) fn launch(
     manifest: &Manifest,
     folder: Option<&Path>,
     workshop: &Workshop,
-    embedders: &Embedders,
+    (embedders, stacks): (&Embedders, &Stacks),
     log: &AgentLog,
 ) -> Result<Arc<dyn Runner>, LaunchError> {
     let source = Source::of(library.path.as_deref(), folder.unwrap_or(Path::new(".")));
     let composer = library.talk.then(|| Composer::launch(library, manifest, workshop, log)).transpose()?;
-    start(source, composer, workshop.ids.clock().clone(), embedders, log)
+    let (room, clock) = (stacks.room(&manifest.name), workshop.ids.clock().clone());
+    Ok(start(source, room, composer, clock, embedders, log))
 }
 
 /// A library whose answers are written by this runner in place of a model, for stories.
@@ -116,22 +125,22 @@ pub(crate) fn with_model(
 ) -> Arc<dyn Runner> {
     let source = Source::of(Some("docs"), folder);
     let log = AgentLog::new(clock.clone());
-    start(source, Some(Composer::with(model)), clock, embedders, &log).unwrap()
+    start(source, Room::none(), Some(Composer::with(model)), clock, embedders, &log)
 }
 
 fn start(
     source: Source,
+    room: Room,
     composer: Option<Composer>,
     clock: Arc<dyn Clock>,
     embedders: &Embedders,
     log: &AgentLog,
-) -> Result<Arc<dyn Runner>, LaunchError> {
-    let reading = Reading::new(source, embedders.clone(), log.clone(), clock);
-    let reading = Arc::new(reading.map_err(|error| LaunchError::Setup(error.to_string()))?);
+) -> Arc<dyn Runner> {
+    let reading = Arc::new(Reading::new(source, room, embedders.clone(), log.clone(), clock));
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(reading.clone().keep(stop.clone()));
     let desk = Arc::new(LibraryDesk { reading, composer, log: log.clone() });
-    Ok(Arc::new(Library { desk, keeper: Some(keeper).into(), _stop: stop.clone().drop_guard(), stop }))
+    Arc::new(Library { desk, keeper: Some(keeper).into(), _stop: stop.clone().drop_guard(), stop })
 }
 
 impl Runner for Library {
@@ -172,9 +181,11 @@ impl Runner for Library {
     fn stop(&self) -> BoxFuture<'static, ()> {
         self.stop.cancel();
         let keeper = self.keeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let reading = self.desk.reading.clone();
         Box::pin(async move {
             if let Some(keeper) = keeper {
                 let _ = keeper.await;
+                let _ = tokio::time::timeout(LAST_WRITE, reading.settled()).await;
             }
         })
     }

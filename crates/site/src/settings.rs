@@ -3,6 +3,7 @@
 //! Promises: every value has a default that is fit for one person's machine. Reading files and variables is the binary's
 //! matter.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, ByteSize, Period};
@@ -38,6 +39,8 @@ pub struct SiteSettings {
     pub issuer: Option<TokenIssuer>,
     /// Where the index of the agents lies and what makes its vectors.
     pub search: FinderSettings,
+    /// Where libraries keep the indexes of their documents; in memory alone without it.
+    pub libraries: Option<PathBuf>,
     /// Search addresses of other registries, to which callers are referred who look for more than is here.
     pub upstreams: Vec<String>,
 }
@@ -59,6 +62,7 @@ impl Default for SiteSettings {
                 folder: None,
                 embedders: Embedders { fast: Arc::new(Hashed::new(PLACES)), full: None },
             },
+            libraries: None,
             upstreams: Vec::new(),
         }
     }

@@ -18,6 +18,7 @@ use crate::calls::SiteCalls;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
+use crate::library::Stacks;
 use crate::logins::Logins;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::queries::Queries;
@@ -131,7 +132,8 @@ impl Site {
         (courier, scout): (Arc<dyn Courier>, Arc<dyn Scout>),
     ) -> Result<Self, SiteError> {
         let ids = world.ids();
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone()));
+        let stacks = Stacks::at(settings.libraries.clone());
+        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), stacks));
         let bell = Bell::new(&settings.push);
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
@@ -195,6 +197,10 @@ impl Site {
         self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
         if let Err(error) = self.drop_strangers().await {
             tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
+        }
+        // An agent whose file cannot be read at the moment may be a library.
+        if self.0.hub.broken().is_empty() {
+            self.0.hub.stacks.keep_only(&self.0.hub.libraries()).await;
         }
         let worker = self.0.workers.register("search");
         self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
@@ -264,6 +270,7 @@ impl Site {
         let known = self.0.hub.get(&name).is_some();
         if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
             before.runner.stop().await;
+            self.drop_index(&before).await;
         }
         self.0.logins.keep_only(&name, server.as_ref()).await?;
         self.relay_changes(&name);
@@ -286,12 +293,21 @@ impl Site {
         match self.0.hub.uninstall(name) {
             Some(entry) => {
                 entry.runner.stop().await;
+                self.drop_index(&entry).await;
                 if let Err(error) = self.0.logins.keep_only(name, None).await {
                     tracing::error!(agent = %name, %error, "The login of an agent that was taken out could not be removed.");
                 }
                 true
             }
             None => false,
+        }
+    }
+
+    /// Removes the index of a library that went, unless its next version is one, too.
+    async fn drop_index(&self, before: &Entry) {
+        let name = &before.manifest.name;
+        if before.is_library() && !self.0.hub.libraries().contains(name) {
+            self.0.hub.stacks.clear(name).await;
         }
     }
 

@@ -14,10 +14,14 @@
 //!
 //! A matrix lies as [`crate::simd::Packed`] says.
 
+use std::ops::Range;
+
 use crate::simd::{GROUP, Packed};
 
 static MODEL: &[u8] = include_bytes!("../../model/all-minilm-l6-v2.int8");
 const MAGIC: &[u8; 8] = b"AGSMLM01";
+/// Where the digest of what follows it lies.
+const DIGEST: Range<usize> = 32..64;
 
 /// Numbers in a vector.
 pub(super) const WIDTH: usize = 384;
@@ -33,8 +37,6 @@ pub(super) const MOST_TOKENS: usize = 256;
 /// All weights.
 #[derive(Debug)]
 pub(super) struct Weights {
-    /// The first eight hexadecimal digits of the digest.
-    pub(super) digest: String,
     pub(super) words: Vectors,
     pub(super) positions: Vectors,
     pub(super) first: Norm,
@@ -75,6 +77,11 @@ pub(super) struct Layer {
     pub(super) last: Norm,
 }
 
+/// The first eight hexadecimal digits of the digest; reads nothing else.
+pub(super) fn digest() -> String {
+    MODEL[DIGEST].iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+}
+
 impl Weights {
     /// Reads what is embedded.
     pub(super) fn embedded() -> Self {
@@ -90,9 +97,8 @@ impl Weights {
         if !shape.iter().all(|expected| rest.number() == Some(*expected)) {
             return None;
         }
-        let digest = rest.take(32)?.iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        rest.take(DIGEST.end - DIGEST.start)?;
         let weights = Self {
-            digest,
             words: rest.vectors(WORDS)?,
             positions: rest.vectors(MOST_TOKENS)?,
             first: rest.norm()?,
@@ -183,8 +189,8 @@ mod tests {
 
     #[test]
     fn the_embedded_file_is_what_its_digest_says() {
-        assert_eq!(MODEL[32..64], Sha256::digest(&MODEL[64..])[..]);
-        assert_eq!(Weights::embedded().digest.len(), 8);
+        assert_eq!(MODEL[DIGEST], Sha256::digest(&MODEL[DIGEST.end..])[..]);
+        assert_eq!(digest().len(), 8);
     }
 
     #[test]

@@ -83,7 +83,8 @@ fn bounded(words: &str) -> String {
 
 /// The passages that fit a question best, at most `most`; none when none fits.
 pub(super) async fn find(reading: &Reading, question: &str, most: usize) -> Result<Vec<Pick>, FindError> {
-    let found = reading.finder().find(&Ask::of(question, CANDIDATES)).await?;
+    let Some(finder) = reading.finder() else { return Ok(Vec::new()) };
+    let found = finder.find(&Ask::of(question, CANDIDATES)).await?;
     let shelf = reading.shelf();
     let wanted: HashSet<u64> = terms(question).into_iter().collect();
     let mut fits: Vec<(Pick, HashSet<u64>)> = Vec::new();

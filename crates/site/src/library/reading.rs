@@ -1,22 +1,27 @@
 //! Reading: keeps what can be found in step with the documents.
 //!
-//! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long. Only what changed is read again. What cannot be read is
-//! told in the agent's log, once for each version. Better vectors follow in the background and never hold up a question.
+//! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long. Only what changed is read again, and only what an earlier process did
+//! not encode is encoded. Documents that the program carries are not touched before somebody asks. What cannot be read is told in the agent's log, once for each version.
+//! Better vectors follow in the background, with a share of one core, and never hold up a question. It does not choose what answers a question: `answer` does.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Health, LogSource};
-use agentsite_protocol::{Clock, Timestamp};
-use agentsite_search::{Embedders, Entry, Facts, FindError, Finder, FinderSettings};
+use agentsite_protocol::{Clock, Filter, Timestamp};
+use agentsite_search::{Audience, Embedders, Entry, Facts, FindError, Finder, FinderSettings, digest};
 use tokio::sync::{Notify, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::passage::{Passage, cut};
 use super::read::{Unreadable, blocks};
 use super::scan::{Found, Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
+use super::stacks::{Room, Turn};
 
 /// How old the last look may be when somebody asks: a look costs the time of a few thousand directory entries.
 const FRESH: Duration = Duration::from_secs(1);
@@ -27,8 +32,14 @@ const EVERY: Duration = Duration::from_secs(30);
 /// How long somebody who asks waits for documents to be read; after that the answer comes from what is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Entries that get their better vectors at once: what is lost when a question comes in between.
-const DEEPEN: usize = 8;
+/// Entries that get their better vectors at a time: some tens of milliseconds of one core, for which a question may have to wait.
+const DEEPEN: usize = 1;
+
+/// How many times as long as it took to make better vectors is rested after it: a quarter of one core is used, so that calls are not disturbed.
+const REST: u32 = 3;
+
+/// How long better vectors wait after they could not be made or written.
+const AFTER_FAILURE: Duration = Duration::from_secs(30);
 
 /// Most passages of one document.
 const MAX_PASSAGES_OF_ONE: usize = 5_000;
@@ -37,12 +48,18 @@ const MAX_PASSAGES_OF_ONE: usize = 5_000;
 #[derive(Debug)]
 pub(super) struct Reading {
     source: Source,
-    finder: Finder,
+    embedders: Embedders,
+    room: Room,
+    /// There once the index was opened, which takes a while when it is large.
+    finder: OnceLock<Arc<Finder>>,
     // A std lock: held to place one document or to look up a few passages, never across an await.
     shelf: RwLock<Shelf>,
     log: AgentLog,
     clock: Arc<dyn Clock>,
+    /// Rung by those who ask.
     ring: Notify,
+    /// Rung when entries may lack their better vectors.
+    shallow: Notify,
     state: watch::Sender<State>,
 }
 
@@ -64,19 +81,19 @@ impl Reading {
     /// Prepares an empty shelf.
     pub(super) fn new(
         source: Source,
+        room: Room,
         embedders: Embedders,
         log: AgentLog,
         clock: Arc<dyn Clock>,
-    ) -> Result<Self, FindError> {
-        let settings = FinderSettings { folder: None, embedders };
-        let (finder, _) = Finder::open(settings, &|_| ())?;
-        let (state, shelf, ring) = (watch::Sender::default(), RwLock::default(), Notify::new());
-        Ok(Self { source, finder, shelf, log, clock, ring, state })
+    ) -> Self {
+        let (state, shelf, finder) = (watch::Sender::default(), RwLock::default(), OnceLock::new());
+        let (ring, shallow) = (Notify::new(), Notify::new());
+        Self { source, embedders, room, finder, shelf, log, clock, ring, shallow, state }
     }
 
-    /// What finds passages by their ids.
-    pub(super) fn finder(&self) -> &Finder {
-        &self.finder
+    /// What finds passages by their ids; `None` while it is being opened.
+    pub(super) fn finder(&self) -> Option<&Arc<Finder>> {
+        self.finder.get()
     }
 
     /// What was read.
@@ -98,7 +115,7 @@ impl Reading {
         let state = self.state.borrow();
         match &state.fault {
             Some(fault) => Health::Down(fault.clone()),
-            None if state.ended == 0 => Health::Starting,
+            None if state.ended == 0 && !self.source.is_carried() => Health::Starting,
             None => Health::Ready,
         }
     }
@@ -122,33 +139,82 @@ impl Reading {
 
     /// Looks again and again until told to stop.
     pub(super) async fn keep(self: Arc<Self>, stop: CancellationToken) {
-        loop {
-            tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
-                () = self.look() => {}
+        let all = async {
+            if self.source.is_carried() {
+                self.ring.notified().await;
             }
-            let rest = async {
-                self.deepen().await;
-                tokio::time::sleep(EVERY).await;
-            };
+            let turn = self.room.turn().await;
+            tokio::join!(self.keep_looking(&turn), self.keep_deepening(&turn));
+        };
+        tokio::select! {
+            biased;
+            () = stop.cancelled() => {}
+            () = all => {}
+        }
+    }
+
+    /// Waits until nothing is being written any more, once the keeper has ended.
+    pub(super) async fn settled(&self) {
+        drop(self.room.turn().await);
+    }
+
+    async fn keep_looking(&self, turn: &Turn) {
+        loop {
+            self.look(turn).await;
             tokio::select! {
-                biased;
-                () = stop.cancelled() => return,
                 () = self.ring.notified() => {}
-                () = rest => {}
+                () = tokio::time::sleep(EVERY), if !self.source.is_carried() => {}
             }
         }
     }
 
-    async fn look(&self) {
+    /// Gives entries their better vectors, with rests between.
+    async fn keep_deepening(&self, turn: &Turn) {
+        loop {
+            self.shallow.notified().await;
+            let Some(finder) = self.finder().cloned() else { continue };
+            loop {
+                let (begun, finder) = (Instant::now(), finder.clone());
+                match written(turn, async move { finder.deepen(DEEPEN).await }).await {
+                    Ok(0) => break,
+                    Ok(_) => tokio::time::sleep(begun.elapsed() * REST).await,
+                    Err(error) => {
+                        self.note(&error.to_string());
+                        tokio::time::sleep(AFTER_FAILURE).await;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Opens the index that an earlier process left, or begins one.
+    async fn open(&self) -> Arc<Finder> {
+        let settings = |folder| FinderSettings { folder, embedders: self.embedders.clone() };
+        let kept = settings(self.room.folder.clone());
+        let opened = spawn_blocking(move || Finder::open(kept, &|_| ())).await;
+        let opened = opened.map_err(|error| error.to_string());
+        let finder = match opened.and_then(|opened| opened.map_err(|error| error.to_string())) {
+            Ok((finder, opened)) => {
+                let damage = opened.damage;
+                damage.iter().for_each(|why| self.note(&format!("the index is made anew: {why}")));
+                finder
+            }
+            Err(error) => {
+                self.note(&format!("{error}; what was read is kept in memory alone"));
+                Finder::open(settings(None), &|_| ()).expect("an index in memory needs no folder").0
+            }
+        };
+        self.finder.get_or_init(|| Arc::new(finder)).clone()
+    }
+
+    async fn look(&self, turn: &Turn) {
         let now = self.clock.now();
         self.state.send_modify(|state| {
             state.begun += 1;
             state.at = Some(now);
         });
         let source = self.source.clone();
-        let scan = tokio::task::spawn_blocking(move || source.scan()).await;
+        let scan = spawn_blocking(move || source.scan()).await;
         let scan =
             scan.map_err(|error| error.to_string()).and_then(|scan| scan.map_err(|error| error.to_string()));
         let (found, fault) = match scan {
@@ -163,7 +229,7 @@ impl Reading {
                 (Vec::new(), Some(format!("{} cannot be read ({error}); {fix}", self.source.words())))
             }
         };
-        self.take_over(found).await;
+        self.take_over(found, turn).await;
         self.state.send_modify(|state| {
             state.ended = state.begun;
             state.unread = 0;
@@ -171,36 +237,53 @@ impl Reading {
         });
     }
 
-    async fn take_over(&self, found: Vec<Found>) {
+    async fn take_over(&self, found: Vec<Found>, turn: &Turn) {
         let mut changes = self.shelf().changes(found);
+        let all = changes.read.len();
+        self.state.send_modify(|state| state.unread = all);
+        let first = self.finder().is_none();
+        let finder = if let Some(finder) = self.finder() { finder.clone() } else { self.open().await };
         for file in &changes.gone {
             let ids = self.shelf().ids(file);
             self.shelf_mut().remove(file);
-            self.complain(self.finder.remove(&ids));
+            self.complain(replace(&finder, Vec::new(), ids, turn).await);
         }
         // Small ones first, so that the most can be found early.
         changes.read.sort_by_key(|found| found.version.size);
-        let all = changes.read.len();
         for (at, found) in changes.read.into_iter().enumerate() {
             self.state.send_modify(|state| state.unread = all - at);
-            match tokio::task::spawn_blocking(move || (passages(&found), found)).await {
-                Ok((passages, found)) => self.place(&found, passages).await,
+            match spawn_blocking(move || (passages(&found), found)).await {
+                Ok((passages, found)) => self.place(&finder, &found, passages, turn).await,
                 Err(error) => self.note(&format!("the reading broke off: {error}")),
             }
         }
+        if first {
+            let known: HashSet<String> = self.shelf().all_ids().cloned().collect();
+            let mut strangers = finder.matching(&Filter::default(), &Audience::everything());
+            strangers.retain(|id| !known.contains(id));
+            self.complain(replace(&finder, Vec::new(), strangers, turn).await);
+        }
+        if first || all > 0 {
+            self.shallow.notify_one();
+        }
     }
 
-    async fn place(&self, found: &Found, read: Result<Vec<Passage>, Unreadable>) {
+    async fn place(
+        &self,
+        finder: &Arc<Finder>,
+        found: &Found,
+        read: Result<Vec<Passage>, Unreadable>,
+        turn: &Turn,
+    ) {
         let before = self.shelf().ids(&found.file);
         let free = MAX_PASSAGES.saturating_sub(self.shelf().len().saturating_sub(before.len()));
         let read = read.and_then(|read| if read.len() > free { Err(Unreadable::Full) } else { Ok(read) });
-        let named = read.map(|read| {
-            let id = |(at, passage)| (format!("{}#{at}", found.file), passage);
-            read.into_iter().enumerate().map(id).collect::<Vec<(String, Passage)>>()
-        });
-        let entries: Vec<Entry> = named.iter().flatten().map(|(id, passage)| entry(id, passage)).collect();
-        let kept = entries.len();
-        let stale: Vec<String> = before.into_iter().skip(kept).collect();
+        let named = read.map(|read| name(&found.file, read));
+        let mut entries: Vec<Entry> =
+            named.iter().flatten().map(|(id, passage)| entry(id, passage)).collect();
+        let kept: HashSet<&str> = entries.iter().map(|entry| entry.id.as_str()).collect();
+        let stale: Vec<String> = before.into_iter().filter(|id| !kept.contains(id.as_str())).collect();
+        entries.retain(|entry| finder.digest(&entry.id) != Some(digest(entry)));
         match named {
             Ok(named) => self.shelf_mut().place(&found.file, found.version, named),
             Err(error) => {
@@ -208,18 +291,7 @@ impl Reading {
                 self.shelf_mut().give_up(&found.file, found.version, error.to_string());
             }
         }
-        self.complain(self.finder.remove(&stale));
-        self.complain(self.finder.put(entries, false).await);
-    }
-
-    async fn deepen(&self) {
-        loop {
-            match self.finder.deepen(DEEPEN).await {
-                Ok(0) => return,
-                Ok(_) => tokio::task::yield_now().await,
-                Err(error) => return self.note(&error.to_string()),
-            }
-        }
+        self.complain(replace(finder, entries, stale, turn).await);
     }
 
     fn complain(&self, done: Result<(), FindError>) {
@@ -237,6 +309,51 @@ impl Reading {
 fn passages(found: &Found) -> Result<Vec<Passage>, Unreadable> {
     let blocks = blocks(found.kind, &load(found)?)?;
     Ok(cut(&found.file.as_str().into(), &blocks, MAX_PASSAGES_OF_ONE))
+}
+
+/// Passages with their ids, which depend on what they say: what stands elsewhere in the next version of a document need not be encoded again.
+fn name(file: &str, passages: Vec<Passage>) -> Vec<(String, Passage)> {
+    let mut seen: HashMap<u64, usize> = HashMap::new();
+    let id = |passage: Passage| {
+        let digest = digest(&entry(file, &passage));
+        let again = seen.entry(digest).and_modify(|count| *count += 1).or_default();
+        (format!("{file}#{digest:016x}.{again}"), passage)
+    };
+    passages.into_iter().map(id).collect()
+}
+
+/// Takes entries out of the index and puts others in.
+async fn replace(
+    finder: &Arc<Finder>,
+    put: Vec<Entry>,
+    gone: Vec<String>,
+    turn: &Turn,
+) -> Result<(), FindError> {
+    if put.is_empty() && gone.is_empty() {
+        return Ok(());
+    }
+    let finder = finder.clone();
+    written(turn, async move {
+        let remover = finder.clone();
+        let removed = spawn_blocking(move || remover.remove(&gone)).await;
+        removed.unwrap_or_else(|error| Err(FindError::Write(error.to_string())))?;
+        if put.is_empty() { Ok(()) } else { finder.put(put, false).await }
+    })
+    .await
+}
+
+/// Writes to the end, also when the one who waits for it is stopped: nobody else gets the turn before.
+async fn written<T: Send + 'static>(
+    turn: &Turn,
+    work: impl Future<Output = Result<T, FindError>> + Send + 'static,
+) -> Result<T, FindError> {
+    let turn = turn.clone();
+    let done = tokio::spawn(async move {
+        let done = work.await;
+        drop(turn);
+        done
+    });
+    done.await.unwrap_or_else(|error| Err(FindError::Write(error.to_string())))
 }
 
 /// A passage as it is found. Each belongs to itself, so that no document is held to the share of one owner.

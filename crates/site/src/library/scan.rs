@@ -70,6 +70,11 @@ impl Source {
         path.map_or(Self::Own, |path| Self::Folder(folder.join(path)))
     }
 
+    /// Whether the program carries the documents, so that they are always there and never change.
+    pub(super) const fn is_carried(&self) -> bool {
+        matches!(self, Self::Own)
+    }
+
     /// Looks at what is there.
     ///
     /// # Errors

@@ -89,6 +89,11 @@ impl Shelf {
         self.books.get(file).map(|book| book.ids.clone()).unwrap_or_default()
     }
 
+    /// The ids of all passages.
+    pub(super) fn all_ids(&self) -> impl Iterator<Item = &String> {
+        self.passages.keys()
+    }
+
     /// A passage.
     pub(super) fn passage(&self, id: &str) -> Option<Arc<Passage>> {
         self.passages.get(id).cloned()

@@ -2,6 +2,8 @@
 //!
 //! The stories use the embedder that compares words alone; what is asked is said in the words of the documents.
 
+mod at_rest;
+
 use std::path::Path;
 
 use agentsite_host::Health;
