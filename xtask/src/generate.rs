@@ -27,11 +27,13 @@ const FILES: &[(&str, &str)] = &[
 
 /// Writes the files, or only compares them.
 pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
-    let check = arguments.flag("--check");
+    let compare = arguments.flag("--check");
     arguments.finish()?;
-    if !check {
-        return write(workspace);
-    }
+    if compare { check(workspace) } else { write(workspace) }
+}
+
+/// Names the files that differ, and changes nothing.
+pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let drifted = drifted(workspace)?;
     for path in &drifted {
         println!(
@@ -47,7 +49,7 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
 }
 
 /// The generated files that are missing or differ from what the binary prints now.
-pub(crate) fn drifted(workspace: &Workspace) -> Result<Vec<&'static str>, Failure> {
+fn drifted(workspace: &Workspace) -> Result<Vec<&'static str>, Failure> {
     let mut drifted = Vec::new();
     for (path, words) in FILES {
         let expected = print(workspace, words)?;

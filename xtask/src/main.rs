@@ -48,7 +48,7 @@ const CHORES: &[Chore] = &[
     Chore { name: "test", summary: "set up and run every test stage", help: test::HELP, run: test::run },
     Chore {
         name: "lint",
-        summary: "format, clippy, docs, spelling, tidy, deps",
+        summary: "format, spelling, tidy, deps, clippy, docs, generated files",
         help: lint::HELP,
         run: lint::run,
     },

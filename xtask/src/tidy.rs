@@ -21,7 +21,6 @@ use std::time::Instant;
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
-use crate::generate;
 use crate::metadata;
 use crate::tidy::finding::{Finding, Weight};
 use crate::tidy::source::Source;
@@ -30,22 +29,20 @@ use crate::workspace::Workspace;
 
 /// What `cargo xtask tidy --help` prints.
 pub(crate) const HELP: &str = "\
-usage: cargo xtask tidy [--without-generated]
+usage: cargo xtask tidy
 
-Checks crate direction, module cycles, file and function size, names, headers, forbidden words, layers, unsafe code and
-drift of generated files. Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found.
-
-  --without-generated   skip the drift check, which has to build the binary";
+Checks crate direction, module cycles, file and function size, names, headers, forbidden words, layers and unsafe code.
+Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found. It builds nothing: whether
+generated files are up to date is told by `cargo xtask generate --check`, which has to build the binary.";
 
 /// Checks everything and prints what it found.
-pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
-    let generated = !arguments.flag("--without-generated");
+pub(crate) fn run(workspace: &Workspace, arguments: Arguments) -> Outcome {
     arguments.finish()?;
-    check(workspace, generated)
+    check(workspace)
 }
 
-/// The check itself; `generated` says whether drift of generated files is part of it.
-pub(crate) fn check(workspace: &Workspace, generated: bool) -> Outcome {
+/// The check itself.
+pub(crate) fn check(workspace: &Workspace) -> Outcome {
     let begun = Instant::now();
     let tree = Tree::read(workspace)?;
     let (sources, mut findings) = source::parse_all(&tree);
@@ -54,15 +51,6 @@ pub(crate) fn check(workspace: &Workspace, generated: bool) -> Outcome {
     findings.extend(names::check_paths(&tree));
     findings.extend(headers::check(&tree));
     findings.extend(words::check_text(&tree));
-    if generated {
-        match generate::drifted(workspace) {
-            Ok(paths) => findings.extend(paths.into_iter().map(drift)),
-            Err(failure) => {
-                println!("{failure}");
-                findings.push(unknown_drift());
-            }
-        }
-    }
     findings.sort();
     for finding in &findings {
         println!("{finding}");
@@ -80,21 +68,6 @@ fn in_sources(sources: &[Source]) -> Vec<Finding> {
         findings.extend(layers::check(source));
     }
     findings
-}
-
-fn drift(path: &'static str) -> Finding {
-    Finding::error(
-        path,
-        1,
-        "is not what the program generates now",
-        "run `cargo xtask generate` and commit the result",
-    )
-}
-
-/// The other rules still get told when the binary does not build.
-fn unknown_drift() -> Finding {
-    let what = "generated files cannot be compared: the binary does not print them";
-    Finding::error("crates/agentsite/Cargo.toml", 1, what, "see the output above")
 }
 
 fn conclude(findings: &[Finding], files: usize, begun: Instant) -> Outcome {
