@@ -25,7 +25,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use http::request::Parts;
-use http::{StatusCode, header};
+use http::{Method, header};
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, Fault};
@@ -51,11 +51,8 @@ pub(crate) fn routes() -> Router<Arc<Front>> {
         .route("/agents/{identifier}", get(list::show).fallback(wrong_method))
 }
 
-async fn wrong_method(request: Request) -> Response {
-    let sentence = format!("{} is not possible at this address", request.method());
-    let mut response = Failure::new(Fault::BadRequest, sentence).ard();
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+async fn wrong_method(method: Method) -> Response {
+    Failure::wrong_method(&method, Failure::ard)
 }
 
 /// One request that was let in.

@@ -10,7 +10,7 @@ use std::time::Duration;
 use agentsite_site::{SiteError, StoreError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
-use http::{HeaderValue, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 
 use crate::metrics::Outcome;
@@ -241,6 +241,14 @@ impl Failure {
     /// The status where HTTP speaks for itself.
     pub(crate) fn status(&self) -> StatusCode {
         StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    /// The answer to a method that an address does not have, as one of the faces writes it.
+    pub(crate) fn wrong_method(method: &Method, write: fn(&Self) -> Response) -> Response {
+        let sentence = format!("{method} is not possible at this address");
+        let mut response = write(&Self::new(Fault::BadRequest, sentence));
+        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+        response
     }
 
     /// The answer of the REST face: `{"error":{"code":…,"message":…}}`.

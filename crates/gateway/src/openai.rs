@@ -25,7 +25,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::{any, get, post};
 use http::request::Parts;
-use http::{StatusCode, header};
+use http::{Method, StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -52,11 +52,8 @@ async fn nothing_here() -> Response {
     Failure::new(Fault::NoSuchPath, sentence).openai()
 }
 
-async fn wrong_method(request: Request) -> Response {
-    let sentence = format!("{} is not possible at this address", request.method());
-    let mut response = Failure::new(Fault::BadRequest, sentence).openai();
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+async fn wrong_method(method: Method) -> Response {
+    Failure::wrong_method(&method, Failure::openai)
 }
 
 /// One call that was let in.
