@@ -12,8 +12,11 @@ mod passage;
 mod read;
 mod reading;
 mod scan;
+mod sentence;
 mod shelf;
 mod stacks;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 use std::sync::Arc;

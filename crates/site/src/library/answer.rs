@@ -7,24 +7,34 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use agentsite_protocol::{Artifact, JsonMap, Message, Part, Role};
-use agentsite_search::{Ask, FindError, terms};
+use agentsite_search::{Ask, FindError, Hit, terms};
 use serde_json::{Value, json};
 
-use super::passage::{Passage, Place, sentences};
+use super::passage::{Passage, Place};
 use super::reading::Reading;
+use super::sentence::{Sentence, Wanted, compare, shown};
 use super::shelf::{Shelf, terms_of};
 
-/// Passages that are compared in detail.
+/// Passages that are looked at.
 const CANDIDATES: usize = 32;
+
+/// Those whose sentences are compared one by one.
+const READ: usize = 16;
 
 /// Passages of an answer in words.
 pub(super) const PASSAGES: usize = 4;
 
 /// Share of what the question says that a passage must have in its words, to count as an answer.
-const COVERED: f64 = 0.34;
+const COVERED: f64 = 0.45;
 
 /// Nearness in meaning at which a passage counts as an answer whatever its words are; unrelated sentences of one language seldom come near it.
-const NEAR: f64 = 0.45;
+const NEAR: f64 = 0.42;
+
+/// Nearness in meaning that the best sentence must have where only words speak for it.
+const FAR: f64 = 0.2;
+
+/// Share of the score of the best sentence at which the next one of its passage is shown with it.
+const NEARLY: f64 = 0.93;
 
 /// Share of the best score that a further passage must have.
 const WORTH: f64 = 0.55;
@@ -85,30 +95,69 @@ fn bounded(words: &str) -> String {
 pub(super) async fn find(reading: &Reading, question: &str, most: usize) -> Result<Vec<Pick>, FindError> {
     let Some(finder) = reading.finder() else { return Ok(Vec::new()) };
     let found = finder.find(&Ask::of(question, CANDIDATES)).await?;
-    let shelf = reading.shelf();
-    let wanted: HashSet<u64> = terms(question).into_iter().collect();
-    let mut fits: Vec<(Pick, HashSet<u64>)> = Vec::new();
-    for hit in found.hits {
-        let Some(passage) = shelf.passage(&hit.id) else { continue };
-        let known = terms_of(&passage);
-        let covered = covered(&shelf, &wanted, &known);
-        if covered < COVERED && hit.reason.meaning < NEAR {
-            continue;
-        }
-        let best = best(&shelf, &wanted, &passage.text);
-        let score = (hit.score.clamp(0.0, 1.0) + covered) / 2.0;
-        fits.push((Pick { passage, score, best }, known));
-    }
+    let (candidates, sentences) = candidates(&reading.shelf(), &Wanted::of(question), found.hits);
+    let sentences = compare(reading.embedders(), question, sentences).await;
+    let mut fits = fitting(candidates, &sentences);
     fits.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
     Ok(distinct(fits, most))
 }
 
-/// Which share of what is wanted is there, each word weighing as much as it is rare.
-fn covered(shelf: &Shelf, wanted: &HashSet<u64>, known: &HashSet<u64>) -> f64 {
-    let weight = |term: &u64| shelf.weight(*term);
-    let all: f64 = wanted.iter().map(weight).sum();
-    let there: f64 = wanted.intersection(known).map(weight).sum();
-    if all > 0.0 { there / all } else { 0.0 }
+/// A passage that may answer.
+struct Candidate {
+    passage: Arc<Passage>,
+    terms: HashSet<u64>,
+    /// Share of the wanted words in it and above it.
+    covered: f64,
+    /// Nearness in meaning of the whole.
+    meaning: f64,
+    /// How well it fits as a whole, from 0 to 1.
+    score: f64,
+}
+
+/// The passages that were found, the best first, and the sentences of the first ones.
+fn candidates(shelf: &Shelf, wanted: &Wanted, hits: Vec<Hit>) -> (Vec<Candidate>, Vec<Sentence>) {
+    let none = HashSet::new();
+    let candidate = |hit: Hit| {
+        let passage = shelf.passage(&hit.id)?;
+        let terms = terms_of(&passage);
+        let covered = wanted.covered(shelf, &terms, &none);
+        let score = (hit.score.clamp(0.0, 1.0) + covered) / 2.0;
+        Some(Candidate { passage, terms, covered, meaning: hit.reason.meaning, score })
+    };
+    let mut all: Vec<Candidate> = hits.into_iter().filter_map(candidate).collect();
+    all.sort_by(|a, b| b.score.total_cmp(&a.score));
+    let read = all.iter().enumerate().take(READ);
+    let sentences = read.flat_map(|(at, one)| Sentence::all(shelf, wanted, &one.passage, (at, one.score)));
+    let sentences = sentences.collect();
+    (all, sentences)
+}
+
+/// The passages that answer, each with its best sentence.
+fn fitting(candidates: Vec<Candidate>, sentences: &[Sentence]) -> Vec<(Pick, HashSet<u64>)> {
+    let closely = sentences.first().is_some_and(|best| best.full.is_some());
+    let mut fits = Vec::new();
+    for (at, candidate) in candidates.into_iter().enumerate() {
+        let own: Vec<&Sentence> = sentences.iter().filter(|sentence| sentence.passage == at).collect();
+        let Some(first) = own.first() else { continue };
+        let fits_well = match first.full {
+            Some(near) => near >= NEAR || near >= FAR && candidate.covered >= COVERED,
+            None => !closely && candidate.meaning >= NEAR || candidate.covered >= COVERED,
+        };
+        if fits_well {
+            let best = together(&own, &candidate.passage.text);
+            fits.push((Pick { passage: candidate.passage, score: first.score(), best }, candidate.terms));
+        }
+    }
+    fits
+}
+
+/// The best sentence, with the next one when it fits nearly as well, in the order of the passage.
+fn together(sentences: &[&Sentence], text: &str) -> String {
+    let least = sentences.first().map_or(0.0, |first| first.score() * NEARLY);
+    let mut chosen: Vec<&str> =
+        sentences.iter().take(2).filter(|one| one.score() >= least).map(|one| one.text.as_str()).collect();
+    chosen.sort_by_key(|sentence| text.find(*sentence));
+    chosen.into_iter().map(shown).collect::<Vec<_>>().join(" ")
 }
 
 /// The best ones that differ from each other and are not much worse than the first.
@@ -125,17 +174,6 @@ fn distinct(fits: Vec<(Pick, HashSet<u64>)>, most: usize) -> Vec<Pick> {
         }
     }
     taken.into_iter().map(|(pick, _)| pick).collect()
-}
-
-/// The sentence of a text that fits best, and one that fits nearly as well.
-fn best(shelf: &Shelf, wanted: &HashSet<u64>, text: &str) -> String {
-    let pieces: Vec<&str> = text.lines().flat_map(sentences).collect();
-    let fit = |piece: &&str| covered(shelf, wanted, &terms(piece).into_iter().collect());
-    let fits: Vec<f64> = pieces.iter().map(fit).collect();
-    let top = fits.iter().copied().fold(0.0, f64::max);
-    let good = pieces.iter().zip(&fits).filter(|(_, fit)| **fit > 0.0 && **fit >= 0.75 * top);
-    let chosen: Vec<&str> = good.map(|(piece, _)| *piece).take(2).collect();
-    if chosen.is_empty() { pieces.first().copied().unwrap_or_default().to_owned() } else { chosen.join(" ") }
 }
 
 /// An answer of quotations: in words, and for programs.

@@ -6,11 +6,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-/// Words at which a passage is full: about ten sentences, and what a small embedding model still reads whole (256 tokens).
-const FULL: usize = 170;
+/// Words at which a passage is full: about five sentences, so that its vector is about one thing and the answer stands out in it.
+const FULL: usize = 90;
 
 /// Bytes at which a passage is full, for scripts that part no words.
-const FULL_BYTES: usize = 2_000;
+const FULL_BYTES: usize = 1_300;
 
 /// Words that the last sentence may have to be repeated at the head of the next passage.
 const OVERLAP: usize = 40;

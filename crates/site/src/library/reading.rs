@@ -96,6 +96,11 @@ impl Reading {
         self.finder.get()
     }
 
+    /// What makes vectors.
+    pub(super) fn embedders(&self) -> &Embedders {
+        &self.embedders
+    }
+
     /// What was read.
     pub(super) fn shelf(&self) -> RwLockReadGuard<'_, Shelf> {
         self.shelf.read().unwrap_or_else(PoisonError::into_inner)
@@ -156,6 +161,12 @@ impl Reading {
     /// Waits until nothing is being written any more, once the keeper has ended.
     pub(super) async fn settled(&self) {
         drop(self.room.turn().await);
+    }
+
+    /// Reads everything now, for stories.
+    #[cfg(test)]
+    pub(super) async fn read_all(&self) {
+        self.look(&self.room.turn().await).await;
     }
 
     async fn keep_looking(&self, turn: &Turn) {

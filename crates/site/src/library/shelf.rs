@@ -10,7 +10,7 @@ use agentsite_search::terms;
 use super::passage::Passage;
 use super::scan::{Found, Version};
 
-/// Most passages of one library: about fifty megabytes of text.
+/// Most passages of one library: about twenty-five megabytes of text.
 pub(super) const MAX_PASSAGES: usize = 50_000;
 
 /// The documents that were read.

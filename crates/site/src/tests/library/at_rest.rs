@@ -92,7 +92,8 @@ const WARRANTY: &str = "Keep the receipt, since nobody";
 
 #[tokio::test]
 async fn a_restart_encodes_only_what_changed() {
-    let place = Place::with(&[("guide.md", GUIDE), ("notes.txt", "The garden is watered on Mondays.")]);
+    let place =
+        Place::with(&[("guide.md", GUIDE), ("notes.txt", "The garden is watered on Mondays. Bring a can.")]);
     let (fast, full) = (Remembering::new(64), Remembering::new(32));
     let (shelf, libraries) = place.shelf(&fast, Some(&full)).await;
     assert!(!sources(&shelf.ask("how long does the warranty last").await).is_empty());
@@ -111,7 +112,7 @@ async fn a_restart_encodes_only_what_changed() {
     assert_eq!(sources(&shelf.ask("how often is the drum wiped with vinegar").await).len(), 1);
     assert!(!sources(&shelf.ask("how long does the warranty last").await).is_empty());
     let whole =
-        |seen: &Remembering| seen.read("two years. Keep the receipt") + seen.read("watered on Mondays");
+        |seen: &Remembering| seen.read("two years. Keep the receipt") + seen.read("on Mondays. Bring");
     assert_eq!((whole(&fast), whole(&full)), (0, 0), "{:?}", fast.seen);
     assert!(fast.read("drum with lemon juice every month. Never") > 0);
 }
