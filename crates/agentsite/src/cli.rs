@@ -107,7 +107,7 @@ enum Verb {
     Identity(identity::Arguments),
     /// Say who signed the card of an agent.
     Card(card::Arguments),
-    /// Print a new one-time link to sign in with a browser.
+    /// Print a new one-time link to sign in with a browser; it is good for 15 minutes.
     Signin,
     /// Show the running site and every piece of background work.
     Status,
