@@ -228,19 +228,20 @@ impl Reading {
         let scan = spawn_blocking(move || source.scan()).await;
         let scan =
             scan.map_err(|error| error.to_string()).and_then(|scan| scan.map_err(|error| error.to_string()));
-        let (found, fault) = match scan {
+        let fault = match scan {
             Ok(scan) => {
                 if self.state.borrow().ended == 0 {
                     scan.passed_over.iter().for_each(|what| self.note(what));
                 }
-                (scan.found, None)
+                self.take_over(scan.found, turn).await;
+                None
             }
+            // What was made of the documents stays: a folder that is away for a while need not be encoded again.
             Err(error) => {
                 let fix = "make the folder, or correct `path` in agent.toml";
-                (Vec::new(), Some(format!("{} cannot be read ({error}); {fix}", self.source.words())))
+                Some(format!("{} cannot be read ({error}); {fix}", self.source.words()))
             }
         };
-        self.take_over(found, turn).await;
         self.state.send_modify(|state| {
             state.ended = state.begun;
             state.unread = 0;
