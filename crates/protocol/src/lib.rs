@@ -20,6 +20,7 @@ mod id;
 mod journal;
 mod key;
 pub mod legacy;
+pub mod link;
 pub mod listing;
 pub mod mcp;
 mod measure;
