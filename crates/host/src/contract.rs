@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
-use agentsite_protocol::{Artifact, Caller, Clock, Ids, Message, Outcome, Rng, Role, Step, Timestamp, Usage};
+use agentsite_protocol::{
+    Artifact, Caller, Clock, Ids, Message, Outcome, Rng, Role, Step, TaskId, Timestamp, Usage,
+};
 use futures::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
@@ -60,9 +62,12 @@ pub(crate) fn job(text: &str) -> Job {
 
 /// A job that says `text` at this moment.
 pub(crate) fn job_at(text: &str, moment: Timestamp) -> Job {
+    /// No two jobs are of one task, as in a site.
+    static JOBS: AtomicU64 = AtomicU64::new(1);
     let ids = Ids::new(VirtualClock::at(moment), Arc::new(SeededRng::default()));
+    let number = u128::from(JOBS.fetch_add(1, Ordering::Relaxed));
     Job {
-        task: ids.task(),
+        task: TaskId::from_bytes(number.to_be_bytes()),
         context: ids.context(),
         agent: "subject".parse().unwrap(),
         owner: Caller::local().owner().clone(),

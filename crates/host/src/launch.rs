@@ -33,6 +33,10 @@ impl Workshop {
                 let why = "a library is run by a site, which knows how to find; it cannot be started alone";
                 return Err(LaunchError::Setup(why.into()));
             }
+            Runtime::Connected => {
+                let why = "an agent that connects to the site is begun by its program, not by a file";
+                return Err(LaunchError::Setup(why.into()));
+            }
             Runtime::Exec(exec) => Arc::new(ExecRunner::new(
                 exec.clone(),
                 &manifest.limits,

@@ -12,6 +12,7 @@ mod acp;
 mod aside;
 pub mod builtin;
 mod child;
+mod connected;
 mod contract;
 mod exec;
 mod launch;
@@ -39,6 +40,7 @@ pub use agentsite_client::{
     key_set_url, verify_card,
 };
 pub use aside::{Aside, Credential};
+pub use connected::{ConnectedRunner, LINK_QUEUE, Link, LinkEnd, Presence};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{

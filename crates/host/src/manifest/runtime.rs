@@ -28,6 +28,10 @@ pub enum RuntimeKind {
     Llm,
     /// A tool server that speaks MCP, here or elsewhere.
     Mcp,
+    /// A program elsewhere that connects to the site; no file declares it.
+    #[serde(skip_deserializing)]
+    #[schemars(skip)]
+    Connected,
 }
 
 impl RuntimeKind {
@@ -42,6 +46,7 @@ impl RuntimeKind {
             Self::Openapi => "openapi",
             Self::Llm => "llm",
             Self::Mcp => "mcp",
+            Self::Connected => "connected",
         }
     }
 }
@@ -65,6 +70,8 @@ pub enum Runtime {
     Llm(LlmRuntime),
     /// A tool server that speaks MCP, here or elsewhere.
     Mcp(McpRuntime),
+    /// A program elsewhere that connects to the site; no file declares it.
+    Connected,
 }
 
 impl Runtime {
@@ -79,6 +86,7 @@ impl Runtime {
             Self::Openapi(_) => RuntimeKind::Openapi,
             Self::Llm(_) => RuntimeKind::Llm,
             Self::Mcp(_) => RuntimeKind::Mcp,
+            Self::Connected => RuntimeKind::Connected,
         }
     }
 }

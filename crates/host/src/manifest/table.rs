@@ -297,6 +297,10 @@ impl RuntimeTable {
             RuntimeKind::Openapi => self.openapi().map(Runtime::Openapi),
             RuntimeKind::Llm => self.llm().map(Runtime::Llm),
             RuntimeKind::Mcp => self.mcp().map(Runtime::Mcp),
+            RuntimeKind::Connected => wrong(
+                "kind",
+                "a program that connects to the site declares itself; see docs/connect-agents.md",
+            ),
         }
     }
 

@@ -1,0 +1,105 @@
+//! Agents that run elsewhere and connect to the site: the Runner at the site's end of a link.
+//!
+//! Promises: one runner serves an agent through all its connections; a run that had not begun waits a while for a program that is away,
+//! and one whose connection was lost is begun again as often as the agent allows, else it fails and says why. Nothing that a program
+//! sends, or does not read, holds the site up or costs it memory: both ways are bounded, and a program that does not read loses its
+//! connection. What an earlier connection still says counts for nothing.
+//!
+//! It knows no sockets and does not decide who may connect: the gateway drives a [`Link`], the site hands it out.
+
+mod errand;
+mod link;
+mod place;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use agentsite_protocol::{AgentName, Clock, Outcome};
+use futures::future::BoxFuture;
+use tokio::sync::Notify;
+
+use crate::{AgentLog, Health, Job, Reporter, Runner};
+use errand::Errand;
+use place::Place;
+
+pub use link::{Link, LinkEnd};
+pub use place::Presence;
+
+/// Frames that may wait for a program to read them: the runs of the busiest agent with their cancels, and room for notices. One that
+/// lets more pile up has stopped reading.
+pub const LINK_QUEUE: usize = 256;
+
+/// Runs an agent whose program connects to the site.
+#[derive(Debug)]
+pub struct ConnectedRunner(Arc<Place>);
+
+impl ConnectedRunner {
+    /// The runner of an agent whose program is not here yet. `changed` is rung whenever it comes or goes.
+    #[must_use]
+    pub fn new(
+        name: AgentName,
+        retry: u32,
+        log: AgentLog,
+        clock: Arc<dyn Clock>,
+        changed: Arc<Notify>,
+    ) -> Self {
+        Self(Arc::new(Place::new(name, retry, log, clock, changed)))
+    }
+
+    /// Connects a program; one that was connected before is told that it was replaced.
+    #[must_use]
+    pub fn attach(&self) -> Link {
+        self.0.attach()
+    }
+
+    /// Whether a program is connected, and since when.
+    #[must_use]
+    pub fn presence(&self) -> Presence {
+        self.0.presence()
+    }
+
+    /// How often a run is begun again from now on.
+    pub fn set_retry(&self, retry: u32) {
+        self.0.set_retry(retry);
+    }
+
+    /// What people should look at, although the agent works.
+    pub fn set_notice(&self, notice: Option<String>) {
+        self.0.set_notice(notice);
+    }
+
+    /// Ends the connection for good with this reason; runs that wait for the program fail.
+    pub fn retire(&self, end: LinkEnd) {
+        self.0.retire(end);
+    }
+}
+
+impl Runner for ConnectedRunner {
+    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        let place = self.0.clone();
+        Box::pin(async move { Errand::new(&place, &job, &report).run().await })
+    }
+
+    fn health(&self) -> Health {
+        match self.presence() {
+            Presence::Here { .. } => Health::Ready,
+            Presence::Away { since } => Health::Down(words::away(since)),
+            Presence::Waiting => Health::Down(words::WAITING.into()),
+        }
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.0.notice()
+    }
+
+    fn stop(&self) -> BoxFuture<'static, ()> {
+        let place = self.0.clone();
+        Box::pin(async move {
+            place.retire(LinkEnd::Stopping);
+            place.left().await;
+        })
+    }
+}

@@ -1,0 +1,204 @@
+//! Errand: one run of one task by a program at the other end of a link.
+//!
+//! Promises: a run that has not begun waits for a program that is away; one whose connection is lost is begun again while the agent
+//! allows, from its beginning; a cancel reaches the program. It watches no deadline of its own: the site cancels.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromSite, MAX_FRAME, Progress};
+use agentsite_protocol::{Artifact, Message, Outcome, Step};
+
+use super::place::{Heard, Place, Seat};
+use super::words;
+use crate::{Job, Reporter};
+
+/// How long a run that has not begun waits for a program that is away: longer than one that comes back takes, also after a restart of the
+/// site, and no longer than people wait for an answer.
+const RETURN_GRACE: Duration = Duration::from_secs(15);
+
+/// The artifact that pieces of text become.
+const ANSWER: &str = "answer";
+
+/// Messages of a task that are sent along; programs that need more keep them.
+const MAX_HISTORY: usize = 50;
+
+/// Bytes of content of the messages that are sent along.
+const MAX_HISTORY_SIZE: usize = 1 << 20;
+
+/// One run of one task.
+pub(super) struct Errand<'a> {
+    place: &'a Arc<Place>,
+    job: &'a Job,
+    report: &'a Reporter,
+    /// How often the connection was lost under it.
+    lost: u32,
+}
+
+/// How far a run came over one connection.
+enum Came {
+    /// To its end.
+    ToItsEnd(Outcome),
+    /// Nobody waits for it any more.
+    Unwanted,
+    /// The connection was lost.
+    Lost,
+}
+
+impl<'a> Errand<'a> {
+    pub(super) const fn new(place: &'a Arc<Place>, job: &'a Job, report: &'a Reporter) -> Self {
+        Self { place, job, report, lost: 0 }
+    }
+
+    pub(super) async fn run(mut self) -> Outcome {
+        loop {
+            let seat = match self.begin().await {
+                Ok(seat) => seat,
+                Err(outcome) => return outcome,
+            };
+            match self.follow(seat).await {
+                Came::ToItsEnd(outcome) => return outcome,
+                Came::Unwanted => return Outcome::Canceled(None),
+                Came::Lost if self.lost < self.place.retry() => {
+                    self.lost += 1;
+                    let text = words::begun_again(self.lost, self.place.retry());
+                    if self.report.step(Step::Status(self.job.words(text))).await.is_err() {
+                        return Outcome::Canceled(None);
+                    }
+                }
+                Came::Lost => return self.job.failed(words::lost(self.place.name())),
+            }
+        }
+    }
+
+    /// Waits for the program and gives it the work.
+    async fn begin(&self) -> Result<Seat, Outcome> {
+        let frame = FromSite::Run(Box::new(assignment(self.job, self.lost))).write();
+        let frame = frame.expect("an assignment can be written");
+        if frame.len() > MAX_FRAME {
+            return Err(self.job.failed(words::TOO_LARGE));
+        }
+        let patience = async {
+            // A run that may be begun again waits as long as it has time.
+            if self.place.retry() > 0 {
+                std::future::pending().await
+            } else {
+                tokio::time::sleep(RETURN_GRACE).await
+            }
+        };
+        tokio::pin!(patience);
+        loop {
+            if self.job.cancel.is_cancelled() {
+                return Err(Outcome::Canceled(None));
+            }
+            if let Some(end) = self.place.retired() {
+                return Err(self.job.failed(words::gone(self.place.name(), end)));
+            }
+            if let Some(seat) = self.place.begin(self.job.task, frame.clone()) {
+                return Ok(seat);
+            }
+            tokio::select! {
+                biased;
+                () = self.job.cancel.cancelled() => return Err(Outcome::Canceled(None)),
+                () = &mut patience => return Err(self.job.failed(words::not_here(self.place.name(), self.place.presence()))),
+                () = self.place.here() => {}
+            }
+        }
+    }
+
+    /// Passes on what the program says until it is done.
+    async fn follow(&self, mut seat: Seat) -> Came {
+        let mut answering = false;
+        loop {
+            let heard = tokio::select! {
+                biased;
+                () = self.job.cancel.cancelled() => return Came::Unwanted,
+                heard = seat.hear() => heard,
+            };
+            let step = match heard {
+                None => return Came::Lost,
+                Some(Heard::Ended(ending)) => {
+                    seat.done();
+                    return Came::ToItsEnd(self.outcome(ending));
+                }
+                Some(Heard::Nonsense(what)) => {
+                    return Came::ToItsEnd(self.job.failed(words::nonsense(self.place.name(), &what)));
+                }
+                Some(Heard::Progress(progress)) => self.step(*progress, &mut answering),
+            };
+            if self.report.step(step).await.is_err() {
+                return Came::Unwanted;
+            }
+        }
+    }
+
+    fn step(&self, progress: Progress, answering: &mut bool) -> Step {
+        match progress {
+            Progress::Text(text) => {
+                let append = std::mem::replace(answering, true);
+                Step::Artifact { artifact: Artifact::text(ANSWER, text), append, last_chunk: false }
+            }
+            Progress::Status(text) => Step::Status(self.job.words(text)),
+            Progress::Said(message) => Step::Status(self.own(message)),
+            Progress::Artifact { artifact, append, last_chunk } => {
+                if artifact.artifact_id == ANSWER {
+                    *answering = true;
+                }
+                Step::Artifact { artifact, append, last_chunk }
+            }
+        }
+    }
+
+    fn outcome(&self, ending: Ending) -> Outcome {
+        let said = match (ending.message, ending.text) {
+            (Some(message), _) => Some(self.own(message)),
+            (None, Some(text)) if !text.is_empty() => Some(self.job.words(text)),
+            (None, _) => None,
+        };
+        let or = |otherwise: &str| said.clone().unwrap_or_else(|| self.job.words(otherwise));
+        match ending.way {
+            EndingWay::Completed => Outcome::Completed(said),
+            EndingWay::Canceled => Outcome::Canceled(said),
+            EndingWay::Failed => Outcome::Failed(or(words::NO_REASON)),
+            EndingWay::Rejected => Outcome::Rejected(or(words::NO_REFUSAL)),
+            EndingWay::InputRequired => Outcome::InputRequired(or(words::NO_QUESTION)),
+            EndingWay::AuthRequired => Outcome::AuthRequired(or(words::NO_DEMAND)),
+        }
+    }
+
+    /// Words of the program as a message of this task, whatever ids it put on them.
+    fn own(&self, message: Message) -> Message {
+        Message { parts: message.parts, extra: message.extra, ..self.job.words("") }
+    }
+}
+
+/// What a program is told of a job.
+fn assignment(job: &Job, lost: u32) -> Assignment {
+    let trace = job.aside.trace.as_ref();
+    Assignment {
+        task: job.task,
+        context: job.context.clone(),
+        attempt: job.attempt + lost,
+        text: job.message.plain_text(),
+        message: job.message.clone(),
+        history: recent(&job.history),
+        deadline: job.deadline,
+        credential: job.aside.credential.as_ref().map(|credential| credential.secret().to_owned()),
+        traceparent: trace.map(|trace| trace.parent().to_owned()),
+        tracestate: trace.and_then(|trace| trace.state().map(str::to_owned)),
+    }
+}
+
+/// The last messages, as far as they fit.
+fn recent(history: &[Message]) -> Vec<Message> {
+    let mut room = MAX_HISTORY_SIZE;
+    let fits = |message: &&Message| {
+        let size: usize = message.parts.iter().map(agentsite_protocol::Part::size).sum();
+        let fits = size <= room;
+        room = room.saturating_sub(size);
+        fits
+    };
+    let mut kept: Vec<Message> = history.iter().rev().take(MAX_HISTORY).take_while(fits).cloned().collect();
+    kept.reverse();
+    kept
+}

@@ -1,0 +1,68 @@
+//! The words in which callers and operators hear of a program that is away, gone or not understood.
+//!
+//! Promises: each sentence says what happened and what to do. It decides nothing.
+
+use agentsite_protocol::{AgentName, Timestamp};
+
+use super::{LinkEnd, Presence};
+
+/// Of a program that has not connected since the site started.
+pub(super) const WAITING: &str =
+    "waiting for its program, which has not connected since the site started; start the program";
+
+/// Of a message that is too large for a frame.
+pub(super) const TOO_LARGE: &str =
+    "the message is too large to be handed to the agent's program; send less, or pass a file by its URL";
+
+/// A failure without words.
+pub(super) const NO_REASON: &str = "the agent failed and did not say why";
+
+/// A refusal without words.
+pub(super) const NO_REFUSAL: &str = "the agent does not do this and did not say why";
+
+/// A question without words.
+pub(super) const NO_QUESTION: &str = "The agent needs more input.";
+
+/// A demand without words.
+pub(super) const NO_DEMAND: &str = "The agent needs a credential.";
+
+/// Of a program that is away.
+pub(super) fn away(since: Timestamp) -> String {
+    format!("its program is not connected since {since}; start it again")
+}
+
+/// Of a task for a program that is away.
+pub(super) fn not_here(name: &AgentName, presence: Presence) -> String {
+    match presence {
+        Presence::Away { since } => format!(
+            "the program of {name} is not connected since {since} and did not come back; send the message again when it is"
+        ),
+        Presence::Waiting | Presence::Here { .. } => format!(
+            "the program of {name} has not connected since the site started; send the message again when it has"
+        ),
+    }
+}
+
+/// Of a task whose connection was lost.
+pub(super) fn lost(name: &AgentName) -> String {
+    format!(
+        "the connection to the program of {name} was lost while it worked on this, and it may not be begun again (retry in what it registered); send the message again"
+    )
+}
+
+/// Of a task that is begun again.
+pub(super) fn begun_again(time: u32, most: u32) -> String {
+    format!(
+        "the connection to the agent's program was lost; this is begun again when it is back ({time} of {most})"
+    )
+}
+
+/// Of a task whose agent is gone.
+pub(super) fn gone(name: &AgentName, end: LinkEnd) -> String {
+    format!("{name} cannot work on this: {end}")
+}
+
+/// Of a task about which the program said something that is not understood.
+pub(super) fn nonsense(name: &AgentName, what: &str) -> String {
+    format!("the program of {name} said something that is not understood ({what})")
+}
