@@ -10,6 +10,7 @@ mod allowed;
 mod failure;
 mod request;
 mod resolver;
+mod socket;
 
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ pub use allowed::{AllowedTarget, BadTarget};
 pub use failure::EgressError;
 pub(crate) use request::Piece;
 pub use request::{EgressAnswer, EgressRequest};
+pub(crate) use socket::EgressSocket;
 
 use address::is_global;
 use resolver::{Filter, FilteredResolver, Lookup, system_lookup};
@@ -75,6 +77,20 @@ pub struct Egress {
     /// The same two for servers that are known to speak HTTP/2 from the first byte, as gRPC does.
     guarded_http2: reqwest::Client,
     open_http2: reqwest::Client,
+    /// The same two for requests that turn into something else, which only HTTP/1.1 knows.
+    guarded_http1: reqwest::Client,
+    open_http1: reqwest::Client,
+}
+
+/// Which version of HTTP a request needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// Whichever the server prefers.
+    Any,
+    /// HTTP/1.1, for sockets.
+    One,
+    /// HTTP/2 from the first byte, for gRPC.
+    Two,
 }
 
 impl std::fmt::Debug for Egress {
@@ -101,14 +117,16 @@ impl Egress {
     fn with_lookup(settings: EgressSettings, lookup: &Lookup) -> Result<Self, EgressError> {
         let tls = tls_config();
         let networks = settings.allow.iter().filter_map(AllowedTarget::network).collect();
-        let client = |filter: &Filter, http2: bool| {
+        let client = |filter: &Filter, version: Version| {
             let resolver = FilteredResolver { filter: filter.clone(), lookup: lookup.clone() };
-            http_client(&settings, tls.clone(), resolver, http2)
+            http_client(&settings, tls.clone(), resolver, version)
         };
         let (filtered, all) = (Filter::Guarded(networks), Filter::Open);
-        let (guarded, open) = (client(&filtered, false)?, client(&all, false)?);
-        let (guarded_http2, open_http2) = (client(&filtered, true)?, client(&all, true)?);
-        Ok(Self { settings: Arc::new(settings), guarded, open, guarded_http2, open_http2 })
+        let (guarded, open) = (client(&filtered, Version::Any)?, client(&all, Version::Any)?);
+        let (guarded_http2, open_http2) = (client(&filtered, Version::Two)?, client(&all, Version::Two)?);
+        let (guarded_http1, open_http1) = (client(&filtered, Version::One)?, client(&all, Version::One)?);
+        let settings = Arc::new(settings);
+        Ok(Self { settings, guarded, open, guarded_http2, open_http2, guarded_http1, open_http1 })
     }
 
     /// A way out that refuses nothing: for a person who types addresses on the command line, never for a site.
@@ -152,7 +170,7 @@ impl Egress {
     /// # Errors
     /// [`EgressError::Address`] or [`EgressError::Private`].
     pub fn check(&self, url: &Url) -> Result<(), EgressError> {
-        self.client_for(url, false).map(|_| ())
+        self.client_for(url, Version::Any).map(|_| ())
     }
 
     /// Whether the operator named this very place, so that it may be asked without encryption, too.
@@ -165,9 +183,12 @@ impl Egress {
     }
 
     /// The client that may ask this address.
-    fn client_for(&self, url: &Url, http2: bool) -> Result<&reqwest::Client, EgressError> {
-        let (guarded, open) =
-            if http2 { (&self.guarded_http2, &self.open_http2) } else { (&self.guarded, &self.open) };
+    fn client_for(&self, url: &Url, version: Version) -> Result<&reqwest::Client, EgressError> {
+        let (guarded, open) = match version {
+            Version::Any => (&self.guarded, &self.open),
+            Version::One => (&self.guarded_http1, &self.open_http1),
+            Version::Two => (&self.guarded_http2, &self.open_http2),
+        };
         if let Some(what) = unfit(url) {
             let shown = url.as_str().split(['?', '#']).next().unwrap_or_default();
             let shown = if url.username().is_empty() && url.password().is_none() {
@@ -216,12 +237,19 @@ fn unfit(url: &Url) -> Option<&'static str> {
 
 fn http_client(
     settings: &EgressSettings,
-    tls: ClientConfig,
+    mut tls: ClientConfig,
     resolver: FilteredResolver,
-    http2: bool,
+    version: Version,
 ) -> Result<reqwest::Client, EgressError> {
     let builder = reqwest::Client::builder();
-    let builder = if http2 { builder.http2_prior_knowledge() } else { builder };
+    let builder = match version {
+        Version::Any => builder,
+        Version::One => {
+            tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+            builder.http1_only()
+        }
+        Version::Two => builder.http2_prior_knowledge(),
+    };
     builder
         .user_agent(settings.user_agent.as_str())
         .connect_timeout(settings.connect_timeout)

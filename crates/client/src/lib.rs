@@ -2,11 +2,13 @@
 //!
 //! Promises: everything that leaves a site goes through [`Egress`]. It speaks A2A ([`A2aClient`]: 1.0 by JSON-RPC, HTTP+JSON and gRPC,
 //! 0.3 by JSON-RPC, with failover and a circuit for each endpoint), MCP ([`mcp::McpClient`]) and the own interface of a site ([`SiteClient`]), tells receivers
-//! about tasks ([`Receipt`]), and says who signed a card ([`verify_card`]). It does not serve anything and does not store anything.
+//! about tasks ([`Receipt`]), says who signed a card ([`verify_card`]), and makes a program an agent of a site by connecting to it ([`agent::Agent`]). It opens no
+//! port and does not store anything.
 
 #![forbid(unsafe_code)]
 
 mod a2a;
+pub mod agent;
 mod circuit;
 mod circuits;
 mod document;

@@ -32,7 +32,7 @@ type Handlers = fn() -> MethodRouter<Arc<Front>>;
 /// Every route of this face. The walk through the routes in the tests reads the same table.
 const ROUTES: [(&str, Handlers); 35] = [
     ("/api/agents", || get(agents::list)),
-    ("/api/agents/{name}", || get(agents::show)),
+    ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
     ("/api/agents/{name}/tools", || get(agents::tools)),
     ("/api/agents/{name}/tools/approve", || post(agents::approve)),

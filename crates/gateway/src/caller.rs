@@ -152,6 +152,13 @@ impl Door {
         }
     }
 
+    /// Refuses a request that a page of another origin made, whatever credential it bears: a browser opens a WebSocket for any page and sends its
+    /// cookies along.
+    pub(crate) fn refuse_pages_of_others(&self, parts: &Parts) -> Result<(), Refusal> {
+        let foreign = parts.headers.contains_key(header::ORIGIN) && !self.is_same_origin(parts);
+        if foreign { Err(Refusal::ForeignOrigin) } else { Ok(()) }
+    }
+
     /// The address of the caller: the socket's, or the last hop before the proxies that we trust.
     pub(crate) fn peer(&self, line: &Line, headers: &HeaderMap) -> IpAddr {
         if !self.trusts(line.peer) {

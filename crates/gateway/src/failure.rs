@@ -19,12 +19,14 @@ mod ard;
 mod grpc;
 mod mcp;
 mod openai;
+mod socket;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use grpc::{GRPC, grpc_success};
 pub(crate) use mcp::Era;
+pub(crate) use socket::Closing;
 
 /// What went wrong, as far as a caller can act on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

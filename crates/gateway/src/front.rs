@@ -12,6 +12,7 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
 use prometheus_client::registry::Registry;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Claim, Door};
@@ -20,6 +21,9 @@ use crate::limits::{Throttle, read_body};
 use crate::line::Line;
 use crate::settings::GatewaySettings;
 use crate::transcripts::Transcripts;
+
+/// Most sockets at once: the agents that a site takes, and some that are just about to say who they are.
+const MAX_SOCKETS: usize = 1_100;
 
 /// What every handler works with.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub(crate) struct Front {
     pub(crate) stop: CancellationToken,
     /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
     pub(crate) closing: CancellationToken,
+    /// Places for sockets, which stay open for as long as their programs run.
+    pub(crate) sockets: Arc<Semaphore>,
     /// Conversations with programs that tell the whole transcript each time.
     pub(crate) transcripts: Transcripts,
     listen: SocketAddr,
@@ -53,6 +59,7 @@ impl Front {
             registry,
             stop,
             closing: CancellationToken::new(),
+            sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
             transcripts: Transcripts::default(),
             listen,
             door,
@@ -116,6 +123,12 @@ impl Front {
             return Err(Failure::new(Fault::Unauthenticated, sentence));
         }
         Ok(caller)
+    }
+
+    /// Recognises the caller of a WebSocket; refuses one of whom nothing is known, and pages of other origins.
+    pub(crate) async fn admit_socket(&self, parts: &Parts) -> Result<Caller, Failure> {
+        self.door.refuse_pages_of_others(parts)?;
+        self.admit_known(parts).await
     }
 
     /// Reads a request body within the limits.

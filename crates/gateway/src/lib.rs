@@ -33,6 +33,7 @@ mod rpc;
 mod server;
 mod servers;
 mod settings;
+mod socket;
 mod sse;
 mod tls;
 mod trace;

@@ -36,11 +36,21 @@ pub(crate) enum Face {
     Pages,
     /// Health and metrics.
     Operations,
+    /// Programs that connect to be agents.
+    Socket,
 }
 
 impl Face {
-    const ALL: [Self; 7] =
-        [Self::A2a, Self::Mcp, Self::OpenAi, Self::Api, Self::Hub, Self::Pages, Self::Operations];
+    const ALL: [Self; 8] = [
+        Self::A2a,
+        Self::Mcp,
+        Self::OpenAi,
+        Self::Api,
+        Self::Hub,
+        Self::Pages,
+        Self::Operations,
+        Self::Socket,
+    ];
 
     /// The face that a path belongs to.
     pub(crate) fn of(path: &str) -> Self {
@@ -52,6 +62,7 @@ impl Face {
             b"/search" | b"/explore" | b"/agents" => Self::Hub,
             [b'/', b'a', b'g', b'e', b'n', b't', b's', b'/', ..] => Self::Hub,
             [b'/', b'v', b'0', b'/' | b'.', ..] => Self::Hub,
+            b"/ws/agent" => Self::Socket,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
         }
@@ -94,6 +105,7 @@ impl EncodeLabelValue for Face {
                 Self::Hub => "hub",
                 Self::Pages => "pages",
                 Self::Operations => "operations",
+                Self::Socket => "socket",
             },
         )
     }
@@ -130,8 +142,8 @@ pub struct GatewayMetrics {
     latency: Family<FaceLabel, Histogram>,
     connections: Gauge,
     // The members of the two families, so that a request takes no lock to find its own.
-    counters: [[Counter; 3]; 7],
-    histograms: [Histogram; 7],
+    counters: [[Counter; 3]; 8],
+    histograms: [Histogram; 8],
 }
 
 impl Default for GatewayMetrics {
@@ -256,6 +268,7 @@ mod tests {
             ("/.well-known/agent-card.json", Face::A2a),
             ("/api/agents", Face::Api),
             ("/metrics", Face::Operations),
+            ("/ws/agent", Face::Socket),
             ("/", Face::Pages),
         ] {
             assert_eq!(Face::of(path), face, "{path}");

@@ -16,7 +16,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
 use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, ard, identity, mcp, oauth, openai, openapi, operations, pages, rpc, servers};
+use crate::{a2a, api, ard, identity, mcp, oauth, openai, openapi, operations, pages, rpc, servers, socket};
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
@@ -32,6 +32,7 @@ pub(crate) fn join(front: &Arc<Front>) -> Router {
         .merge(pages::routes())
         .merge(rpc::routes())
         .merge(servers::routes())
+        .merge(socket::routes())
         .fallback(pages::nothing_here)
         .method_not_allowed_fallback(pages::wrong_method)
         .with_state(Arc::clone(front))

@@ -253,7 +253,7 @@ impl House {
                 Ok::<_, std::convert::Infallible>(response)
             }
         });
-        let mut connection = pin!(self.http.serve_connection(TokioIo::new(stream), service));
+        let mut connection = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut look =
             tokio::time::interval(self.front.settings.limits.head_time.clamp(LOOK_LEAST, LOOK_EVERY));
         // Tokens of its own: each look at a shared one would take the same lock on every connection.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas};
-use agentsite_protocol::{AgentName, Caller, Clock, Skill, Timestamp, Usage, Visibility};
+use agentsite_protocol::{AgentName, Caller, Clock, Owner, Skill, Timestamp, Usage, Visibility};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -38,9 +38,19 @@ pub(crate) struct Entry {
     pub(crate) folder: Option<PathBuf>,
     /// Belongs to the site itself and is not listed.
     pub(crate) hidden: bool,
+    /// To whom it belongs, when it is not the site's own.
+    pub(crate) holder: Option<Holder>,
     /// What the agent has used on the day, once read from the store.
     // A std lock: held for an addition, never across an await.
     pub(crate) today: Mutex<Option<(i64, Usage)>>,
+}
+
+/// To whom an agent belongs that is not the site's own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Holder {
+    pub(crate) owner: Owner,
+    pub(crate) since: Timestamp,
+    pub(crate) warnings: Vec<String>,
 }
 
 /// An agent folder that could not be read.
@@ -142,7 +152,7 @@ impl Hub {
     /// The agent, if this caller may call it.
     pub(crate) fn visible(&self, caller: &Caller, name: &AgentName) -> Result<Arc<Entry>, SiteError> {
         self.get(name)
-            .filter(|entry| caller.may_call(name, entry.manifest.visibility))
+            .filter(|entry| entry.is_for(caller))
             .ok_or_else(|| SiteError::NoSuchAgent(name.to_string()))
     }
 
@@ -153,9 +163,7 @@ impl Hub {
 
     /// All agents that this caller may call, by name.
     pub(crate) fn list(&self, caller: &Caller) -> Vec<Arc<Entry>> {
-        let seen = |entry: &&Arc<Entry>| {
-            !entry.hidden && caller.may_call(&entry.manifest.name, entry.manifest.visibility)
-        };
+        let seen = |entry: &&Arc<Entry>| !entry.hidden && entry.is_for(caller);
         self.entries.load().values().filter(seen).cloned().collect()
     }
 
@@ -235,7 +243,13 @@ impl Entry {
         folder: Option<PathBuf>,
     ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
-        Self { manifest, runner, lane, log, folder, hidden: false, today: Mutex::new(None) }
+        Self { manifest, runner, lane, log, folder, hidden: false, holder: None, today: Mutex::new(None) }
+    }
+
+    /// Whether this caller may call it; whoever it belongs to may.
+    pub(crate) fn is_for(&self, caller: &Caller) -> bool {
+        caller.may_call(&self.manifest.name, self.manifest.visibility)
+            || self.holder.as_ref().is_some_and(|holder| holder.owner == *caller.owner())
     }
 
     /// Whether it answers from documents.
@@ -267,7 +281,7 @@ impl Entry {
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,
             folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
-            demo: self.folder.is_none(),
+            demo: self.folder.is_none() && self.holder.is_none(),
         }
     }
 

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod calls;
+mod connected;
 mod error;
 mod feeds;
 mod hub;
@@ -34,8 +35,8 @@ mod world;
 mod tests;
 
 pub use agentsite_host::{
-    About, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun, Manifest, Notice,
-    PinState, PinnedTool, RuntimeKind, ToolFault,
+    About, Answers, Change, Exchange, Health, Link, LinkEnd, LogLevel, LogLine, LogSource, LoginBegun,
+    Manifest, Notice, PinState, PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
     JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats, StoredLine,
@@ -52,8 +53,8 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Challenge, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, ToolTask,
-    ToolTaskState, Toolkit, ToolkitError,
+    Called, Challenge, ConnectedAgent, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport,
+    ToolTask, ToolTaskState, Toolkit, ToolkitError,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

@@ -4,8 +4,8 @@
 //! vouches for it; a document signed by another key than before is not taken silently. Everything foreign is cut to bounds. Each change
 //! is one commit with its line in the journal, and listeners hear of it after that.
 //!
-//! It does not search and does not call agents. Agents that register by connecting to the site have their place here too: they would
-//! call [`Registry::admit`] with what they say of themselves.
+//! It does not search and does not call agents. Agents that register by connecting to the site are `connected`'s; they share the quota and
+//! the look at like names with those here.
 
 mod draft;
 mod import;
@@ -302,6 +302,11 @@ impl Registry {
 
     /// Refuses strangers, and those who have as many entries as they may.
     async fn check_may_register(&self, caller: &Caller) -> Result<(), SiteError> {
+        self.check_may_add(caller, 0).await
+    }
+
+    /// Refuses strangers, and those who have as many entries as they may together with `besides` others.
+    pub(crate) async fn check_may_add(&self, caller: &Caller, besides: usize) -> Result<(), SiteError> {
         if caller.is_admin() {
             return Ok(());
         }
@@ -311,7 +316,7 @@ impl Registry {
         }
         let owner = Some(caller.owner().to_string());
         let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
-        if count >= self.settings.quota as u64 {
+        if count + besides as u64 >= self.settings.quota as u64 {
             return Err(SiteError::TooManyListings(self.settings.quota));
         }
         Ok(())
@@ -336,22 +341,47 @@ impl Registry {
 
     /// Adds a warning for each entry of somebody else whose name can be taken for this one's.
     async fn warn_of_like_names(&self, entry: &mut Registration, own: &[String]) -> Result<(), SiteError> {
-        let shapes = names::alike(&entry.shape);
+        let (owner, id) = (entry.listing.owner.clone(), entry.listing.id.clone());
+        let warnings = self.like_names(&entry.shape, &owner, &id, own).await?;
+        entry.listing.warnings.extend(warnings);
+        entry.listing.warnings.truncate(MAX_WARNINGS);
+        Ok(())
+    }
+
+    /// A warning for each entry of somebody else, and each agent of the site, whose name can be taken for one of this shape.
+    async fn like_names(
+        &self,
+        shape: &str,
+        owner: &str,
+        id: &str,
+        own: &[String],
+    ) -> Result<Vec<String>, SiteError> {
+        let shapes = names::alike(shape);
         let mut warnings: Vec<String> = Vec::new();
         for name in own.iter().filter(|name| shapes.contains(&names::shape(name))) {
             warnings.push(format!("its name looks like that of {name}, an agent of this site"));
         }
         for holder in self.store.name_holders(shapes).await? {
-            if holder.owner != entry.listing.owner && holder.id != entry.listing.id {
+            if holder.owner != owner && holder.id != id {
                 warnings.push(format!(
                     "its name looks like that of {}, which belongs to somebody else",
                     holder.id
                 ));
             }
         }
-        entry.listing.warnings.extend(warnings);
-        entry.listing.warnings.truncate(MAX_WARNINGS);
-        Ok(())
+        Ok(warnings)
+    }
+
+    /// The same warnings about an agent that connects under this name.
+    pub(crate) async fn warnings_about(
+        &self,
+        name: &str,
+        owner: &str,
+        own: &[String],
+    ) -> Result<Vec<String>, SiteError> {
+        let mut warnings = self.like_names(&names::shape(name), owner, "", own).await?;
+        warnings.truncate(MAX_WARNINGS);
+        Ok(warnings)
     }
 
     /// A word that nobody can guess.

@@ -15,6 +15,7 @@ use agentsite_store::{
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
+use crate::connected::Connected;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
@@ -35,6 +36,7 @@ mod access;
 mod browse;
 mod cards;
 mod concierge;
+mod connect;
 mod find;
 mod finding;
 mod hub;
@@ -47,6 +49,7 @@ mod toolkit;
 
 use finding::Finding;
 
+pub use connect::ConnectedAgent;
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use queries::QueryWatch;
@@ -79,6 +82,7 @@ struct Inner {
     finding: Finding,
     queries: Queries,
     registry: Arc<Registry>,
+    connected: Connected,
     workers: Workers,
     concierge: AgentName,
 }
@@ -145,6 +149,7 @@ impl Site {
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
         let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
+        let connected = Connected::open(store.clone(), ids.clone()).await?;
         let finding = Finding::open(settings.search.clone(), registry.changes()).await?;
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
@@ -177,11 +182,14 @@ impl Site {
             finding,
             queries,
             registry,
+            connected,
             workers,
             concierge,
         });
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
-        Ok(Self(inner))
+        let site = Self(inner);
+        site.expect_programs();
+        Ok(site)
     }
 
     /// Takes up what an earlier process left and starts the background work.
@@ -208,6 +216,8 @@ impl Site {
             let worker = self.0.workers.register("push");
             self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
+        let worker = self.0.workers.register("connected");
+        self.0.desk.running.spawn(self.clone().keep_connected(worker, stop.clone()));
         let worker = self.0.workers.register("hub");
         self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
@@ -269,6 +279,9 @@ impl Site {
         let server = login::server_of(&manifest).cloned();
         let known = self.0.hub.get(&name).is_some();
         if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
+            if before.holder.is_some() {
+                self.give_way(&name).await?;
+            }
             before.runner.stop().await;
             self.drop_index(&before).await;
         }

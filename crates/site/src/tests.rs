@@ -5,6 +5,7 @@
 mod callers;
 mod choices;
 mod concierge;
+mod connected;
 mod crashes;
 mod find;
 mod hub;

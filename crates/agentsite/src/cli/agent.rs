@@ -1,8 +1,10 @@
-//! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log in to them.
+//! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log in to them, connect agents that run here to a
+//! site elsewhere.
 //!
 //! Promises: `new` writes an agent that answers at once; `rm` moves the folder to the trash in the data folder and asks before it
 //! does; the others ask the running site.
 
+mod attach;
 mod landing;
 mod login;
 
@@ -74,6 +76,13 @@ enum Verb {
         /// Its name.
         name: AgentName,
     },
+    /// Run an agent here and connect it to a site elsewhere.
+    Attach(attach::Attach),
+    /// Take an agent out of the site that was connected to it.
+    Detach {
+        /// Its name.
+        name: AgentName,
+    },
     /// Move an agent's folder to the trash.
     Rm {
         /// Its name.
@@ -95,6 +104,8 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         Verb::Approve { name, tools } => approve(shell, &name, &tools).await,
         Verb::Login(arguments) => login::login(shell, arguments).await,
         Verb::Logout { name } => login::logout(shell, &name).await,
+        Verb::Attach(arguments) => Box::pin(attach::attach(shell, arguments)).await,
+        Verb::Detach { name } => detach(shell, &name).await,
         Verb::Rm { name, yes } => rm(shell, &name, yes),
     }
 }
@@ -236,6 +247,16 @@ async fn approve(shell: &Shell, name: &AgentName, tools: &[String]) -> Result<Ex
         [] => "nothing was waiting for approval".to_owned(),
         names => format!("approved: {}", names.join(", ")),
     })?;
+    Ok(Exit::Ok)
+}
+
+async fn detach(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
+    shell.site()?.delete(&format!("api/agents/{name}")).await?;
+    if shell.output.is_json() {
+        shell.output.json(&serde_json::json!({ "name": name, "detached": true }))?;
+    } else {
+        shell.output.line(&format!("{name} is no agent of the site any more"))?;
+    }
     Ok(Exit::Ok)
 }
 

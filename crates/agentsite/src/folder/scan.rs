@@ -99,7 +99,7 @@ fn held(folder: &Path, runtime: &Runtime) -> Vec<PathBuf> {
         Runtime::Acp(acp) => words_that_are_files(folder, &acp.command),
         Runtime::Openapi(openapi) => words_that_are_files(folder, std::slice::from_ref(&openapi.document)),
         Runtime::Mcp(mcp) => words_that_are_files(folder, &mcp.command),
-        Runtime::Builtin(_) | Runtime::Library(_) | Runtime::Exec(_) => Vec::new(),
+        Runtime::Builtin(_) | Runtime::Library(_) | Runtime::Exec(_) | Runtime::Connected => Vec::new(),
     }
 }
 

@@ -7,6 +7,7 @@ mod acp_agent;
 mod agents;
 mod ard_client;
 mod conformance;
+mod connected;
 mod elsewhere;
 mod embeddings;
 mod examples;

@@ -16,7 +16,7 @@ use serde::Serialize;
 use url::Url;
 
 use super::failure::{failure_of, origin};
-use super::{Egress, EgressError};
+use super::{Egress, EgressError, Version};
 
 /// How long the head of an answer may take when the caller says nothing.
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ pub struct EgressRequest {
     body: Option<Bytes>,
     timeout: Duration,
     limit: usize,
-    http2: bool,
+    version: Version,
     follows: bool,
 }
 
@@ -49,7 +49,7 @@ impl EgressRequest {
             body: None,
             timeout: TIMEOUT,
             limit: MAX_ANSWER,
-            http2: false,
+            version: Version::Any,
             follows: true,
         }
     }
@@ -102,7 +102,13 @@ impl EgressRequest {
 
     /// Speaks HTTP/2 from the first byte, also without TLS: for gRPC.
     pub(crate) const fn http2(mut self) -> Self {
-        self.http2 = true;
+        self.version = Version::Two;
+        self
+    }
+
+    /// Speaks HTTP/1.1, which alone can turn into something else.
+    pub(super) const fn http1(mut self) -> Self {
+        self.version = Version::One;
         self
     }
 
@@ -147,7 +153,7 @@ impl EgressRequest {
     }
 
     async fn hop(&self) -> Result<reqwest::Response, EgressError> {
-        let client = self.egress.client_for(&self.url, self.http2)?;
+        let client = self.egress.client_for(&self.url, self.version)?;
         let mut request = client.request(self.method.clone(), self.url.clone()).headers(self.headers.clone());
         if let Some(body) = &self.body {
             request = request.body(body.clone());
@@ -180,7 +186,7 @@ fn redirect(response: &reqwest::Response) -> Option<HeaderValue> {
 /// The head of an answer, with its body still to be read.
 #[derive(Debug)]
 pub struct EgressAnswer {
-    response: reqwest::Response,
+    pub(super) response: reqwest::Response,
     url: Url,
     timeout: Duration,
     limit: usize,

@@ -1,7 +1,8 @@
 //! `/api/agents`: the agents a caller may see, their logs, and the tools of those that are tool servers.
 //!
 //! Promises: an agent that is not for this caller answers like one that does not exist. Agents are changed through their
-//! folders, not here; only the approval of tools and the logins to their servers are given here.
+//! folders, not here; only the approval of tools and the logins to their servers are given here, and agents whose programs connect are taken
+//! out.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{Answer, Asking, Given, Wanted, json};
+use super::{Answer, Asking, Given, Wanted, json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
 
@@ -37,6 +38,15 @@ pub(super) async fn show(
     Path(name): Path<String>,
 ) -> Answer {
     json(StatusCode::OK, &front.site.agent(&asking.caller, &named(&name)?)?)
+}
+
+pub(super) async fn remove(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(name): Path<String>,
+) -> Answer {
+    front.site.disconnect_agent(&asking.caller, &named(&name)?).await?;
+    Ok(nothing())
 }
 
 #[derive(Deserialize)]

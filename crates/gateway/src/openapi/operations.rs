@@ -131,9 +131,10 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 57] = [
+pub(crate) const OPERATIONS: [Operation; 58] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
+    delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
     get("/api/agents/{name}/logs", "getAgentLog", "The last lines of an agent's log")
         .asks(&[("lines", "integer", "100 when left out")])
         .gives("Log"),

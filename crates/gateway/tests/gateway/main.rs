@@ -25,5 +25,6 @@ mod rest;
 mod resume;
 mod server;
 mod servers;
+mod socket;
 mod story;
 mod streams;

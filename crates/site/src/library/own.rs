@@ -12,7 +12,7 @@ macro_rules! pages {
 }
 
 /// The pages for users.
-const PAGES: [(&str, &str); 15] = pages![
+const PAGES: [(&str, &str); 16] = pages![
     "README.md",
     "docs/agents.md",
     "docs/ard.md",
@@ -20,6 +20,7 @@ const PAGES: [(&str, &str); 15] = pages![
     "docs/cli.md",
     "docs/configuration.md",
     "docs/conformance.md",
+    "docs/connect-agents.md",
     "docs/connect.md",
     "docs/extensions.md",
     "docs/hub.md",

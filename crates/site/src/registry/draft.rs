@@ -3,6 +3,7 @@
 //! Promises: whatever a document holds, a draft is small: texts are cut, lists are cut, control characters go. A document that is none of
 //! the known forms is refused with a sentence. It decides nothing about who stands behind it.
 
+use agentsite_protocol::link::Introduction;
 use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD};
 use agentsite_protocol::{AgentCard, Skill, Visibility, legacy};
 use serde_json::Value;
@@ -94,6 +95,20 @@ impl Draft {
             skills: card.skills,
             input_modes: card.default_input_modes,
             output_modes: card.default_output_modes,
+            ..Self::default()
+        }
+        .bounded()
+    }
+
+    /// What a program says of itself that connects.
+    pub(crate) fn of_introduction(introduction: &Introduction) -> Result<Self, SiteError> {
+        Self {
+            name: introduction.name.to_string(),
+            description: introduction.description.clone(),
+            version: introduction.version.clone(),
+            media_type: A2A_CARD.into(),
+            skills: introduction.skills.clone(),
+            visibility: Some(introduction.visibility),
             ..Self::default()
         }
         .bounded()

@@ -3,7 +3,7 @@
 //! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
 //! `keys`' matter.
 
-use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
+use agentsite_protocol::{Caller, KeyId, Owner, Scope, Timestamp};
 use agentsite_store::KeyRecord;
 
 use super::{Site, admin_only};
@@ -63,13 +63,15 @@ impl Site {
         Ok(self.0.keys.list())
     }
 
-    /// Ends an API key or session; false when there is none.
+    /// Ends an API key or session; false when there is none. Agents that connected with it are taken out.
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for all but the people who run the site.
     pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
         admin_only(by)?;
-        self.0.keys.revoke(by.owner().as_str(), id).await
+        let revoked = self.0.keys.revoke(by.owner().as_str(), id).await?;
+        self.disconnect_owner(by, &Owner::stored(&format!("key:{id}"))).await?;
+        Ok(revoked)
     }
 
     /// On the very first start, gives the admin token.

@@ -234,7 +234,7 @@ impl Site {
     }
 
     /// Names of the site's own agents that others could be taken for.
-    fn own_names(&self) -> Vec<String> {
+    pub(super) fn own_names(&self) -> Vec<String> {
         let names = self.0.hub.all().into_iter().map(|entry| entry.manifest.name.to_string());
         names.filter(|name| name != concierge::NAME).collect()
     }

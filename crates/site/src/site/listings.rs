@@ -54,7 +54,7 @@ impl Site {
     }
 
     pub(crate) fn own_listing(&self, entry: &Entry, base: &str) -> Listing {
-        let manifest = &entry.manifest;
+        let (manifest, holder) = (&entry.manifest, entry.holder.as_ref());
         let card = entry.card(base, &self.0.settings);
         let publisher = Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_owned));
         let publisher = publisher.unwrap_or_else(|| "localhost".into());
@@ -81,15 +81,15 @@ impl Site {
             output_modes: card.default_output_modes,
             local: true,
             visibility: manifest.visibility,
-            owner: OWN_OWNER.into(),
+            owner: holder.map_or_else(|| OWN_OWNER.into(), |holder| holder.owner.to_string()),
             standing: Standing::Active,
             proof: Proof::Site,
             live: entry.view().health == "ready",
             trust: 0.5,
             price: None,
             region: None,
-            warnings: Vec::new(),
-            registered_at: self.0.started_at,
+            warnings: holder.map(|holder| holder.warnings.clone()).unwrap_or_default(),
+            registered_at: holder.map_or(self.0.started_at, |holder| holder.since),
             updated_at: self.0.hub.changed_at(),
             seen_at: None,
             lease_until: None,

@@ -361,7 +361,7 @@ impl Toolkit {
         match &self.kind {
             Kind::Whole => self.site.0.hub.list(caller),
             Kind::Agent(entry) | Kind::Hosted(entry, _) => {
-                let visible = caller.may_call(&entry.manifest.name, entry.manifest.visibility);
+                let visible = entry.is_for(caller);
                 Some(entry.clone()).filter(|_| visible).into_iter().collect()
             }
         }

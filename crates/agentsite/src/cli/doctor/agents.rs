@@ -62,6 +62,7 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
         }
         Runtime::Openapi(_) => return Check::ok(name, "a REST API by its document"),
         Runtime::Builtin(_) => return Check::ok(name, "built in"),
+        Runtime::Connected => return Check::ok(name, "a program that connects"),
         Runtime::Library(library) => return shelf(name, library.path.as_deref(), folder),
     };
     let Some(program) = command else { return Check::ok(name, "an agent elsewhere") };

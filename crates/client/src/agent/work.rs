@@ -1,0 +1,72 @@
+//! Work: what a handler uses to tell how far it is, and to learn that nobody waits any more.
+//!
+//! Promises: telling waits while the connection is busy, so that a fast handler is slowed down, not buffered. It does not end the task: what the
+//! handler returns does.
+
+use agentsite_protocol::link::{FromAgent, Progress};
+use agentsite_protocol::{Artifact, TaskId};
+use tokio::sync::{mpsc, watch};
+
+/// Nobody waits for the work any more: it was cancelled, or its connection is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("nobody waits for this work any more")]
+pub struct Stopped;
+
+/// One task under way. Clones tell about the same task.
+#[derive(Debug, Clone)]
+pub struct Work {
+    pub(super) task: TaskId,
+    pub(super) out: mpsc::Sender<String>,
+    pub(super) cancelled: watch::Receiver<bool>,
+}
+
+impl Work {
+    /// Tells a further piece of the answer.
+    ///
+    /// # Errors
+    /// [`Stopped`] when nobody waits any more.
+    pub async fn text(&self, piece: impl Into<String>) -> Result<(), Stopped> {
+        self.step(Progress::Text(piece.into())).await
+    }
+
+    /// Tells what is being done.
+    ///
+    /// # Errors
+    /// [`Stopped`] when nobody waits any more.
+    pub async fn status(&self, words: impl Into<String>) -> Result<(), Stopped> {
+        self.step(Progress::Status(words.into())).await
+    }
+
+    /// Hands over a whole artifact.
+    ///
+    /// # Errors
+    /// [`Stopped`] when nobody waits any more.
+    pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
+        self.step(Progress::Artifact { artifact, append: false, last_chunk: true }).await
+    }
+
+    /// Tells any progress.
+    ///
+    /// # Errors
+    /// [`Stopped`] when nobody waits any more.
+    pub async fn step(&self, progress: Progress) -> Result<(), Stopped> {
+        if self.is_cancelled() {
+            return Err(Stopped);
+        }
+        let frame = FromAgent::Step { task: self.task, progress }.write();
+        self.out.send(frame).await.map_err(|_| Stopped)
+    }
+
+    /// Whether nobody waits any more.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        *self.cancelled.borrow()
+    }
+
+    /// Waits until nobody waits any more.
+    pub async fn cancelled(&self) {
+        let mut cancelled = self.cancelled.clone();
+        // An error says that the connection is gone, and with it whoever waited.
+        let _ = cancelled.wait_for(|cancelled| *cancelled).await;
+    }
+}

@@ -1,0 +1,93 @@
+//! Why a socket is closed: the table of close codes.
+//!
+//! Promises: each reason has one code, of RFC 6455 where that has one and of the range for programs (4000 to 4999) otherwise, and a sentence that
+//! fits into a close frame. A program that reads the code knows whether to connect again.
+
+use std::borrow::Cow;
+
+use agentsite_protocol::link::{MAX_FRAME, MAX_REASON};
+use agentsite_site::LinkEnd;
+use axum::extract::ws::{CloseFrame, Utf8Bytes};
+
+/// Why a socket is closed by the site.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// The site or the agent's place ended it.
+    Ended(LinkEnd),
+    /// The program may not be what it wants to be; the words say why.
+    Refused(String),
+    /// It sent bytes where text is spoken.
+    NotText,
+    /// It sent something that is no frame; the words say why.
+    NoFrame(String),
+    /// It sent a frame that is too large, or broke off within one.
+    TooLarge,
+    /// It did not say in time who it is.
+    NoIntroduction,
+    /// It was silent for too long.
+    Silent,
+}
+
+impl Closing {
+    /// The code and whether a program should connect again by itself.
+    pub(crate) const fn code(&self) -> u16 {
+        match self {
+            Self::Ended(LinkEnd::Stopping) => 1001,
+            Self::NotText => 1003,
+            Self::NoFrame(_) => 1007,
+            Self::Refused(_) => 1008,
+            Self::TooLarge => 1009,
+            Self::Ended(LinkEnd::Replaced) => 4001,
+            Self::Ended(LinkEnd::Overflow) => 4002,
+            Self::Ended(LinkEnd::Removed) => 4003,
+            Self::Ended(LinkEnd::NameTaken) => 4004,
+            Self::Silent => 4005,
+            Self::NoIntroduction => 4006,
+        }
+    }
+
+    /// The sentence, however long.
+    pub(crate) fn sentence(&self) -> Cow<'static, str> {
+        match self {
+            Self::Ended(end) => end.to_string().into(),
+            Self::Refused(why) | Self::NoFrame(why) => why.clone().into(),
+            Self::NotText => "frames are text; bytes are not taken".into(),
+            Self::TooLarge => format!("a frame could not be read; it has at most {MAX_FRAME} bytes").into(),
+            Self::NoIntroduction => "the first frame must be agent/register, and come soon".into(),
+            Self::Silent => "nothing was heard for too long, not even the answer to a ping".into(),
+        }
+    }
+
+    /// The frame that says so.
+    pub(crate) fn frame(&self) -> CloseFrame {
+        let sentence = self.sentence();
+        let end = sentence.floor_char_boundary(MAX_REASON);
+        CloseFrame { code: self.code(), reason: Utf8Bytes::from(&sentence[..end]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_has_a_code_of_its_own_and_fits_its_frame() {
+        let ends =
+            [LinkEnd::Stopping, LinkEnd::Replaced, LinkEnd::Overflow, LinkEnd::Removed, LinkEnd::NameTaken];
+        let mut all: Vec<Closing> = ends.into_iter().map(Closing::Ended).collect();
+        all.extend([
+            Closing::Refused("é".repeat(500)),
+            Closing::NoFrame("x".repeat(500)),
+            Closing::NotText,
+            Closing::TooLarge,
+            Closing::NoIntroduction,
+            Closing::Silent,
+        ]);
+        let codes: std::collections::BTreeSet<u16> = all.iter().map(Closing::code).collect();
+        assert_eq!(codes.len(), all.len());
+        for closing in all {
+            let frame = closing.frame();
+            assert!(!frame.reason.is_empty() && frame.reason.len() <= MAX_REASON, "{closing:?}");
+        }
+    }
+}

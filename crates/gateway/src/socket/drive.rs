@@ -1,0 +1,201 @@
+//! The driver of one socket: reads, writes, pings and closes, and decides nothing.
+//!
+//! Promises: what the link gives is sent and what the program says reaches the link, in order; a program that is silent, does not read, or sends what is
+//! no frame loses its socket with a code and a sentence. A frame that is wrong only for its task costs that task alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_protocol::Caller;
+use agentsite_protocol::link::{
+    BadFrame, FrameId, FromAgent, FromSite, Introduction, LINK_VERSION, LinkUrls, MAX_FRAME, Welcome,
+};
+use agentsite_site::{ConnectedAgent, Link, LinkEnd};
+use axum::extract::ws::{Message, WebSocket};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+
+use super::pace::Pace;
+use crate::failure::{Closing, Failure, Fault};
+use crate::front::Front;
+
+/// How long a program may take to say who it is.
+const INTRODUCTION_TIME: Duration = Duration::from_secs(10);
+
+/// How often a program is asked whether it is still there; shorter than the minute after which home routers forget a connection.
+const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// How long nothing may be heard, and how long a frame may take to be sent: three pings unanswered.
+const SILENCE: Duration = Duration::from_secs(60);
+
+/// How long the other end may take to agree that the socket is closed.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Why a conversation is over: closed by this end with a reason, or by the other.
+type Over = Option<Closing>;
+
+/// The driver of one socket.
+pub(super) struct Drive {
+    front: Arc<Front>,
+    socket: WebSocket,
+    pace: Pace,
+    heard: Instant,
+}
+
+impl Drive {
+    pub(super) fn new(front: Arc<Front>, socket: WebSocket) -> Self {
+        let now = Instant::now();
+        Self { front, socket, pace: Pace::new(now), heard: now }
+    }
+
+    /// Speaks with the program until one of the two ends it.
+    pub(super) async fn run(mut self, caller: Caller, base: String) {
+        let over = match self.meet(&caller, &base).await {
+            Ok(mut link) => {
+                let over = self.converse(&mut link).await;
+                // Tasks learn of the end before the other end does.
+                drop(link);
+                over
+            }
+            Err(over) => over,
+        };
+        let Some(closing) = over else { return };
+        tracing::debug!(code = closing.code(), reason = %closing.sentence(), "a socket is closed");
+        let farewell = async {
+            if self.socket.send(Message::Close(Some(closing.frame()))).await.is_ok() {
+                while let Some(Ok(_)) = self.socket.recv().await {}
+            }
+        };
+        // Whether the other end agrees or not, the socket is closed.
+        drop(timeout(LAST_WORDS, farewell).await);
+    }
+
+    /// Learns who the program is and makes it an agent.
+    async fn meet(&mut self, caller: &Caller, base: &str) -> Result<Link, Over> {
+        let (id, introduction) = match timeout(INTRODUCTION_TIME, self.introduction()).await {
+            Ok(met) => met?,
+            Err(_) => return Err(Some(Closing::NoIntroduction)),
+        };
+        match self.front.site.connect_agent(caller, *introduction).await {
+            Ok(ConnectedAgent { name, resume, lease, warnings, link }) => {
+                let urls = LinkUrls { a2a: format!("{base}/a2a/{name}"), mcp: format!("{base}/mcp/{name}") };
+                let lease_seconds = lease.as_secs();
+                let welcome = Welcome { protocol: LINK_VERSION, name, urls, lease_seconds, resume, warnings };
+                self.say(&FromSite::Welcome { id, welcome: Box::new(welcome) }).await?;
+                Ok(link)
+            }
+            Err(error) => {
+                let failure = Failure::from(error);
+                self.refuse(&failure, Some(&id)).await?;
+                Err(Some(Closing::Refused(failure.sentence.into_owned())))
+            }
+        }
+    }
+
+    async fn introduction(&mut self) -> Result<(FrameId, Box<Introduction>), Over> {
+        let text = loop {
+            if let Some(text) = self.hear().await? {
+                break text;
+            }
+        };
+        match FromAgent::read(text.as_bytes()) {
+            Ok(FromAgent::Register { id, introduction }) => Ok((id, introduction)),
+            Ok(_) => Err(Some(Closing::NoIntroduction)),
+            Err(BadFrame::NoFrame(what)) => Err(Some(Closing::NoFrame(what))),
+            Err(BadFrame::Params { id, what, .. }) => {
+                self.refuse(&Failure::new(Fault::BadParams, what.clone()), id.as_ref()).await?;
+                Err(Some(Closing::Refused(what)))
+            }
+        }
+    }
+
+    /// Passes on what is said, both ways.
+    async fn converse(&mut self, link: &mut Link) -> Over {
+        let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
+        ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let front = Arc::clone(&self.front);
+        loop {
+            let done = tokio::select! {
+                frame = link.next() => match frame {
+                    Ok(frame) => self.send(Message::Text(frame.into())).await,
+                    Err(end) => return Some(Closing::Ended(end)),
+                },
+                heard = self.hear() => match heard {
+                    Ok(Some(text)) => self.take(link, &text).await,
+                    Ok(None) => Ok(()),
+                    Err(over) => return over,
+                },
+                _ = ping.tick() => {
+                    if self.heard.elapsed() > SILENCE {
+                        return Some(Closing::Silent);
+                    }
+                    self.send(Message::Ping(bytes::Bytes::new())).await
+                }
+                () = front.closing.cancelled() => return Some(Closing::Ended(LinkEnd::Stopping)),
+            };
+            if let Err(over) = done {
+                return over;
+            }
+        }
+    }
+
+    /// Takes one frame of the program.
+    async fn take(&mut self, link: &Link, text: &str) -> Result<(), Over> {
+        if let Some(wait) = self.pace.frame(Instant::now()) {
+            tokio::time::sleep(wait).await;
+        }
+        match FromAgent::read(text.as_bytes()) {
+            Ok(FromAgent::Unknown { id: Some(id), method }) => {
+                let sentence = format!("this site does not know `{method}`");
+                self.refuse(&Failure::new(Fault::NoSuchMethod, sentence), Some(&id)).await
+            }
+            Ok(frame) => match link.hear(frame).await {
+                Some(answer) => self.say(&answer).await,
+                None => Ok(()),
+            },
+            Err(BadFrame::NoFrame(what)) => Err(Some(Closing::NoFrame(what))),
+            Err(BadFrame::Params { task: Some(task), what, .. }) => {
+                link.misheard(task, what).await;
+                Ok(())
+            }
+            Err(BadFrame::Params { task: None, id, what }) => {
+                self.refuse(&Failure::new(Fault::BadParams, what), id.as_ref()).await
+            }
+        }
+    }
+
+    /// Waits for the next text; `None` for a frame without one. Cancellation safe.
+    async fn hear(&mut self) -> Result<Option<String>, Over> {
+        let received = self.socket.recv().await;
+        self.heard = Instant::now();
+        match received {
+            Some(Ok(Message::Text(text))) if text.len() > MAX_FRAME => Err(Some(Closing::TooLarge)),
+            Some(Ok(Message::Text(text))) => Ok(Some(text.as_str().to_owned())),
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(None),
+            Some(Ok(Message::Binary(_))) => Err(Some(Closing::NotText)),
+            Some(Ok(Message::Close(_))) | None => Err(None),
+            // A frame that is larger than can be read, or a connection that broke: then nobody hears the reason.
+            Some(Err(_)) => Err(Some(Closing::TooLarge)),
+        }
+    }
+
+    async fn say(&mut self, frame: &FromSite) -> Result<(), Over> {
+        match frame.write() {
+            Some(text) => self.send(Message::Text(text.into())).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn refuse(&mut self, failure: &Failure, id: Option<&FrameId>) -> Result<(), Over> {
+        let id = id.map_or_else(|| "null".to_owned(), ToString::to_string);
+        let text = String::from_utf8_lossy(&failure.rpc_body(&id)).into_owned();
+        self.send(Message::Text(text.into())).await
+    }
+
+    async fn send(&mut self, message: Message) -> Result<(), Over> {
+        match timeout(SILENCE, self.socket.send(message)).await {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(_)) => Err(None),
+            Err(_) => Err(Some(Closing::Ended(LinkEnd::Overflow))),
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Connected: the agents whose programs connect to the site, as the store keeps them.
+//!
+//! Promises: a name belongs to whoever connected first under it, until it is given up; of a resume token only its hash is kept. Each change
+//! is one commit with its line in the journal. There is a bounded number of them. After a restart all of them are known again.
+//!
+//! It does not run agents and does not know sockets: `host` does the one, `gateway` the other.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agentsite_host::{
+    Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, SkillEntry,
+};
+use agentsite_protocol::link::Introduction;
+use agentsite_protocol::{AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility};
+use agentsite_store::{Change, SettingChange, SharedStore, StoreError};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::Notify;
+
+use crate::SiteError;
+
+/// Most agents in all that connect to a site: each holds a socket and about 100 kB of buffers.
+const MAX_IN_ALL: usize = 1_000;
+
+/// Most skills of one agent, as in an `agent.toml`.
+const MAX_SKILLS: usize = 100;
+
+/// Most tasks that a program may work on at once: their frames fit the queue of its link.
+const MAX_CONCURRENCY: usize = 64;
+
+/// Longest time that a program may ask for one task.
+const MAX_TIMEOUT: u64 = 24 * 3_600;
+
+/// Most times that a task is begun again.
+const MAX_RETRY: u32 = 5;
+
+/// Begins every resume token, so that one is recognised where it should not be.
+const TOKEN_PREFIX: &str = "asl_";
+
+/// The setting that lists the names of all of them.
+const LIST: &str = "connected";
+
+/// An agent whose program connects, as it is stored.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    /// What it said of itself, cut to bounds; without a token.
+    pub(crate) introduction: Introduction,
+    pub(crate) owner: Owner,
+    /// SHA-256 of its resume token, in hexadecimal.
+    token: String,
+    pub(crate) registered_at: Timestamp,
+    /// When its program was last known to be connected.
+    pub(crate) seen_at: Timestamp,
+    #[serde(default)]
+    pub(crate) warnings: Vec<String>,
+}
+
+/// One of them with the runner that all its connections share.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    pub(crate) record: Record,
+    pub(crate) runner: Arc<ConnectedRunner>,
+    /// What was last written of its presence.
+    pub(crate) told: Presence,
+}
+
+/// By what right a program connects under a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Claim {
+    /// Nobody had the name.
+    New,
+    /// It shows the token of the agent.
+    Token,
+    /// It is the owner's, and no other program is connected.
+    Owner,
+}
+
+/// The agents whose programs connect.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    store: SharedStore,
+    pub(crate) ids: Ids,
+    // A std lock: held for a look-up or an insert, never across an await.
+    kept: Mutex<BTreeMap<AgentName, Kept>>,
+    /// Held while one is added or taken out, so that the quota holds and the list is written in order.
+    pub(crate) changing: tokio::sync::Mutex<()>,
+    /// Rung when a program comes or goes.
+    pub(crate) changed: Arc<Notify>,
+    read: Mutex<Vec<Record>>,
+}
+
+impl Connected {
+    /// Reads what an earlier process kept; [`Self::take_read`] hands it out once.
+    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+        let mut read = Vec::new();
+        let now = ids.clock().now();
+        for name in store.setting(LIST).await?.unwrap_or_default().split_whitespace() {
+            let text = store.setting(&setting(name)).await?;
+            if let Some(mut record) = text.and_then(|text| serde_json::from_str::<Record>(&text).ok()) {
+                // A site that was stopped kept nobody's place by that.
+                record.seen_at = record.seen_at.max(now);
+                read.push(record);
+            }
+        }
+        Ok(Self {
+            store,
+            ids,
+            kept: Mutex::default(),
+            changing: tokio::sync::Mutex::default(),
+            changed: Arc::default(),
+            read: Mutex::new(read),
+        })
+    }
+
+    /// What an earlier process kept.
+    pub(crate) fn take_read(&self) -> Vec<Record> {
+        std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn get(&self, name: &AgentName) -> Option<Kept> {
+        self.lock().get(name).cloned()
+    }
+
+    pub(crate) fn all(&self) -> Vec<Kept> {
+        self.lock().values().cloned().collect()
+    }
+
+    pub(crate) fn count_of(&self, owner: &Owner) -> usize {
+        self.lock().values().filter(|kept| kept.record.owner == *owner).count()
+    }
+
+    /// Puts one into memory; the store has it already.
+    pub(crate) fn hold(&self, kept: Kept) {
+        self.lock().insert(kept.record.introduction.name.clone(), kept);
+    }
+
+    /// Refuses one more than there may be.
+    pub(crate) fn check_room(&self) -> Result<(), SiteError> {
+        if self.lock().len() < MAX_IN_ALL {
+            return Ok(());
+        }
+        Err(SiteError::Forbidden(format!(
+            "{MAX_IN_ALL} agents are connected to this site, as many as may be; try again later"
+        )))
+    }
+
+    /// Writes one with its line in the journal.
+    pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<(), SiteError> {
+        let name = &record.introduction.name;
+        let value = serde_json::to_string(record).map_err(|error| StoreError::Engine(error.to_string()))?;
+        let one = SettingChange { name: setting(name.as_str()), value: Some(value) };
+        let settings = vec![one, self.listed(Some(name), None)];
+        let journal = vec![self.line(actor, name, text)];
+        Ok(self.store.commit(Change { settings, journal, ..Change::default() }).await?)
+    }
+
+    /// Takes one out of store and memory; gives what it was.
+    pub(crate) async fn remove(
+        &self,
+        name: &AgentName,
+        actor: &Owner,
+        text: String,
+    ) -> Result<Option<Kept>, SiteError> {
+        let one = SettingChange { name: setting(name.as_str()), value: None };
+        let settings = vec![one, self.listed(None, Some(name))];
+        let journal = vec![self.line(actor, name, text)];
+        self.store.commit(Change { settings, journal, ..Change::default() }).await?;
+        Ok(self.lock().remove(name))
+    }
+
+    /// A new resume token.
+    pub(crate) fn token(&self) -> String {
+        let mut bytes = [0; 32];
+        self.ids.rng().fill(&mut bytes);
+        format!("{TOKEN_PREFIX}{}", hex(&bytes))
+    }
+
+    fn line(&self, actor: &Owner, name: &AgentName, text: String) -> JournalLine {
+        JournalLine {
+            at: self.ids.clock().now(),
+            actor: actor.as_str().into(),
+            agent: Some(name.clone()),
+            task: None,
+            text,
+        }
+    }
+
+    fn listed(&self, more: Option<&AgentName>, less: Option<&AgentName>) -> SettingChange {
+        let kept = self.lock();
+        let names = kept.keys().filter(|name| Some(*name) != less && Some(*name) != more).chain(more);
+        let names: Vec<&str> = names.map(AgentName::as_str).collect();
+        SettingChange { name: LIST.into(), value: Some(names.join(" ")) }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Kept>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Record {
+    pub(crate) fn new(introduction: Introduction, owner: Owner, token: &str, now: Timestamp) -> Self {
+        let introduction = Introduction { resume: None, ..introduction };
+        let token = hash(token);
+        Self { introduction, owner, token, registered_at: now, seen_at: now, warnings: Vec::new() }
+    }
+
+    /// When its place is given up, if its program stays away.
+    pub(crate) fn lease_until(&self, lease: Duration) -> Timestamp {
+        self.seen_at.plus(lease)
+    }
+}
+
+/// By what right a program that belongs to `owner` connects under a name that `known` may have; `here` is whether another one is connected.
+pub(crate) fn claim(
+    known: Option<&Record>,
+    here: bool,
+    owner: &Owner,
+    token: Option<&str>,
+) -> Result<Claim, SiteError> {
+    let Some(known) = known else { return Ok(Claim::New) };
+    let name = &known.introduction.name;
+    if known.owner != *owner {
+        return Err(SiteError::Forbidden(format!(
+            "the name {name} belongs to somebody else; choose another"
+        )));
+    }
+    let shown = token.is_some_and(|token| hash(token).as_bytes().ct_eq(known.token.as_bytes()).into());
+    match (shown, here) {
+        (true, _) => Ok(Claim::Token),
+        (false, false) => Ok(Claim::Owner),
+        (false, true) => Err(SiteError::Forbidden(format!(
+            "another program of yours is connected as {name}; send its resume token to take its place, or choose another name"
+        ))),
+    }
+}
+
+/// The manifest of an agent, made from what its program said.
+pub(crate) fn manifest(said: &Introduction) -> Manifest {
+    let limits = Limits::default();
+    let timeout = said.timeout_seconds.map(|seconds| Period::seconds(seconds.clamp(1, MAX_TIMEOUT)));
+    Manifest {
+        name: said.name.clone(),
+        description: said.description.clone(),
+        version: said.version.clone(),
+        visibility: said.visibility,
+        answers: Answers::Task,
+        repeats: Repeats::Same,
+        skills: said.skills.iter().take(MAX_SKILLS).map(skill).collect(),
+        runtime: Runtime::Connected,
+        limits: Limits {
+            concurrency: said.concurrency.unwrap_or(limits.concurrency).clamp(1, MAX_CONCURRENCY),
+            timeout: timeout.unwrap_or(limits.timeout),
+            retry: said.retry.min(MAX_RETRY),
+            ..limits
+        },
+        budget: Budget::default(),
+    }
+}
+
+fn skill(skill: &Skill) -> SkillEntry {
+    SkillEntry {
+        id: skill.id.clone(),
+        name: Some(skill.name.clone()).filter(|name| !name.is_empty()),
+        description: skill.description.clone(),
+        tags: skill.tags.clone(),
+        examples: skill.examples.clone(),
+        input_modes: skill.input_modes.clone(),
+        output_modes: skill.output_modes.clone(),
+        visibility: Visibility::Public,
+        input_schema: None,
+        output_schema: None,
+    }
+}
+
+fn setting(name: &str) -> String {
+    format!("connected:{name}")
+}
+
+fn hash(token: &str) -> String {
+    hex(&Sha256::digest(token.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Record {
+        let introduction = Introduction::new("greeter".parse().unwrap(), "Greets.");
+        Record::new(introduction, Owner::stored("key:a"), "token", Timestamp::from_millis(0))
+    }
+
+    #[test]
+    fn a_name_is_its_owners_and_a_connection_is_its_tokens() {
+        let (own, other) = (Owner::stored("key:a"), Owner::stored("key:b"));
+        let known = record();
+        let said =
+            |here, owner, token| claim(Some(&known), here, owner, token).map_err(|error| error.to_string());
+        assert_eq!(claim(None, false, &other, None).unwrap(), Claim::New);
+        assert_eq!(said(true, &own, Some("token")), Ok(Claim::Token));
+        assert_eq!(said(false, &own, None), Ok(Claim::Owner));
+        assert!(said(true, &own, Some("guess")).unwrap_err().contains("another program of yours"));
+        assert!(said(false, &other, Some("token")).unwrap_err().contains("belongs to somebody else"));
+    }
+
+    #[test]
+    fn the_token_is_not_stored() {
+        let stored = serde_json::to_string(&record()).unwrap();
+        assert!(!stored.contains("\"token\":\"token\"") && stored.contains(&hash("token")), "{stored}");
+    }
+
+    #[test]
+    fn what_a_program_asks_for_is_bounded() {
+        let mut said = Introduction::new("greeter".parse().unwrap(), "Greets.");
+        (said.concurrency, said.timeout_seconds, said.retry) = (Some(0), Some(u64::MAX), u32::MAX);
+        let limits = manifest(&said).limits;
+        assert_eq!((limits.concurrency, limits.retry), (1, MAX_RETRY));
+        assert_eq!(limits.timeout, Period::seconds(MAX_TIMEOUT));
+        said.concurrency = Some(usize::MAX);
+        assert_eq!(manifest(&said).limits.concurrency, MAX_CONCURRENCY);
+    }
+}

@@ -1,0 +1,271 @@
+//! The verbs of a site about programs that connect to be its agents.
+//!
+//! Promises: only callers who are known connect; nobody takes the name of another, nor of an agent of the site; a program that shows its
+//! resume token takes the place of its earlier connection. An agent whose program stays away is shown as down until its lease is over, then
+//! it is taken out. How the connection is driven is `gateway`'s matter.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agentsite_host::{AgentLog, ConnectedRunner, Link, LinkEnd, Presence};
+use agentsite_protocol::link::{Introduction, LINK_VERSION};
+use agentsite_protocol::{AgentName, Caller, Owner};
+use tokio_util::sync::CancellationToken;
+
+use super::Site;
+use crate::connected::{Claim, Kept, Record, claim, manifest};
+use crate::hub::{Entry, Holder};
+use crate::registry::Draft;
+use crate::{SiteError, Worker};
+
+/// How often leases are looked at when nothing else happens.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// An agent of the site whose program has just connected.
+#[derive(Debug)]
+pub struct ConnectedAgent {
+    /// The name under which it is called.
+    pub name: AgentName,
+    /// What the program sends the next time, to take the place of this connection.
+    pub resume: String,
+    /// How long its place is kept when it is away.
+    pub lease: Duration,
+    /// What the people who run it should look at.
+    pub warnings: Vec<String>,
+    /// The connection; dropping it ends it.
+    pub link: Link,
+}
+
+impl Site {
+    /// Refuses callers who may connect no program, before anything is read from them.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for strangers, [`SiteError::Stopping`].
+    pub fn may_connect(&self, caller: &Caller) -> Result<(), SiteError> {
+        if self.is_stopping() {
+            return Err(SiteError::Stopping);
+        }
+        if caller.is_anonymous() {
+            let needed = "connecting an agent needs a key; ask the people who run this site for one";
+            return Err(SiteError::Forbidden(needed.into()));
+        }
+        Ok(())
+    }
+
+    /// Makes a program that connects an agent of the site, or brings one back.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`], [`SiteError::BadListing`].
+    pub async fn connect_agent(
+        &self,
+        caller: &Caller,
+        introduction: Introduction,
+    ) -> Result<ConnectedAgent, SiteError> {
+        self.may_connect(caller)?;
+        let said = bounded(introduction)?;
+        let connected = &self.0.connected;
+        let _one_at_a_time = connected.changing.lock().await;
+        let name = said.name.clone();
+        self.check_name(&name)?;
+        let known = connected.get(&name);
+        let here = known.as_ref().is_some_and(|kept| is_here(&kept.runner));
+        let claim =
+            claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
+        if claim == Claim::New {
+            connected.check_room()?;
+            self.0.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
+        }
+        let resume = match (claim, &said.resume) {
+            (Claim::Token, Some(token)) => token.clone(),
+            _ => connected.token(),
+        };
+        let mut own = self.own_names();
+        own.retain(|other| *other != name.as_str());
+        let now = connected.ids.clock().now();
+        let mut record = Record::new(said, caller.owner().clone(), &resume, now);
+        record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);
+        record.warnings =
+            self.0.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
+        let did = if claim == Claim::New { "connected" } else { "connected again" };
+        connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
+        let warnings = record.warnings.clone();
+        let runner = self.seat(record, known);
+        let (lease, link) = (self.0.settings.hub.lease.0, runner.attach());
+        Ok(ConnectedAgent { name, resume, lease, warnings, link })
+    }
+
+    /// Takes out an agent whose program connects; its connection ends.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchAgent`], [`SiteError::Forbidden`] for all but its owner and the people who run the site.
+    pub async fn disconnect_agent(&self, caller: &Caller, name: &AgentName) -> Result<(), SiteError> {
+        let entry = self.0.hub.visible(caller, name)?;
+        let Some(holder) = &entry.holder else {
+            let sentence = format!("{name} is an agent of the site itself; remove its folder");
+            return Err(SiteError::Forbidden(sentence));
+        };
+        if !caller.is_admin() && holder.owner != *caller.owner() {
+            let sentence = "only its owner and the people who run this site may take this agent out";
+            return Err(SiteError::Forbidden(sentence.into()));
+        }
+        self.take_out(name, caller.owner(), format!("took {name} out")).await
+    }
+
+    /// Takes out all agents of an owner who has lost the right to connect them.
+    pub(super) async fn disconnect_owner(&self, by: &Caller, owner: &Owner) -> Result<(), SiteError> {
+        let all = self.0.connected.all();
+        for kept in all.iter().filter(|kept| kept.record.owner == *owner) {
+            let name = &kept.record.introduction.name;
+            self.take_out(name, by.owner(), format!("took {name} out: its owner's key was revoked")).await?;
+        }
+        Ok(())
+    }
+
+    /// An agent of the site itself has taken the place of one whose program connects.
+    pub(super) async fn give_way(&self, name: &AgentName) -> Result<(), SiteError> {
+        let _one_at_a_time = self.0.connected.changing.lock().await;
+        let text = format!("took {name} out: an agent of the site itself has its name now");
+        let gone = self.0.connected.remove(name, &Owner::stored("site"), text).await?;
+        if let Some(kept) = gone {
+            kept.runner.retire(LinkEnd::NameTaken);
+        }
+        Ok(())
+    }
+
+    async fn take_out(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
+        let _one_at_a_time = self.0.connected.changing.lock().await;
+        if let Some(kept) = self.0.connected.remove(name, by, text).await? {
+            kept.runner.retire(LinkEnd::Removed);
+            self.0.hub.uninstall(name);
+        }
+        Ok(())
+    }
+
+    /// Shows the agents of an earlier process, whose programs are waited for.
+    pub(super) fn expect_programs(&self) {
+        for record in self.0.connected.take_read() {
+            self.seat(record, None);
+        }
+    }
+
+    /// Takes over what is done in the background for them: writes down who went, and takes out who stays away.
+    pub(super) async fn keep_connected(self, worker: Worker, stop: CancellationToken) {
+        loop {
+            match self.look_after_connected().await {
+                Ok(here) => worker.idle(&format!("{here} programs are connected")),
+                Err(error) => worker.failing(&error.to_string()),
+            }
+            let wait = LOOK_AGAIN.min(self.0.settings.hub.lease.0);
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => return,
+                () = self.0.connected.changed.notified() => {}
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    /// One look; gives how many programs are connected.
+    pub(crate) async fn look_after_connected(&self) -> Result<usize, SiteError> {
+        let (connected, lease) = (&self.0.connected, self.0.settings.hub.lease.0);
+        let mut here = 0;
+        for kept in connected.all() {
+            let (name, presence) = (kept.record.introduction.name.clone(), kept.runner.presence());
+            match presence {
+                Presence::Here { .. } => here += 1,
+                _ if connected.ids.clock().now() >= kept.record.lease_until(lease) => {
+                    let text = format!("took {name} out: its program stayed away longer than its lease");
+                    self.take_out(&name, &Owner::stored("site"), text).await?;
+                    continue;
+                }
+                Presence::Away { since } if presence != kept.told => self.write_away(&kept, since).await?,
+                Presence::Away { .. } | Presence::Waiting => {}
+            }
+        }
+        self.0.hub.changed.notify_one();
+        Ok(here)
+    }
+
+    async fn write_away(&self, kept: &Kept, since: agentsite_protocol::Timestamp) -> Result<(), SiteError> {
+        let connected = &self.0.connected;
+        let _one_at_a_time = connected.changing.lock().await;
+        let name = &kept.record.introduction.name;
+        // It may have come back, or been taken out, while the lock was waited for.
+        let away = Presence::Away { since };
+        let Some(mut now) = connected.get(name).filter(|now| now.runner.presence() == away) else {
+            return Ok(());
+        };
+        (now.record.seen_at, now.told) = (since, away);
+        let text = format!("the program of {name} went away");
+        connected.write(&now.record, &now.record.owner, text).await?;
+        connected.hold(now);
+        Ok(())
+    }
+
+    /// Gives an agent its place in the hub, unless it has it already; gives its runner.
+    fn seat(&self, record: Record, known: Option<Kept>) -> Arc<ConnectedRunner> {
+        let (connected, manifest) = (&self.0.connected, manifest(&record.introduction));
+        let clock = connected.ids.clock().clone();
+        let name = manifest.name.clone();
+        let before = self.0.hub.get(&name);
+        let log = before.as_ref().map_or_else(|| AgentLog::new(clock.clone()), |entry| entry.log.clone());
+        let runner = known.map(|kept| kept.runner).unwrap_or_else(|| {
+            let (retry, changed) = (manifest.limits.retry, connected.changed.clone());
+            Arc::new(ConnectedRunner::new(name, retry, log.clone(), clock, changed))
+        });
+        runner.set_retry(manifest.limits.retry);
+        runner.set_notice(Some(record.warnings.join("; ")).filter(|notice| !notice.is_empty()));
+        let (owner, since) = (record.owner.clone(), record.registered_at);
+        let holder = Some(Holder { owner, since, warnings: record.warnings.clone() });
+        let same = |entry: &Arc<Entry>| entry.manifest == manifest && entry.holder == holder;
+        if !before.as_ref().is_some_and(same) {
+            let entry = Entry::new(manifest, runner.clone(), log, None);
+            self.0.hub.put(Entry { holder, ..entry });
+        }
+        connected.hold(Kept { record, runner: runner.clone(), told: runner.presence() });
+        runner
+    }
+
+    /// Refuses names of agents that the site itself has, also of those whose folders cannot be read now.
+    fn check_name(&self, name: &AgentName) -> Result<(), SiteError> {
+        let taken = self.0.hub.get(name).is_some_and(|entry| entry.holder.is_none());
+        let folder = format!("{name}/agent.toml");
+        let broken = self.0.hub.broken().iter().any(|broken| {
+            let file = broken.file.replace('\\', "/");
+            file == folder || file.ends_with(&format!("/{folder}"))
+        });
+        if taken || broken {
+            let sentence = format!("the name {name} belongs to an agent of this site; choose another");
+            return Err(SiteError::Forbidden(sentence));
+        }
+        Ok(())
+    }
+}
+
+fn is_here(runner: &ConnectedRunner) -> bool {
+    matches!(runner.presence(), Presence::Here { .. })
+}
+
+/// Cuts what a program says of itself to what the hub keeps.
+fn bounded(said: Introduction) -> Result<Introduction, SiteError> {
+    let bad = |sentence: String| Err(SiteError::BadListing(sentence));
+    if said.protocol != LINK_VERSION {
+        return bad(format!(
+            "this site speaks version {LINK_VERSION} of this protocol; use a program that does"
+        ));
+    }
+    if said.description.trim().is_empty() {
+        return bad("say in `description` what the agent does; others find it by these words".into());
+    }
+    let draft = Draft::of_introduction(&said)?;
+    let mut skills = draft.skills;
+    skills.retain(|skill| !skill.id.is_empty());
+    let mut ids: Vec<String> = Vec::new();
+    skills.retain(|skill| {
+        !ids.contains(&skill.id) && {
+            ids.push(skill.id.clone());
+            true
+        }
+    });
+    Ok(Introduction { description: draft.description, version: draft.version, skills, ..said })
+}
