@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use agentsite_host::{
     Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, SkillEntry,
@@ -205,11 +204,6 @@ impl Record {
         let introduction = Introduction { resume: None, ..introduction };
         let token = hash(token);
         Self { introduction, owner, token, registered_at: now, seen_at: now, warnings: Vec::new() }
-    }
-
-    /// When its place is given up, if its program stays away.
-    pub(crate) fn lease_until(&self, lease: Duration) -> Timestamp {
-        self.seen_at.plus(lease)
     }
 }
 

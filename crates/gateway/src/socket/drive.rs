@@ -58,7 +58,11 @@ impl Drive {
             }
             Err(over) => over,
         };
-        let Some(closing) = over else { return };
+        let Some(closing) = over else {
+            // The other end closes: it is answered, so that it need not wait.
+            drop(timeout(LAST_WORDS, self.socket.recv()).await);
+            return;
+        };
         tracing::debug!(code = closing.code(), reason = %closing.sentence(), "a socket is closed");
         let farewell = async {
             if self.socket.send(Message::Close(Some(closing.frame()))).await.is_ok() {

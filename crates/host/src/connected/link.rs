@@ -88,6 +88,7 @@ impl Link {
             FromAgent::Register { .. } => {
                 Some(FromSite::Notice { text: "this connection is registered already".into() })
             }
+            FromAgent::Unknown { method, .. } if method.is_empty() => None,
             FromAgent::Unknown { method, .. } => {
                 self.place.note(&format!("its program said `{method}`, which this site does not know"));
                 None

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, ConnectedRunner, Link, LinkEnd, Presence};
 use agentsite_protocol::link::{Introduction, LINK_VERSION};
-use agentsite_protocol::{AgentName, Caller, Owner};
+use agentsite_protocol::{AgentName, Caller, Owner, Timestamp};
 use tokio_util::sync::CancellationToken;
 
 use super::Site;
@@ -20,6 +20,9 @@ use crate::{SiteError, Worker};
 
 /// How often leases are looked at when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// Shortest time between two such looks, for a lease that is set very low.
+const LOOK_LEAST: Duration = Duration::from_secs(1);
 
 /// An agent of the site whose program has just connected.
 #[derive(Debug)]
@@ -132,8 +135,30 @@ impl Site {
         Ok(())
     }
 
+    /// Takes out an agent whose program stayed away longer than the lease; nothing happens to one that is here or has time.
+    async fn lapse(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
+        let connected = &self.0.connected;
+        let _one_at_a_time = connected.changing.lock().await;
+        let now = connected.ids.clock().now();
+        let over = |kept: &Kept| match kept.runner.presence() {
+            Presence::Here { .. } => false,
+            Presence::Away { since } => now >= since.max(kept.record.seen_at).plus(lease),
+            Presence::Waiting => now >= kept.record.seen_at.plus(lease),
+        };
+        if !connected.get(name).is_some_and(|kept| over(&kept)) {
+            return Ok(());
+        }
+        let text = format!("took {name} out: its program stayed away longer than its lease");
+        self.drop_kept(name, &Owner::stored("site"), text).await
+    }
+
     async fn take_out(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
         let _one_at_a_time = self.0.connected.changing.lock().await;
+        self.drop_kept(name, by, text).await
+    }
+
+    /// Takes an agent out of store, memory and hub; the lock is held by whoever calls.
+    async fn drop_kept(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
         if let Some(kept) = self.0.connected.remove(name, by, text).await? {
             kept.runner.retire(LinkEnd::Removed);
             self.0.hub.uninstall(name);
@@ -155,7 +180,7 @@ impl Site {
                 Ok(here) => worker.idle(&format!("{here} programs are connected")),
                 Err(error) => worker.failing(&error.to_string()),
             }
-            let wait = LOOK_AGAIN.min(self.0.settings.hub.lease.0);
+            let wait = self.0.settings.hub.lease.0.clamp(LOOK_LEAST, LOOK_AGAIN);
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -173,20 +198,15 @@ impl Site {
             let (name, presence) = (kept.record.introduction.name.clone(), kept.runner.presence());
             match presence {
                 Presence::Here { .. } => here += 1,
-                _ if connected.ids.clock().now() >= kept.record.lease_until(lease) => {
-                    let text = format!("took {name} out: its program stayed away longer than its lease");
-                    self.take_out(&name, &Owner::stored("site"), text).await?;
-                    continue;
-                }
                 Presence::Away { since } if presence != kept.told => self.write_away(&kept, since).await?,
-                Presence::Away { .. } | Presence::Waiting => {}
+                Presence::Away { .. } | Presence::Waiting => self.lapse(&name, lease).await?,
             }
         }
         self.0.hub.changed.notify_one();
         Ok(here)
     }
 
-    async fn write_away(&self, kept: &Kept, since: agentsite_protocol::Timestamp) -> Result<(), SiteError> {
+    async fn write_away(&self, kept: &Kept, since: Timestamp) -> Result<(), SiteError> {
         let connected = &self.0.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let name = &kept.record.introduction.name;

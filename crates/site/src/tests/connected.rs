@@ -181,6 +181,9 @@ async fn an_agent_whose_program_stays_away_is_down_until_its_lease_is_over() {
     let story = Story::begin().await;
     story.site.start().await.unwrap();
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
+    story.clock.advance(100 * 3_600_000);
+    story.site.look_after_connected().await.unwrap();
+    assert_eq!(story.health("poet").unwrap().0, "ready", "one that is here needs no lease");
     drop(poet.link);
     story.site.look_after_connected().await.unwrap();
     let (health, reason) = story.health("poet").unwrap();

@@ -153,14 +153,23 @@ impl Drop for Attached {
 #[tokio::test]
 async fn a_command_of_this_machine_is_attached_to_a_site_elsewhere() {
     let site = TestSite::started();
-    let key = site.run(&["key", "new", "laptop", "--scope", "call", "--json"]).ok().json();
+    let key = site.run(&["key", "new", "--label", "laptop", "--scope", "call", "--json"]).ok().json();
     let secret = key["secret"].as_str().unwrap().to_owned();
     let elsewhere = TestSite::new().variable("AGENTSITE_TOKEN", &secret);
-    let arguments = ["--site", &site.url, "--name", "shouter", "--visibility", "public", "--", "tr", "a-z", "A-Z"];
+    let arguments =
+        ["--site", &site.url, "--name", "shouter", "--visibility", "public", "--", "tr", "a-z", "A-Z"];
     let attached = Attached::new(&elsewhere, &arguments);
     assert_eq!(answer(&site.send("shouter", "loud").await), "LOUD");
-    let failing =
-        ["--site", &site.url, "--name", "failing", "--", "sh", "-c", "echo ${AGENTSITE_TOKEN:-none}; echo no >&2; exit 3"];
+    let failing = [
+        "--site",
+        &site.url,
+        "--name",
+        "failing",
+        "--",
+        "sh",
+        "-c",
+        "echo ${AGENTSITE_TOKEN:-none}; echo no >&2; exit 3",
+    ];
     let _failing = Attached::new(&elsewhere, &failing);
     let failed = site.send("failing", "x").await;
     assert_eq!(state(&failed), "TASK_STATE_FAILED", "{failed}");
