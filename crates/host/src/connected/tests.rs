@@ -219,6 +219,7 @@ async fn a_run_waits_a_while_for_a_program_that_is_away() {
     let Health::Down(why) = runner.health() else { panic!("nobody came yet") };
     assert!(why.contains("waiting for its program"), "{why}");
     let (ran, ()) = while_running(&runner, job("x"), async {
+        // tidy: waits because time is paused, and moves only when nothing else is left to do
         tokio::time::sleep(Duration::from_secs(5)).await;
         program(&runner, Behaviour::Echo);
     })

@@ -80,8 +80,9 @@ pub(super) async fn attach(shell: &Shell, arguments: Attach) -> Result<Exit, Cli
         let (runner, ids, name) = (at_work.clone(), ids.clone(), name.clone());
         async move { attend(&*runner, ids, name, assignment, work).await }
     };
+    let egress = Egress::unguarded();
     let ended = tokio::select! {
-        error = agent.serve(&Egress::unguarded(), &site, token.as_ref(), handler) => {
+        error = agent.serve(&egress, &site, token.as_ref(), handler) => {
             Err(CliError::new(Exit::Refused, error.to_string()))
         }
         () = asked_to_stop() => Ok(Exit::Ok),

@@ -172,7 +172,7 @@ async fn a_command_of_this_machine_is_attached_to_a_site_elsewhere() {
     ];
     let _failing = Attached::new(&elsewhere, &failing);
     let failed = site.send("failing", "x").await;
-    assert_eq!(state(&failed), "TASK_STATE_FAILED", "{failed}");
+    assert_eq!(state(&failed), "failed", "{failed}");
     assert!(status_text(&failed).contains("exit code 3: no"), "{failed}");
     assert_eq!(answer(&failed).trim(), "none", "a command does not see the token");
     drop(attached);
