@@ -37,7 +37,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_s
 /// An agent that this program wants to be.
 pub struct Agent {
     introduction: Introduction,
-    news: Option<Box<dyn Fn(News<'_>) + Send + Sync>>,
+    news: Option<Listener>,
 }
 
 impl std::fmt::Debug for Agent {
@@ -79,6 +79,9 @@ impl AgentError {
         matches!(self, Self::Refused(_) | Self::Egress(Address { .. } | Private { .. } | Settings(_)))
     }
 }
+
+/// Who is told what happens to the connection.
+type Listener = Box<dyn Fn(News<'_>) + Send + Sync>;
 
 /// What does the work.
 pub(crate) type Handler = Arc<dyn Fn(Assignment, Work) -> BoxFuture<'static, Ending> + Send + Sync>;

@@ -123,7 +123,7 @@ impl Session {
                     }
                 }
                 Ok(Ok(Some(FromSite::Notice { text } | FromSite::Refused { why: text, .. }))) => {
-                    notice(&text)
+                    notice(&text);
                 }
                 Ok(Ok(_)) => {}
             }

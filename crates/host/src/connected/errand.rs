@@ -81,9 +81,9 @@ impl<'a> Errand<'a> {
         let patience = async {
             // A run that may be begun again waits as long as it has time.
             if self.place.retry() > 0 {
-                std::future::pending().await
+                std::future::pending::<()>().await;
             } else {
-                tokio::time::sleep(RETURN_GRACE).await
+                tokio::time::sleep(RETURN_GRACE).await;
             }
         };
         tokio::pin!(patience);
