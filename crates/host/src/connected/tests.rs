@@ -73,7 +73,7 @@ fn program(runner: &ConnectedRunner, behaviour: Behaviour) -> Arc<AtomicUsize> {
                             counted.fetch_sub(1, Ordering::SeqCst);
                         }
                         Behaviour::Wait => {
-                            drop(link.hear(step(work.task, Progress::Status("waiting".into()))).await)
+                            drop(link.hear(step(work.task, Progress::Status("waiting".into()))).await);
                         }
                         Behaviour::Talk => talking = Some(work.task),
                     }
