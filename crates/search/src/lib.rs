@@ -13,6 +13,8 @@ mod finder;
 mod index;
 mod log;
 mod minilm;
+#[doc(hidden)]
+pub mod population;
 mod question;
 mod rank;
 mod reading;

@@ -125,6 +125,26 @@ impl Loop for Dot<'_> {
     }
 }
 
+/// The inner product of two rows, in eight sums side by side.
+pub(crate) struct DotFloats<'a>(pub(crate) &'a [f32], pub(crate) &'a [f32]);
+
+impl Loop for DotFloats<'_> {
+    type Out = f32;
+
+    #[inline(always)]
+    fn run(self) -> f32 {
+        let ((left, left_rest), (right, right_rest)) = (self.0.as_chunks::<8>(), self.1.as_chunks::<8>());
+        let mut sums = [0f32; 8];
+        for (left, right) in left.iter().zip(right) {
+            for ((sum, left), right) in sums.iter_mut().zip(left).zip(right) {
+                *sum += left * right;
+            }
+        }
+        let rest: f32 = left_rest.iter().zip(right_rest).map(|(left, right)| left * right).sum();
+        sums.iter().sum::<f32>() + rest
+    }
+}
+
 /// In how many of their bits a row and each of many differ, added to `out` in order.
 pub(crate) struct Differences<'a, const N: usize> {
     pub(crate) query: &'a [u64; N],

@@ -1,0 +1,1 @@
+//! Made-up agents are the same at every run.
