@@ -10,6 +10,7 @@ mod load;
 mod mcp;
 mod process;
 mod report;
+mod search;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use process::{Child, Figures};
 use report::{Report, Row};
 
 pub(crate) use bare::serve_bare;
+pub(crate) use search::{PartArgs as SearchPartArgs, part as search_part};
 
 /// Messages sent before each measurement, so that caches and connections are warm.
 const WARM_UP: u64 = 2_000;
@@ -54,6 +56,9 @@ pub(crate) struct BenchArgs {
     /// Messages sent to see whether memory stays flat
     #[arg(long, default_value_t = 100_000)]
     messages: u64,
+    /// Agents in the index of `search`, growing
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
+    agents: Vec<u64>,
 }
 
 /// What is measured.
@@ -65,6 +70,8 @@ enum Subject {
     A2a,
     /// Tools of MCP in both forms of the protocol.
     Mcp,
+    /// The index of agents at growing sizes: build, memory, questions, recall, registrations.
+    Search,
 }
 
 /// Measures and prints.
@@ -74,6 +81,7 @@ pub(crate) async fn run(args: &BenchArgs, output: Output) -> Result<Exit, CliErr
         Subject::Site => measure(args, &folder.0, output).await?,
         Subject::A2a => a2a::measure(args, &folder.0, output).await?,
         Subject::Mcp => mcp::measure(args, &folder.0, output).await?,
+        Subject::Search => search::measure(args, &folder.0, output).await?,
     };
     report.print(output)?;
     Ok(Exit::Ok)

@@ -128,6 +128,9 @@ enum Verb {
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,
+    /// One part of what `bench search` measures.
+    #[command(hide = true)]
+    BenchSearch(bench::SearchPartArgs),
     /// What the conformance suite of MCP runs as a client.
     #[command(hide = true)]
     McpCheck(mcp_check::Arguments),
@@ -194,6 +197,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
+        Some(Verb::BenchSearch(arguments)) => on_all_cores(bench::search_part(arguments, output)),
         Some(Verb::McpCheck(arguments)) => on_one_core(mcp_check::run(&shell, arguments)),
         Some(Verb::Completions(arguments)) => completions::run(&arguments, &mut Cli::command()),
         Some(Verb::HelpMarkdown) => {

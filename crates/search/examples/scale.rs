@@ -3,7 +3,7 @@
 //! Promises: agents are made from the cards of a corpus ([`population`](agentsite_search::population)); times are processor times of the measuring thread.
 //! Vectors of the cards are kept in the folder, so a second run does not make them again.
 //!
-//! usage: scale CORPUS QUERIES FOLDER [AGENTS…]
+//! usage: scale CORPUS QUERIES FOLDER [AGENTS…] (without a number the index that is there is opened)
 #![expect(clippy::print_stdout, reason = "a measurement talks on its standard streams")]
 
 use std::path::Path;
@@ -33,14 +33,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let population = Arc::new(Population::new(cards, &questions));
     let mut truth = Truth::new(Arc::clone(&population), questions, 10);
     let index = folder.join("index");
-    let _ = std::fs::remove_dir_all(&index);
+    if !sizes.is_empty() {
+        let _ = std::fs::remove_dir_all(&index);
+    }
     let open = || {
         let embedders =
             Embedders { fast: Arc::new(Hashed::new(256)), full: Some(Arc::<Population>::clone(&population)) };
         Finder::open(FinderSettings { folder: Some(index.clone()), embedders }, &|_| {})
     };
     let empty = resident();
-    let (finder, _) = open()?;
+    let (finder, _) = if sizes.is_empty() { Finder::open(memory(), &|_| {})? } else { open()? };
     let mut made = 0;
     for size in sizes {
         let size: u64 = size.parse()?;
@@ -74,7 +76,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         clock() - cpu,
         resident() - empty
     );
-    measure(&finder, &truth, Blend::Best)
+    for blend in [Blend::Meaning, Blend::Best] {
+        measure(&finder, &truth, blend)?;
+    }
+    Ok(())
+}
+
+fn memory() -> FinderSettings {
+    FinderSettings { folder: None, embedders: Embedders { fast: Arc::new(Hashed::new(8)), full: None } }
 }
 
 fn measure(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(), Box<dyn std::error::Error>> {
@@ -100,14 +109,24 @@ fn measure(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(), Box<dyn s
 }
 
 /// Texts of a file with their vectors.
-fn samples(file: &str, field: &str, count: usize, kept: &Path) -> Result<Vec<Sample>, Box<dyn std::error::Error>> {
+fn samples(
+    file: &str,
+    field: &str,
+    count: usize,
+    kept: &Path,
+) -> Result<Vec<Sample>, Box<dyn std::error::Error>> {
     let text = std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"))?;
     let step = (text.lines().count() / count).max(1);
     let texts: Result<Vec<String>, serde_json::Error> = text
         .lines()
         .step_by(step)
         .take(count)
-        .map(|line| Ok(serde_json::from_str::<serde_json::Value>(line)?[field].as_str().unwrap_or_default().to_owned()))
+        .map(|line| {
+            Ok(serde_json::from_str::<serde_json::Value>(line)?[field]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned())
+        })
         .collect();
     let texts: Vec<String> = texts?.into_iter().filter(|text| !text.trim().is_empty()).collect();
     let model = MiniLm::load();
@@ -120,7 +139,11 @@ fn samples(file: &str, field: &str, count: usize, kept: &Path) -> Result<Vec<Sam
         std::fs::write(kept, made.iter().flat_map(|value| value.to_le_bytes()).collect::<Vec<u8>>())?;
         made
     };
-    Ok(texts.into_iter().zip(values.chunks(width)).map(|(text, vector)| Sample { text, vector: vector.into() }).collect())
+    Ok(texts
+        .into_iter()
+        .zip(values.chunks(width))
+        .map(|(text, vector)| Sample { text, vector: vector.into() })
+        .collect())
 }
 
 /// What nobody waits for: without a runtime the finder does all its work on this thread.
@@ -141,6 +164,8 @@ fn clock() -> f64 {
 /// Memory of this process, in MiB.
 fn resident() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<f64>().ok());
+    let kib = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse::<f64>().ok());
     kib.unwrap_or(0.0) / 1024.0
 }

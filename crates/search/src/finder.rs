@@ -15,6 +15,7 @@ use agentsite_protocol::{Filter, MAX_QUERY};
 use self::encode::{Prepared, encode, encode_question};
 use crate::index::bits::Bits;
 use crate::index::scan::{self, Candidate};
+use crate::index::segment::short;
 use crate::index::space::Coded;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
 use crate::question::{Ask, Asked, Found, Hit};
@@ -227,10 +228,11 @@ impl Finder {
         let snapshot = self.shared.snapshot();
         let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
         let considered = passed.iter().map(Bits::count).sum();
+        let depth = ask.offset.saturating_add(ask.limit);
         let (page, fast) = {
             let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
             aside(considered > LARGE, move || {
-                let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms);
+                let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms, depth);
                 let sentences: Vec<_> = question.sentences.iter().map(Vec::as_slice).collect();
                 let page = rank::page(&snapshot, candidates, &sentences, &ask, blend);
                 (page, question.whole.into_iter().next().flatten())
@@ -363,7 +365,7 @@ fn read_put(bytes: &[u8]) -> Result<Put<'_>, FindError> {
 /// A digest of everything that an entry says, facts included.
 #[must_use]
 pub fn digest(entry: &Entry) -> u64 {
-    join_digests(texts_digest(entry), facts_digest(&entry.facts))
+    join_digests(short(texts_digest(entry)), short(facts_digest(&entry.facts)))
 }
 
 fn texts_digest(entry: &Entry) -> u64 {
@@ -375,8 +377,8 @@ fn facts_digest(facts: &Facts) -> u64 {
     fold(&serde_json::to_vec(facts).unwrap_or_default())
 }
 
-const fn join_digests(texts: u64, facts: u64) -> u64 {
-    texts.rotate_left(17).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ facts
+const fn join_digests(texts: u32, facts: u32) -> u64 {
+    (texts as u64) << 32 | facts as u64
 }
 
 fn fold(bytes: &[u8]) -> u64 {

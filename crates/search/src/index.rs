@@ -19,7 +19,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use arc_swap::ArcSwap;
 
 use self::ids::Ids;
-use self::segment::{Draft, MOST_ENTRIES, MOST_VECTORS, Place, Segment};
+use self::segment::{Draft, MOST_ENTRIES, MOST_VECTORS, Place, Segment, short};
 use crate::log::{Bytes, LONGEST_FRAME, Log};
 use crate::record::{Put, Reader, Record};
 use crate::{Facts, ModelId};
@@ -69,7 +69,7 @@ impl Snapshot {
     /// The record of an entry as it was put; its facts may have changed since.
     pub(crate) fn record(&self, spot: Spot) -> io::Result<Vec<u8>> {
         let place = self.segments[spot.segment].state.places[spot.entry];
-        self.bytes.read(place.at, place.size as usize)
+        self.bytes.read(place.at(), place.size())
     }
 
     fn find(&self, serial: u32) -> Option<Spot> {
@@ -234,7 +234,7 @@ impl Writer {
         let Some(spot) = locate(&self.segments, serial) else { return Ok(None) };
         let place = self.revisions.get(&serial).copied();
         let place = place.unwrap_or_else(|| self.segments[spot.segment].state.places[spot.entry]);
-        let bytes = self.log.bytes().read(place.at, place.size as usize)?;
+        let bytes = self.log.bytes().read(place.at(), place.size())?;
         match Reader::new(&bytes).next() {
             Ok(Some(Record::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
             Ok(Some(Record::Put(put))) => Ok(Some((put.facts, put.facts_digest))),
@@ -248,8 +248,8 @@ impl Writer {
         loop {
             let from = reader.at();
             let Some(record) = reader.next().map_err(|error| error.to_string())? else { return Ok(()) };
-            let size = u32::try_from(reader.at() - from).map_err(|error| error.to_string())?;
-            let place = Place { at: at + from as u64, size };
+            let place = Place::new(at + from as u64, reader.at() - from);
+            let place = place.ok_or_else(|| "the index is larger than a terabyte".to_owned())?;
             match record {
                 Record::Put(put) => self.put(&put, place),
                 Record::Revise { id, digest, facts } => self.revise(id, digest, &facts, place),
@@ -269,7 +269,7 @@ impl Writer {
         };
         self.draft.push(put, model, self.next, place);
         self.ids().add(put.id, self.next);
-        self.needed += u64::from(place.size);
+        self.needed += place.size() as u64;
         self.next += 1;
         if self.draft.is_full() {
             self.finish_draft();
@@ -279,15 +279,15 @@ impl Writer {
     fn revise(&mut self, id: &str, digest: u64, facts: &Facts, place: Place) {
         let Some(serial) = self.serial(id) else { return };
         match locate(&self.segments, serial) {
-            Some(spot) => self.segments[spot.segment].revise(spot.entry, facts, digest),
+            Some(spot) => self.segments[spot.segment].revise(spot.entry, facts, short(digest)),
             None => {
                 let entry = self.draft.body().find(serial);
-                entry.into_iter().for_each(|entry| self.draft.revise(entry, facts, digest));
+                entry.into_iter().for_each(|entry| self.draft.revise(entry, facts, short(digest)));
             }
         }
-        self.needed += u64::from(place.size);
+        self.needed += place.size() as u64;
         let before = self.revisions.insert(serial, place);
-        self.needed -= before.map_or(0, |before| u64::from(before.size));
+        self.needed -= before.map_or(0, |before| before.size() as u64);
     }
 
     fn remove(&mut self, id: &str) {
@@ -297,7 +297,7 @@ impl Writer {
             None => self.draft.body().find(serial).map(|entry| self.draft.kill(entry)),
         };
         let revision = self.revisions.remove(&serial);
-        let freed = [place, revision].into_iter().flatten().map(|place| u64::from(place.size)).sum::<u64>();
+        let freed = [place, revision].into_iter().flatten().map(|place| place.size() as u64).sum::<u64>();
         self.needed -= freed;
         self.ids().remove(id, serial);
     }
@@ -362,8 +362,8 @@ impl Writer {
             .iter()
             .enumerate()
             .flat_map(|(segment, part)| part.state.alive.iter().map(move |entry| Spot { segment, entry }));
-        // Where each record lies: of which entry, whether it is a revision, in which body, from which byte of it.
-        let mut moved: Vec<(Spot, bool, usize, Place)> = Vec::new();
+        // Where each record lies: of which entry, whether it is a revision, in which body, from which byte of it, how many.
+        let mut moved: Vec<(Spot, bool, usize, usize, usize)> = Vec::new();
         let mut bodies = 0;
         let begins = self.log.rewrite(&mut || {
             let mut body = Vec::new();
@@ -373,13 +373,8 @@ impl Writer {
                 let revision = revisions.get(&part.body.serials[spot.entry]);
                 let records = [(false, Some(&part.state.places[spot.entry])), (true, revision)];
                 for (is_revision, place) in records.into_iter().filter_map(|(is, place)| Some((is, place?))) {
-                    moved.push((
-                        spot,
-                        is_revision,
-                        bodies,
-                        Place { at: body.len() as u64, size: place.size },
-                    ));
-                    body.extend(old.read(place.at, place.size as usize)?);
+                    moved.push((spot, is_revision, bodies, body.len(), place.size()));
+                    body.extend(old.read(place.at(), place.size())?);
                 }
             }
             bodies += 1;
@@ -387,9 +382,10 @@ impl Writer {
         })?;
         drop(alive);
         self.needed = 0;
-        for (spot, is_revision, body, place) in moved {
-            let place = Place { at: begins[body] + place.at, size: place.size };
-            self.needed += u64::from(place.size);
+        for (spot, is_revision, body, from, size) in moved {
+            let place = Place::new(begins[body] + from as u64, size)
+                .ok_or_else(|| io::Error::other("the index is larger than a terabyte"))?;
+            self.needed += place.size() as u64;
             let segment = &mut self.segments[spot.segment];
             if is_revision {
                 self.revisions.insert(segment.body.serials[spot.entry], place);

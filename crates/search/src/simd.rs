@@ -88,6 +88,17 @@ impl Lanes {
         }
     }
 
+    /// The inner product of two rows of signed bytes; exact.
+    #[inline]
+    pub(crate) fn dot(self, left: &[i8], right: &[i8]) -> i32 {
+        match self.0 {
+            Width::Portable => dot_portable(left, right),
+            // SAFETY: `Width::Avx2` is made only by `best`, after it found AVX2.
+            #[cfg(target_arch = "x86_64")]
+            Width::Avx2 => unsafe { avx2::dot(left, right) },
+        }
+    }
+
     /// Multiplies rows with a matrix: `out` gets, row after row, one number for each of the matrix's outputs.
     ///
     /// # Panics
@@ -110,18 +121,6 @@ impl Lanes {
             #[cfg(target_arch = "x86_64")]
             Width::Avx2 => unsafe { avx2::linear(matrix, rows, out) },
         }
-    }
-}
-
-/// The inner product of two rows of signed bytes; exact.
-pub(crate) struct Dot<'a>(pub(crate) &'a [i8], pub(crate) &'a [i8]);
-
-impl Loop for Dot<'_> {
-    type Out = i32;
-
-    #[inline(always)]
-    fn run(self) -> i32 {
-        self.0.iter().zip(self.1).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
     }
 }
 
@@ -166,6 +165,10 @@ impl<const N: usize> Loop for Differences<'_, N> {
     }
 }
 
+fn dot_portable(left: &[i8], right: &[i8]) -> i32 {
+    left.iter().zip(right).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
+}
+
 fn linear_portable(matrix: Packed<'_>, rows: Rows<'_>, out: &mut [f32]) {
     let (outputs, groups) = (matrix.bias.len(), rows.width / GROUP);
     let tiles = matrix.weights.chunks_exact(rows.width * TILE).zip(matrix.scales.chunks_exact(groups * TILE));
@@ -205,7 +208,7 @@ mod avx2 {
     use std::arch::x86_64::{
         __m128i, __m256, __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtepi8_epi16,
         _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi32,
-        _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps,
+        _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps, _mm256_storeu_si256,
     };
 
     use super::{GROUP, Loop, Packed, Rows, TILE};
@@ -218,6 +221,32 @@ mod avx2 {
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn run<L: Loop>(work: L) -> L::Out {
         work.run()
+    }
+
+    /// As [`super::Lanes::dot`]: two times sixteen products at once.
+    #[target_feature(enable = "avx2")]
+    pub(super) fn dot(left: &[i8], right: &[i8]) -> i32 {
+        let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<32>(), right.as_chunks::<32>());
+        let mut sums = [_mm256_setzero_si256(); 2];
+        for (left, right) in left.iter().zip(right) {
+            for (half, sum) in sums.iter_mut().enumerate() {
+                let (left, right) = (sixteen(left, half), sixteen(right, half));
+                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(left, right));
+            }
+        }
+        let mut eight = [0_i32; 8];
+        // SAFETY: `eight` has the 32 bytes that are written; the store needs no alignment.
+        unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+        eight.iter().sum::<i32>() + super::dot_portable(left_rest, right_rest)
+    }
+
+    /// One half of 32 signed bytes as 16-bit numbers.
+    #[target_feature(enable = "avx2")]
+    #[inline]
+    fn sixteen(bytes: &[i8; 32], half: usize) -> __m256i {
+        let half = &bytes[16 * half..][..16];
+        // SAFETY: `half` has the 16 bytes that are read; the load needs no alignment.
+        _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(half.as_ptr().cast()) })
     }
 
     /// As [`super::Lanes::linear`], which has compared the lengths.

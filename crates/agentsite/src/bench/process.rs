@@ -154,7 +154,7 @@ impl Metrics {
     }
 }
 
-fn this_program() -> Result<Command, CliError> {
+pub(super) fn this_program() -> Result<Command, CliError> {
     let path = std::env::current_exe()
         .map_err(|error| CliError::error(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(path);

@@ -2,21 +2,21 @@
 //!
 //! Promises: ratios beside the figures they come from; the same content as JSON with `--json`.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::load::Measured;
 use crate::exit::CliError;
 use crate::output::{Output, Style};
 
 /// Everything that was measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct Report {
     throughput: Vec<Row>,
     figures: Vec<Figure>,
 }
 
 /// One measurement under load.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Row {
     name: String,
@@ -32,11 +32,11 @@ pub(super) struct Row {
     cpu_ratio: Option<f64>,
 }
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct Figure {
     name: String,
     value: f64,
-    unit: &'static str,
+    unit: String,
 }
 
 impl Row {
@@ -60,8 +60,14 @@ impl Report {
         self.throughput.push(row);
     }
 
-    pub(super) fn figure(&mut self, name: &str, value: f64, unit: &'static str) {
-        self.figures.push(Figure { name: name.into(), value, unit });
+    pub(super) fn figure(&mut self, name: &str, value: f64, unit: &str) {
+        self.figures.push(Figure { name: name.into(), value, unit: unit.into() });
+    }
+
+    /// Adds what another process measured.
+    pub(super) fn join(&mut self, other: Self) {
+        self.throughput.extend(other.throughput);
+        self.figures.extend(other.figures);
     }
 
     /// Prints the table.
@@ -89,7 +95,7 @@ impl Report {
         }
         output.line("")?;
         for figure in &self.figures {
-            output.line(&format!("{:<52} {:>9.2} {}", figure.name, figure.value, figure.unit))?;
+            output.line(&format!("{:<66} {:>9.2} {}", figure.name, figure.value, figure.unit))?;
         }
         Ok(())
     }

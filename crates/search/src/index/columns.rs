@@ -1,20 +1,21 @@
 //! Columns: the facts of a segment's entries, as filters read them.
 //!
 //! Promises: [`Columns::pass`] gives exactly the entries that a filter and an audience let through, without looking at the others. Words are compared
-//! without regard to case; owners of an audience are compared as they are, because they decide who sees what. It does not know ids.
+//! without regard to case; owners of an audience are compared as they are, because they decide who sees what. Prices and trust are kept to seven digits,
+//! times to the second. It does not know ids.
 
-use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use agentsite_protocol::{Filter, Timestamp, Visibility};
 
 use super::bits::Bits;
+use super::postings::{Posting, Postings};
 use crate::{Audience, Facts};
 
 /// Which fact a word belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Field {
     Tag,
     Protocol,
@@ -26,90 +27,104 @@ enum Field {
     ExactOwner,
 }
 
-/// Owners are told apart by a hash that nobody outside can aim at.
-static OWNERS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+/// Words are told apart by a hash of 64 bits that nobody outside can aim at.
+static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The facts of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Columns {
-    visibility: Vec<Visibility>,
-    live: Vec<bool>,
-    trust: Vec<f64>,
-    price: Vec<f64>,
-    since: Vec<i64>,
-    owner: Vec<u64>,
-    /// Which entries have a word, in order.
-    words: BTreeMap<(Field, Box<str>), Vec<u16>>,
+    /// Who is seen by peers, and who by everybody.
+    peers: Bits,
+    public: Bits,
+    live: Bits,
+    trust: Vec<f32>,
+    price: Vec<f32>,
+    /// In seconds; [`UNKNOWN`] when nobody knows.
+    since: Vec<u32>,
+    owner: Vec<u32>,
+    /// How many different words each entry has.
+    kinds: Vec<u16>,
+    /// Which entries have a word, by the word's key.
+    words: Arc<Postings>,
+    /// Words of a segment in the making, in order of the entry.
+    fresh: Vec<Posting>,
 }
+
+/// Not known when it was first seen.
+const UNKNOWN: u32 = u32::MAX;
 
 impl Columns {
     /// Adds the next entry's facts.
     pub(crate) fn push(&mut self, facts: &Facts) {
-        let entry = self.trust.len();
-        self.visibility.push(facts.visibility);
+        self.peers.push(facts.visibility >= Visibility::Peers);
+        self.public.push(facts.visibility >= Visibility::Public);
         self.live.push(facts.live);
-        self.trust.push(facts.trust);
-        self.price.push(facts.price.unwrap_or(0.0));
-        self.since.push(facts.since.map_or(i64::MIN, Timestamp::as_millis));
-        self.owner.push(owner_key(&facts.owner));
-        self.spread(entry, facts);
+        self.trust.push(facts.trust as f32);
+        self.price.push(facts.price.unwrap_or(0.0) as f32);
+        self.since.push(seconds(facts.since));
+        self.owner.push(owner_key(&facts.owner) as u32);
+        let words = keys(facts);
+        let entry = self.kinds.len() as u16;
+        self.kinds.push(words.len() as u16);
+        self.fresh.extend(words.into_iter().map(|word| (word, entry, 1)));
     }
 
     /// Gives an entry other facts.
     pub(crate) fn set(&mut self, entry: usize, facts: &Facts) {
-        self.visibility[entry] = facts.visibility;
-        self.live[entry] = facts.live;
-        self.trust[entry] = facts.trust;
-        self.price[entry] = facts.price.unwrap_or(0.0);
-        self.since[entry] = facts.since.map_or(i64::MIN, Timestamp::as_millis);
-        self.owner[entry] = owner_key(&facts.owner);
+        self.peers.set(entry, facts.visibility >= Visibility::Peers);
+        self.public.set(entry, facts.visibility >= Visibility::Public);
+        self.live.set(entry, facts.live);
+        self.trust[entry] = facts.trust as f32;
+        self.price[entry] = facts.price.unwrap_or(0.0) as f32;
+        self.since[entry] = seconds(facts.since);
+        self.owner[entry] = owner_key(&facts.owner) as u32;
+        let words = keys(facts);
+        let same = words.len() == usize::from(self.kinds[entry]);
+        self.kinds[entry] = words.len() as u16;
         let number = entry as u16;
-        self.words.retain(|_, entries| {
-            if let Ok(place) = entries.binary_search(&number) {
-                entries.remove(place);
+        let new = words.iter().map(|word| (*word, number, 1));
+        if self.fresh.is_empty() {
+            // Words change seldom; who is alive and trusted changes often.
+            if !same || !words.iter().all(|word| self.words.has(*word, number)) {
+                let others = self.words.iter().filter(|(_, other, _)| *other != number);
+                self.words = Arc::new(Postings::of(others.chain(new).collect()));
             }
-            !entries.is_empty()
-        });
-        self.spread(entry, facts);
-    }
-
-    /// Adds the next entries as they are in other columns: those that `moved` gives a number, in order.
-    pub(crate) fn join(&mut self, other: &Self, stay: &Bits, moved: &dyn Fn(u16) -> Option<u16>) {
-        for entry in stay.iter() {
-            self.visibility.push(other.visibility[entry]);
-            self.live.push(other.live[entry]);
-            self.trust.push(other.trust[entry]);
-            self.price.push(other.price[entry]);
-            self.since.push(other.since[entry]);
-            self.owner.push(other.owner[entry]);
-        }
-        for (word, entries) in &other.words {
-            let mut entries = entries.iter().filter_map(|entry| moved(*entry)).peekable();
-            if entries.peek().is_some() {
-                self.words.entry(word.clone()).or_default().extend(entries);
-            }
+        } else {
+            let from = self.fresh.partition_point(|(_, other, _)| *other < number);
+            let to = self.fresh.partition_point(|(_, other, _)| *other <= number);
+            self.fresh.splice(from..to, new);
         }
     }
 
-    fn spread(&mut self, entry: usize, facts: &Facts) {
-        let number = entry as u16;
-        let lists = [
-            (Field::Tag, &facts.tags[..]),
-            (Field::Protocol, &facts.protocols),
-            (Field::Input, &facts.input_modes),
-            (Field::Output, &facts.output_modes),
-            (Field::Region, facts.region.as_slice()),
-            (Field::Owner, std::slice::from_ref(&facts.owner)),
-        ];
-        let words = lists
-            .iter()
-            .flat_map(|(field, values)| values.iter().map(|value| (*field, value.to_lowercase())));
-        for (field, word) in words.chain([(Field::ExactOwner, facts.owner.clone())]) {
-            let entries = self.words.entry((field, word.into())).or_default();
-            if let Err(place) = entries.binary_search(&number) {
-                entries.insert(place, number);
+    /// No entries follow.
+    pub(crate) fn settle(&mut self) {
+        if !self.fresh.is_empty() {
+            self.words = Arc::new(Postings::of(std::mem::take(&mut self.fresh)));
+        }
+        [&mut self.since, &mut self.owner].into_iter().for_each(Vec::shrink_to_fit);
+        [&mut self.trust, &mut self.price].into_iter().for_each(Vec::shrink_to_fit);
+        self.kinds.shrink_to_fit();
+    }
+
+    /// Columns of the entries of several that stay; entry `old` of the part `p` is now `moved(p, old)`.
+    pub(crate) fn join(parts: &[(&Self, &Bits)], moved: &dyn Fn(usize, u16) -> Option<u16>) -> Self {
+        let mut joined = Self::default();
+        for (part, stay) in parts {
+            for entry in stay.iter() {
+                joined.peers.push(part.peers.has(entry));
+                joined.public.push(part.public.has(entry));
+                joined.live.push(part.live.has(entry));
+                joined.trust.push(part.trust[entry]);
+                joined.price.push(part.price[entry]);
+                joined.since.push(part.since[entry]);
+                joined.owner.push(part.owner[entry]);
+                joined.kinds.push(part.kinds[entry]);
             }
         }
+        let words: Vec<&Postings> = parts.iter().map(|(part, _)| &*part.words).collect();
+        joined.words = Arc::new(Postings::join(&words, moved));
+        joined.settle();
+        joined
     }
 
     /// The entries of `among` that the filter lets through and the audience sees. `also` are entries that it sees in any case.
@@ -127,55 +142,84 @@ impl Columns {
         for (field, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
             let mut has = Bits::none(size);
             for value in values {
-                self.with(field, &value.to_lowercase()).iter().for_each(|entry| has.add(usize::from(*entry)));
+                self.add_with(field, &value.to_lowercase(), &mut has);
             }
             passed.keep(&has);
         }
         if filter.live {
-            only(&mut passed, |entry| self.live[entry]);
+            passed.keep(&self.live);
         }
         if let Some(most) = filter.max_price {
-            only(&mut passed, |entry| self.price[entry] <= most);
+            only(&mut passed, |entry| self.price[entry] <= most as f32);
         }
         if let Some(least) = filter.min_trust {
-            only(&mut passed, |entry| self.trust[entry] >= least);
+            only(&mut passed, |entry| self.trust[entry] >= least as f32);
         }
         if audience.sees > Visibility::Private {
-            let mut seen = Bits::none(size);
+            let mut seen =
+                if audience.sees == Visibility::Public { self.public.clone() } else { self.peers.clone() };
             also.iter().for_each(|entry| seen.add(*entry));
             if let Some(owner) = &audience.owner {
-                self.with(Field::ExactOwner, owner.as_str())
-                    .iter()
-                    .for_each(|entry| seen.add(usize::from(*entry)));
+                self.add_with(Field::ExactOwner, owner.as_str(), &mut seen);
             }
-            only(&mut passed, |entry| self.visibility[entry] >= audience.sees || seen.has(entry));
+            passed.keep(&seen);
         }
         passed
     }
 
     /// How far an entry is trusted.
     pub(crate) fn trust(&self, entry: usize) -> f64 {
-        self.trust[entry]
+        f64::from(self.trust[entry])
     }
 
-    /// When an entry was first seen, in milliseconds; `None` when nobody knows.
+    /// When an entry was first seen, in milliseconds of a whole second; `None` when nobody knows.
     pub(crate) fn since(&self, entry: usize) -> Option<i64> {
-        Some(self.since[entry]).filter(|since| *since != i64::MIN)
+        Some(self.since[entry]).filter(|since| *since != UNKNOWN).map(|since| i64::from(since) * 1000)
     }
 
     /// Stands for the owner of an entry; 0 when it has none.
     pub(crate) fn owner(&self, entry: usize) -> u64 {
-        self.owner[entry]
+        u64::from(self.owner[entry])
     }
 
-    fn with(&self, field: Field, word: &str) -> &[u16] {
-        self.words.get(&(field, word.into())).map_or(&[], Vec::as_slice)
+    fn add_with(&self, field: Field, word: &str, to: &mut Bits) {
+        self.words.find(key(field, word)).iter().for_each(|(entry, _)| to.add(usize::from(entry)));
     }
 }
 
-/// Stands for an owner; 0 for nobody.
+/// Stands for a word of a field.
+fn key(field: Field, word: &str) -> u64 {
+    KEYS.hash_one((field, word))
+}
+
+/// The keys of all words of an entry, in order.
+fn keys(facts: &Facts) -> Vec<u64> {
+    let lists = [
+        (Field::Tag, &facts.tags[..]),
+        (Field::Protocol, &facts.protocols),
+        (Field::Input, &facts.input_modes),
+        (Field::Output, &facts.output_modes),
+        (Field::Region, facts.region.as_slice()),
+        (Field::Owner, std::slice::from_ref(&facts.owner)),
+    ];
+    let words = lists
+        .iter()
+        .flat_map(|(field, values)| values.iter().map(|value| key(*field, &value.to_lowercase())));
+    let mut keys: Vec<u64> = words.chain([key(Field::ExactOwner, &facts.owner)]).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys
+}
+
+fn seconds(since: Option<Timestamp>) -> u32 {
+    since.map_or(UNKNOWN, |since| {
+        u32::try_from(since.as_millis().div_euclid(1000).clamp(0, i64::from(UNKNOWN - 1))).unwrap_or(UNKNOWN)
+    })
+}
+
+/// Stands for an owner, in 32 bits; 0 for nobody. Good enough to share out a page, not to decide who sees what.
 pub(crate) fn owner_key(owner: &str) -> u64 {
-    if owner.is_empty() { 0 } else { OWNERS.hash_one(owner).max(1) }
+    if owner.is_empty() { 0 } else { (key(Field::ExactOwner, owner) >> 32).max(1) }
 }
 
 fn only(bits: &mut Bits, holds: impl Fn(usize) -> bool) {

@@ -19,13 +19,28 @@ pub(crate) const MOST_ENTRIES: usize = 32_768;
 /// Vectors of a segment, so that segments of large entries do not grow beyond what joining them is worth.
 pub(crate) const MOST_VECTORS: usize = 2 * MOST_ENTRIES;
 
-/// Where a record lies in the log.
+/// Where a record lies in the log: its first byte, below a terabyte, and how many bytes, fewer than the longest frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place {
-    /// Its first byte.
-    pub(crate) at: u64,
+pub(crate) struct Place(u64);
+
+impl Place {
+    const SIZE_BITS: u32 = 24;
+
+    /// A place in the log; `None` when it is too far or too long.
+    pub(crate) fn new(at: u64, size: usize) -> Option<Self> {
+        let fits = at < 1 << (64 - Self::SIZE_BITS) && size < 1 << Self::SIZE_BITS;
+        fits.then_some(Self(at << Self::SIZE_BITS | size as u64))
+    }
+
+    /// The first byte.
+    pub(crate) const fn at(self) -> u64 {
+        self.0 >> Self::SIZE_BITS
+    }
+
     /// How many bytes.
-    pub(crate) size: u32,
+    pub(crate) const fn size(self) -> usize {
+        (self.0 & ((1 << Self::SIZE_BITS) - 1)) as usize
+    }
 }
 
 /// What never changes.
@@ -35,9 +50,9 @@ pub(crate) struct Body {
     pub(crate) serials: Vec<u32>,
     ids: String,
     ends: Vec<u32>,
-    /// Weighted count of terms.
-    pub(crate) lengths: Vec<u32>,
-    pub(crate) digests: Vec<u64>,
+    /// Weighted count of terms, as far as 16 bits go.
+    pub(crate) lengths: Vec<u16>,
+    pub(crate) digests: Vec<u32>,
     pub(crate) postings: Postings,
     /// One for each model of the index.
     pub(crate) spaces: Vec<Space>,
@@ -60,7 +75,7 @@ impl Body {
         self.serials.binary_search(&serial).ok()
     }
 
-    fn push(&mut self, id: &str, serial: u32, length: u32, digest: u64) {
+    fn push(&mut self, id: &str, serial: u32, length: u16, digest: u32) {
         self.serials.push(serial);
         self.ids.push_str(id);
         self.ends.push(u32::try_from(self.ids.len()).unwrap_or(u32::MAX));
@@ -71,8 +86,8 @@ impl Body {
     fn settle(&mut self) {
         self.ids.shrink_to_fit();
         self.spaces.iter_mut().for_each(Space::settle);
-        [&mut self.serials, &mut self.ends, &mut self.lengths].into_iter().for_each(Vec::shrink_to_fit);
-        self.digests.shrink_to_fit();
+        [&mut self.serials, &mut self.ends, &mut self.digests].into_iter().for_each(Vec::shrink_to_fit);
+        self.lengths.shrink_to_fit();
     }
 }
 
@@ -86,7 +101,14 @@ pub(crate) struct State {
     pub(crate) length: u64,
     pub(crate) columns: Columns,
     pub(crate) places: Vec<Place>,
-    pub(crate) facts_digests: Vec<u64>,
+    pub(crate) facts_digests: Vec<u32>,
+}
+
+impl State {
+    fn settle(&mut self) {
+        self.places.shrink_to_fit();
+        self.facts_digests.shrink_to_fit();
+    }
 }
 
 /// A run of entries.
@@ -114,7 +136,7 @@ impl Segment {
     }
 
     /// Gives an entry other facts.
-    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u64) {
+    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u32) {
         let state = Arc::make_mut(&mut self.state);
         state.columns.set(entry, facts);
         state.facts_digests[entry] = digest;
@@ -124,6 +146,10 @@ impl Segment {
     pub(crate) fn join(parts: &[&Self], dimensions: &[usize]) -> Self {
         let mut body =
             Body { spaces: dimensions.iter().map(|count| Space::new(*count)).collect(), ..Body::default() };
+        for (number, space) in body.spaces.iter_mut().enumerate() {
+            let vectors = parts.iter().map(|part| part.body.spaces[number].count(&part.state.alive)).sum();
+            space.reserve(parts.iter().map(|part| part.state.count).sum(), vectors);
+        }
         let mut state = State::default();
         let mut moves: Vec<Vec<Option<u16>>> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -142,17 +168,25 @@ impl Segment {
                     space.copy(from, entry);
                 }
             }
-            state.columns.join(&part.state.columns, &part.state.alive, &|entry| moved[usize::from(entry)]);
             state.count += part.state.count;
             state.length += part.state.length;
             moves.push(moved);
         }
         let postings: Vec<&Postings> = parts.iter().map(|part| &part.body.postings).collect();
-        body.postings = Postings::join(&postings, &|part, entry| moves[part][usize::from(entry)]);
+        let moved = |part: usize, entry: u16| moves[part][usize::from(entry)];
+        body.postings = Postings::join(&postings, &moved);
         body.settle();
+        let columns: Vec<_> = parts.iter().map(|part| (&part.state.columns, &part.state.alive)).collect();
+        state.columns = Columns::join(&columns, &moved);
+        state.settle();
         state.alive = Bits::all(body.len());
         Self { body: Arc::new(body), state: Arc::new(state) }
     }
+}
+
+/// A digest in 32 bits: it tells a changed entry from an unchanged one, and nobody gains by deceiving it.
+pub(crate) const fn short(digest: u64) -> u32 {
+    (digest ^ (digest >> 32)) as u32
 }
 
 /// A segment in the making.
@@ -186,7 +220,8 @@ impl Draft {
     /// Adds an entry; its vectors belong to the model of this number.
     pub(crate) fn push(&mut self, put: &Put<'_>, model: usize, serial: u32, place: Place) {
         let entry = self.body.len() as u16;
-        self.body.push(put.id, serial, put.length, put.texts_digest);
+        let length = u16::try_from(put.length).unwrap_or(u16::MAX);
+        self.body.push(put.id, serial, length, short(put.texts_digest));
         self.postings.extend(put.terms.iter().map(|(term, count)| (term, entry, count)));
         for (number, space) in self.body.spaces.iter_mut().enumerate() {
             if number == model {
@@ -197,9 +232,9 @@ impl Draft {
         }
         self.state.columns.push(&put.facts);
         self.state.places.push(place);
-        self.state.facts_digests.push(put.facts_digest);
+        self.state.facts_digests.push(short(put.facts_digest));
         self.state.count += 1;
-        self.state.length += u64::from(put.length);
+        self.state.length += u64::from(length);
     }
 
     /// The body so far, to look entries up.
@@ -214,7 +249,7 @@ impl Draft {
     }
 
     /// Gives an entry other facts.
-    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u64) {
+    pub(crate) fn revise(&mut self, entry: usize, facts: &Facts, digest: u32) {
         self.state.columns.set(entry, facts);
         self.state.facts_digests[entry] = digest;
     }
@@ -223,6 +258,8 @@ impl Draft {
     pub(crate) fn finish(mut self) -> Segment {
         self.body.postings = Postings::of(self.postings);
         self.body.settle();
+        self.state.columns.settle();
+        self.state.settle();
         self.state.alive = Bits::all(self.body.len());
         let mut segment = Segment { body: Arc::new(self.body), state: Arc::new(self.state) };
         for entry in self.dead {

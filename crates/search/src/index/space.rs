@@ -3,7 +3,10 @@
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
 //! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. Nothing changes after it is made.
 
-use crate::simd::{Differences, Dot, Lanes};
+use std::ops::Range;
+
+use super::bits::Bits;
+use crate::simd::{Differences, Lanes};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,7 +57,7 @@ impl Row<'_> {
     /// How near another is, from -1 to 1.
     #[inline]
     pub(crate) fn near(self, other: Row<'_>) -> f32 {
-        let dot = Lanes::best().run(Dot(self.codes, other.codes));
+        let dot = Lanes::best().dot(self.codes, other.codes);
         dot as f32 * self.scale * other.scale
     }
 }
@@ -64,8 +67,11 @@ impl Row<'_> {
 pub(crate) struct Space {
     dimensions: usize,
     words: usize,
-    /// Where the vectors of each entry begin, with the end behind the last.
+    entries: usize,
+    /// Where the vectors of each entry begin, with the end behind the last; empty when each has as many as the next.
     starts: Vec<u32>,
+    /// How many vectors each entry has, when `starts` is empty.
+    each: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
     signs: Vec<u64>,
@@ -85,7 +91,7 @@ impl Space {
         for row in self.codes[from..].chunks(self.dimensions.max(1)) {
             self.signs.extend(signs(row));
         }
-        self.starts.push(u32::try_from(self.scales.len()).unwrap_or(u32::MAX));
+        self.end_entry();
     }
 
     /// Adds the next entry as it is in another space of the model.
@@ -94,11 +100,29 @@ impl Space {
         self.codes.extend(&from.codes[range.start * self.dimensions..range.end * self.dimensions]);
         self.scales.extend(&from.scales[range.clone()]);
         self.signs.extend(&from.signs[range.start * self.words..range.end * self.words]);
+        self.end_entry();
+    }
+
+    fn end_entry(&mut self) {
+        self.entries += 1;
         self.starts.push(u32::try_from(self.scales.len()).unwrap_or(u32::MAX));
     }
 
-    /// Gives back memory that was taken in advance.
+    /// Takes memory for what will be copied from other spaces, at once and not more.
+    pub(crate) fn reserve(&mut self, entries: usize, vectors: usize) {
+        self.codes.reserve_exact(vectors * self.dimensions);
+        self.scales.reserve_exact(vectors);
+        self.signs.reserve_exact(vectors * self.words);
+        self.starts.reserve_exact(entries);
+    }
+
+    /// No entries follow: gives back memory that is not needed.
     pub(crate) fn settle(&mut self) {
+        let first = self.starts.get(1).map_or(0, |end| *end as usize);
+        if self.starts.windows(2).all(|pair| (pair[1] - pair[0]) as usize == first) {
+            self.each = first;
+            self.starts = Vec::new();
+        }
         self.codes.shrink_to_fit();
         self.scales.shrink_to_fit();
         self.signs.shrink_to_fit();
@@ -106,18 +130,31 @@ impl Space {
     }
 
     /// Which vectors an entry has.
-    pub(crate) fn range(&self, entry: usize) -> std::ops::Range<usize> {
-        self.starts[entry] as usize..self.starts[entry + 1] as usize
+    pub(crate) fn range(&self, entry: usize) -> Range<usize> {
+        match self.starts.get(entry..entry + 2) {
+            Some(ends) => ends[0] as usize..ends[1] as usize,
+            None => entry * self.each..(entry + 1) * self.each,
+        }
     }
 
     /// The entry of a vector.
     pub(crate) fn entry(&self, vector: usize) -> usize {
-        self.starts.partition_point(|start| *start as usize <= vector) - 1
+        if self.starts.is_empty() {
+            vector / self.each.max(1)
+        } else {
+            self.starts.partition_point(|start| *start as usize <= vector) - 1
+        }
     }
 
-    /// How many entries there are.
-    pub(crate) fn entries(&self) -> usize {
-        self.starts.len() - 1
+    /// How many vectors some of the entries have.
+    pub(crate) fn count(&self, entries: &Bits) -> usize {
+        if self.starts.is_empty() {
+            entries.count() * self.each
+        } else if entries.count() == self.entries {
+            self.len()
+        } else {
+            entries.iter().map(|entry| self.range(entry).len()).sum()
+        }
     }
 
     /// How many vectors there are.
@@ -147,15 +184,16 @@ impl Space {
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
-    /// In how many signs each vector differs from the query, in order.
-    pub(crate) fn differences(&self, query: &Coded, out: &mut Vec<u16>) {
+    /// In how many signs each of some vectors differs from the query, in order.
+    pub(crate) fn differences(&self, vectors: Range<usize>, query: &Coded, out: &mut Vec<u16>) {
         out.clear();
+        let signs = &self.signs[vectors.start * self.words..vectors.end * self.words];
         if self.words == SIGN_WORDS {
-            let (rows, _) = self.signs.as_chunks::<SIGN_WORDS>();
+            let (rows, _) = signs.as_chunks::<SIGN_WORDS>();
             let query: [u64; SIGN_WORDS] = std::array::from_fn(|word| query.signs[word]);
             Lanes::best().run(Differences { query: &query, rows, out });
         } else {
-            out.extend(self.signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
+            out.extend(signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
         }
     }
 }
@@ -189,11 +227,28 @@ mod tests {
         assert!((space.near(2, &coded(&[0.0, 1.0, 0.0])) + 1.0).abs() < 1e-6);
         assert_eq!([0, 1, 2].map(|vector| space.entry(vector)), [0, 0, 2]);
         let mut differences = Vec::new();
-        space.differences(&rows[2], &mut differences);
+        space.differences(0..3, &rows[2], &mut differences);
         assert_eq!(differences, [1, 1, 0]);
+        space.differences(1..2, &rows[2], &mut differences);
+        assert_eq!(differences, [1]);
         let mut other = Space::new(3);
         other.copy(&space, 2);
         assert_eq!(other.nearest(0, &rows[2]), space.nearest(2, &rows[2]));
+    }
+
+    #[test]
+    fn a_space_in_which_all_have_as_many_vectors_reads_as_any_other() {
+        for each in 0..3 {
+            let mut space = Space::new(2);
+            (0..4).for_each(|_| space.push(&vec![1; each * 2], &vec![1.0; each]));
+            let before: Vec<_> = (0..4).map(|entry| space.range(entry)).collect();
+            space.settle();
+            assert_eq!((0..4).map(|entry| space.range(entry)).collect::<Vec<_>>(), before);
+            assert!((0..space.len()).all(|vector| before[space.entry(vector)].contains(&vector)));
+            let mut some = Bits::none(4);
+            some.add(2);
+            assert_eq!((space.count(&some), space.count(&Bits::all(4))), (each, 4 * each));
+        }
     }
 
     #[test]

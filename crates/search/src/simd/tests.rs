@@ -57,7 +57,7 @@ proptest! {
     #[test]
     fn wide_and_plain_inner_products_are_the_same(rows in prop::collection::vec(any::<(i8, i8)>(), 0..400)) {
         let (left, right): (Vec<i8>, Vec<i8>) = rows.into_iter().unzip();
-        let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.run(Dot(&left, &right)));
+        let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.dot(&left, &right));
         let exact: i64 = left.iter().zip(&right).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
         prop_assert_eq!((wide, i64::from(wide)), (plain, exact));
     }
