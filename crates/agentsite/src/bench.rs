@@ -58,7 +58,7 @@ pub(crate) struct BenchArgs {
     messages: u64,
     /// Agents in the index of `search`, growing
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
-    agents: Vec<u64>,
+    sizes: Vec<u64>,
 }
 
 /// What is measured.

@@ -30,7 +30,7 @@ pub(crate) struct PartArgs {
     folder: PathBuf,
     /// Agents, growing
     #[arg(long)]
-    agents: Vec<u64>,
+    sizes: Vec<u64>,
     /// Seconds for each rate
     #[arg(long)]
     seconds: u64,
@@ -67,8 +67,8 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
             .arg(folder)
             .arg("--seconds")
             .arg(args.seconds.to_string());
-        args.agents.iter().for_each(|agents| {
-            command.arg("--agents").arg(agents.to_string());
+        args.sizes.iter().for_each(|size| {
+            command.arg("--sizes").arg(size.to_string());
         });
         let failed = |error: std::io::Error| CliError::error(format!("cannot measure {what}: {error}"));
         let done = command.stderr(Stdio::inherit()).output().await.map_err(failed)?;
@@ -83,14 +83,14 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
 
 /// Does one part and prints what it measured as JSON.
 pub(crate) async fn part(args: PartArgs, output: Output) -> Result<Exit, CliError> {
-    let PartArgs { part, folder, agents, seconds } = args;
+    let PartArgs { part, folder, sizes, seconds } = args;
     let report = match part {
         Part::Cards => cards::make(&folder)?,
         // Beside the runtime, so that a question is answered on the thread whose time is read.
         Part::Sizes | Part::Open => {
             let work = std::thread::spawn(move || match part {
                 Part::Open => sizes::open(&folder),
-                _ => sizes::grow(&folder, &agents, output),
+                _ => sizes::grow(&folder, &sizes, output),
             });
             tokio::task::spawn_blocking(|| work.join())
                 .await
