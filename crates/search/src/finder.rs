@@ -3,6 +3,7 @@
 //! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a kill does not undo them; readers go on meanwhile. A
 //! question is answered with what is there: an embedder that fails costs its part of the score and is said in the answer, nothing else.
 
+mod answers;
 mod encode;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Filter, MAX_QUERY};
 
+use self::answers::{Answers, Key};
 use self::encode::{Prepared, encode, encode_question};
 use crate::index::bits::Bits;
 use crate::index::scan::{self, Candidate};
@@ -87,6 +89,7 @@ pub struct Finder {
     shared: Arc<Shared>,
     /// Held while a change is written; no reader takes it.
     writer: Arc<Mutex<Writer>>,
+    answers: Answers,
 }
 
 impl Finder {
@@ -112,7 +115,8 @@ impl Finder {
         let (writer, damage) = opened.map_err(|error| FindError::Folder(error.to_string()))?;
         let opened = Opened { entries: writer.count(), damage };
         let shared = writer.shared();
-        Ok((Self { embedders, shared, writer: Arc::new(Mutex::new(writer)) }, opened))
+        let writer = Arc::new(Mutex::new(writer));
+        Ok((Self { embedders, shared, writer, answers: Answers::default() }, opened))
     }
 
     /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it returns; without, they
@@ -221,6 +225,10 @@ impl Finder {
     /// # Errors
     /// When the index cannot be read.
     pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<Found, FindError> {
+        let key = Key::of(ask, blend);
+        if let Some(found) = self.answers.get(self.shared.snapshot().version, &key) {
+            return Ok(found);
+        }
         let text = &ask.text[..ask.text.floor_char_boundary(MAX_QUERY)];
         let mut question = encode_question(&self.embedders, &self.shared.snapshot(), text).await;
         let without = question.without.take();
@@ -243,7 +251,9 @@ impl Finder {
         for ranked in page {
             hits.push(self.explain(&snapshot, ranked, &asked, fast.as_ref()).await?);
         }
-        Ok(Found { hits, considered, without })
+        let found = Found { hits, considered, without };
+        self.answers.keep(snapshot.version, key, &found);
+        Ok(found)
     }
 
     /// Makes a hit of an entry that was found.
@@ -267,7 +277,7 @@ impl Finder {
         let sentence = sentences.get(nearest).copied().unwrap_or_default();
         let model = snapshot.models[model].id.as_str();
         let reason = reason::explain(&ranked, &put, skill, sentence, &asked.said, model);
-        Ok(Hit { id: snapshot.id(spot).to_owned(), score: ranked.score, reason })
+        Ok(Hit { id: snapshot.id(spot), score: ranked.score, reason })
     }
 
     /// Which of some sentences is nearest to the question, by the fast model; the first when nobody can say.
@@ -288,7 +298,7 @@ impl Finder {
         let passed = self.pass(&snapshot, filter, audience);
         let ids = snapshot.segments.iter().zip(&passed);
         let mut ids: Vec<String> = ids
-            .flat_map(|(segment, passed)| passed.iter().map(|entry| segment.body.id(entry).to_owned()))
+            .flat_map(|(segment, passed)| passed.iter().map(|entry| segment.body.names.id(entry)))
             .collect();
         ids.sort_unstable();
         ids
@@ -296,7 +306,7 @@ impl Finder {
 
     /// The entries that pass a filter, one set for each segment.
     fn pass(&self, snapshot: &Snapshot, filter: &Filter, audience: &Audience) -> Vec<Bits> {
-        let also: Vec<Spot> = audience.also.iter().filter_map(|id| self.shared.spot(snapshot, id)).collect();
+        let also: Vec<Spot> = audience.also.iter().filter_map(|id| snapshot.spot(id)).collect();
         let pass = |(number, segment): (usize, &crate::index::segment::Segment)| {
             let also: Vec<usize> =
                 also.iter().filter(|spot| spot.segment == number).map(|spot| spot.entry).collect();
@@ -309,7 +319,7 @@ impl Finder {
     #[must_use]
     pub fn digest(&self, id: &str) -> Option<u64> {
         let snapshot = self.shared.snapshot();
-        let spot = self.shared.spot(&snapshot, id)?;
+        let spot = snapshot.spot(id)?;
         let segment = &snapshot.segments[spot.segment];
         Some(join_digests(segment.body.digests[spot.entry], segment.state.facts_digests[spot.entry]))
     }
@@ -344,7 +354,7 @@ fn prepare(snapshot: &Snapshot, spot: Spot) -> Result<Prepared, FindError> {
     let put = read_put(&bytes)?;
     let texts = Texts::read(put.texts).unwrap_or_default();
     let entry = Entry { facts: put.facts, ..texts.entry(put.id) };
-    let serial = snapshot.segments[spot.segment].body.serials[spot.entry];
+    let serial = snapshot.segments[spot.segment].body.serials.of(spot.entry);
     Ok(Prepared {
         reading: Reading::of(entry),
         texts_digest: put.texts_digest,

@@ -5,7 +5,9 @@
 
 pub(crate) mod bits;
 pub(crate) mod columns;
-mod ids;
+pub(crate) mod lexical;
+mod names;
+pub(crate) mod pairs;
 mod postings;
 pub(crate) mod scan;
 pub(crate) mod segment;
@@ -14,11 +16,11 @@ pub(crate) mod space;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 
-use self::ids::Ids;
+use self::pairs::Room;
 use self::segment::{Draft, MOST_ENTRIES, MOST_VECTORS, Place, Segment, short};
 use crate::log::{Bytes, LONGEST_FRAME, Log};
 use crate::record::{Put, Reader, Record};
@@ -43,8 +45,8 @@ pub(crate) struct Snapshot {
     pub(crate) segments: Vec<Segment>,
     /// What records are read from.
     bytes: Bytes,
-    /// Numbers of entries from here on are younger than the snapshot.
-    next: u32,
+    /// Grows with every change.
+    pub(crate) version: u64,
     pub(crate) models: Arc<[Model]>,
 }
 
@@ -62,8 +64,13 @@ impl Snapshot {
     }
 
     /// The id of an entry.
-    pub(crate) fn id(&self, spot: Spot) -> &str {
-        self.segments[spot.segment].body.id(spot.entry)
+    pub(crate) fn id(&self, spot: Spot) -> String {
+        self.segments[spot.segment].body.names.id(spot.entry)
+    }
+
+    /// Where an entry is.
+    pub(crate) fn spot(&self, id: &str) -> Option<Spot> {
+        find(&self.segments, id)
     }
 
     /// The record of an entry as it was put; its facts may have changed since.
@@ -71,56 +78,29 @@ impl Snapshot {
         let place = self.segments[spot.segment].state.places[spot.entry];
         self.bytes.read(place.at(), place.size())
     }
-
-    fn find(&self, serial: u32) -> Option<Spot> {
-        locate(&self.segments, serial).filter(|spot| self.segments[spot.segment].is_alive(spot.entry))
-    }
 }
 
 /// What readers and the writer share.
 #[derive(Debug)]
-pub(crate) struct Shared {
-    snapshot: ArcSwap<Snapshot>,
-    /// Held for one look or one change, never while something is made or written.
-    ids: RwLock<Ids>,
-}
+pub(crate) struct Shared(ArcSwap<Snapshot>);
 
 impl Shared {
     /// The entries as they are now.
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
-        self.snapshot.load_full()
-    }
-
-    /// Where an entry is in a snapshot.
-    pub(crate) fn spot(&self, snapshot: &Snapshot, id: &str) -> Option<Spot> {
-        let mut younger = false;
-        let found = {
-            let ids = self.ids.read().unwrap_or_else(PoisonError::into_inner);
-            ids.find(id, |serial| {
-                younger |= serial >= snapshot.next;
-                snapshot.find(serial).is_some_and(|spot| snapshot.id(spot) == id)
-            })
-        };
-        // While an entry is being replaced its number may be younger than the snapshot, which still holds the old one.
-        found
-            .and_then(|serial| snapshot.find(serial))
-            .or_else(|| younger.then(|| search(snapshot, id)).flatten())
+        self.0.load_full()
     }
 }
 
-/// Looks at every id.
-fn search(snapshot: &Snapshot, id: &str) -> Option<Spot> {
-    snapshot.segments.iter().enumerate().find_map(|(number, segment)| {
-        let entry = segment.state.alive.iter().find(|entry| segment.body.id(*entry) == id)?;
-        Some(Spot { segment: number, entry })
-    })
+/// Looks a living entry up; young ones are asked for most.
+fn find(segments: &[Segment], id: &str) -> Option<Spot> {
+    let found = |(segment, part): (usize, &Segment)| part.find(id).map(|entry| Spot { segment, entry });
+    segments.iter().enumerate().rev().find_map(found)
 }
 
-fn locate(segments: &[Segment], serial: u32) -> Option<Spot> {
-    let after = segments
-        .partition_point(|segment| segment.body.serials.first().is_some_and(|first| *first <= serial));
-    let segment = after.checked_sub(1)?;
-    Some(Spot { segment, entry: segments[segment].body.find(serial)? })
+/// Where the writer has an entry.
+enum Held {
+    Draft(usize),
+    Segment(Spot),
 }
 
 /// The one who changes the index.
@@ -129,9 +109,12 @@ pub(crate) struct Writer {
     shared: Arc<Shared>,
     log: Log,
     models: Arc<[Model]>,
+    room: Room,
     segments: Vec<Segment>,
     draft: Draft,
     next: u32,
+    /// How often something was shown to readers.
+    version: u64,
     /// Bytes of the log that are still needed.
     needed: u64,
     /// Where the facts of revised entries lie, by number.
@@ -148,7 +131,8 @@ impl Writer {
         progress: &dyn Fn(usize, u64, u64),
     ) -> io::Result<(Self, Option<String>)> {
         let models: Arc<[Model]> = models.into();
-        let mut writer = Self::empty(Log::memory(), &models);
+        let room = Room::of(folder);
+        let mut writer = Self::empty(Log::memory(), &models, room.clone());
         let mut damage = None;
         if let Some(folder) = folder {
             let count = std::cell::Cell::new(0);
@@ -160,7 +144,7 @@ impl Writer {
             let (log, why) = Log::open(folder, &mut take, &|at, of| progress(count.get(), at, of))?;
             let why = why.or_else(|| writer.foreign());
             if why.is_some() {
-                writer = Self::empty(Log::memory(), &models);
+                writer = Self::empty(Log::memory(), &models, room);
             }
             writer.log = log;
             damage = why;
@@ -173,17 +157,18 @@ impl Writer {
         Ok((writer, damage))
     }
 
-    fn empty(log: Log, models: &Arc<[Model]>) -> Self {
+    fn empty(log: Log, models: &Arc<[Model]>, room: Room) -> Self {
         let snapshot =
-            Snapshot { segments: Vec::new(), bytes: log.bytes(), next: 0, models: Arc::clone(models) };
-        let shared = Shared { snapshot: ArcSwap::from_pointee(snapshot), ids: RwLock::default() };
+            Snapshot { segments: Vec::new(), bytes: log.bytes(), version: 0, models: Arc::clone(models) };
         Self {
-            shared: Arc::new(shared),
+            shared: Arc::new(Shared(ArcSwap::from_pointee(snapshot))),
             log,
             models: Arc::clone(models),
+            room,
             segments: Vec::new(),
             draft: Draft::new(&dimensions(models)),
             next: 0,
+            version: 0,
             needed: 0,
             revisions: BTreeMap::new(),
             foreign: 0,
@@ -202,7 +187,7 @@ impl Writer {
 
     /// How many entries there are.
     pub(crate) fn count(&self) -> usize {
-        self.shared.ids.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.segments.iter().map(|segment| segment.state.count).sum::<usize>() + self.draft.count()
     }
 
     /// Writes bodies of records to disk, then to memory, then shows them to readers. After an error nothing has changed.
@@ -225,15 +210,16 @@ impl Writer {
 
     /// Whether an entry is still the one of this number.
     pub(crate) fn is_current(&self, id: &str, serial: u32) -> bool {
-        self.serial(id) == Some(serial)
+        self.find(id).is_some_and(|held| self.serial(&held) == serial)
     }
 
     /// The facts of an entry as they are now.
     pub(crate) fn facts(&self, id: &str) -> io::Result<Option<(Facts, u64)>> {
-        let Some(serial) = self.serial(id) else { return Ok(None) };
-        let Some(spot) = locate(&self.segments, serial) else { return Ok(None) };
-        let place = self.revisions.get(&serial).copied();
-        let place = place.unwrap_or_else(|| self.segments[spot.segment].state.places[spot.entry]);
+        let Some(held) = self.find(id) else { return Ok(None) };
+        let place = self.revisions.get(&self.serial(&held)).copied().unwrap_or_else(|| match held {
+            Held::Draft(entry) => self.draft.place(entry),
+            Held::Segment(spot) => self.segments[spot.segment].state.places[spot.entry],
+        });
         let bytes = self.log.bytes().read(place.at(), place.size())?;
         match Reader::new(&bytes).next() {
             Ok(Some(Record::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
@@ -268,7 +254,6 @@ impl Writer {
             return;
         };
         self.draft.push(put, model, self.next, place);
-        self.ids().add(put.id, self.next);
         self.needed += place.size() as u64;
         self.next += 1;
         if self.draft.is_full() {
@@ -277,13 +262,11 @@ impl Writer {
     }
 
     fn revise(&mut self, id: &str, digest: u64, facts: &Facts, place: Place) {
-        let Some(serial) = self.serial(id) else { return };
-        match locate(&self.segments, serial) {
-            Some(spot) => self.segments[spot.segment].revise(spot.entry, facts, short(digest)),
-            None => {
-                let entry = self.draft.body().find(serial);
-                entry.into_iter().for_each(|entry| self.draft.revise(entry, facts, short(digest)));
-            }
+        let Some(held) = self.find(id) else { return };
+        let serial = self.serial(&held);
+        match held {
+            Held::Segment(spot) => self.segments[spot.segment].revise(spot.entry, facts, short(digest)),
+            Held::Draft(entry) => self.draft.revise(entry, facts, short(digest)),
         }
         self.needed += place.size() as u64;
         let before = self.revisions.insert(serial, place);
@@ -291,43 +274,50 @@ impl Writer {
     }
 
     fn remove(&mut self, id: &str) {
-        let Some(serial) = self.serial(id) else { return };
-        let place = match locate(&self.segments, serial) {
-            Some(spot) => self.segments[spot.segment].kill(spot.entry),
-            None => self.draft.body().find(serial).map(|entry| self.draft.kill(entry)),
+        let Some(held) = self.find(id) else { return };
+        let serial = self.serial(&held);
+        let place = match held {
+            Held::Segment(spot) => self.segments[spot.segment].kill(spot.entry),
+            Held::Draft(entry) => self.draft.kill(entry),
         };
         let revision = self.revisions.remove(&serial);
         let freed = [place, revision].into_iter().flatten().map(|place| place.size() as u64).sum::<u64>();
         self.needed -= freed;
-        self.ids().remove(id, serial);
     }
 
-    fn serial(&self, id: &str) -> Option<u32> {
-        let ids = self.shared.ids.read().unwrap_or_else(PoisonError::into_inner);
-        ids.find(id, |serial| match locate(&self.segments, serial) {
-            Some(spot) => self.segments[spot.segment].body.id(spot.entry) == id,
-            None => self.draft.body().find(serial).is_some_and(|entry| self.draft.body().id(entry) == id),
-        })
+    fn find(&self, id: &str) -> Option<Held> {
+        let draft = self.draft.find(id).map(Held::Draft);
+        draft.or_else(|| find(&self.segments, id).map(Held::Segment))
     }
 
-    fn ids(&self) -> std::sync::RwLockWriteGuard<'_, Ids> {
-        self.shared.ids.write().unwrap_or_else(PoisonError::into_inner)
+    fn serial(&self, held: &Held) -> u32 {
+        match held {
+            Held::Draft(entry) => self.draft.serial(*entry),
+            Held::Segment(spot) => self.segments[spot.segment].body.serials.of(spot.entry),
+        }
     }
 
     fn finish_draft(&mut self) {
         if !self.draft.is_empty() {
             let draft = std::mem::replace(&mut self.draft, Draft::new(&dimensions(&self.models)));
-            self.segments.push(draft.finish());
+            self.segments.push(draft.finish(&self.room));
         }
     }
 
-    /// Joins young segments into larger ones and clears those that are mostly dead, so that there are few and each is worth its place.
+    /// Joins young segments into larger ones and clears those that are mostly dead, so that there are few and each is worth its place. What cannot
+    /// be joined stays as it is.
     fn balance(&mut self) {
+        if let Err(error) = self.join_segments() {
+            tracing::warn!(%error, "parts of the index could not be joined; they are kept as they are");
+        }
+    }
+
+    fn join_segments(&mut self) -> io::Result<()> {
         let dimensions = dimensions(&self.models);
         self.segments.retain(|segment| segment.state.count > 0);
         for segment in &mut self.segments {
             if segment.state.count * 2 < segment.body.len() {
-                *segment = Segment::join(&[&*segment], &dimensions);
+                *segment = Segment::join(&[&*segment], &dimensions, &self.room)?;
             }
         }
         while let [.., one, two] = &self.segments[..] {
@@ -338,17 +328,19 @@ impl Writer {
             if !fits || one.state.count > 2 * two.state.count {
                 break;
             }
-            let joined = Segment::join(&[one, two], &dimensions);
+            let joined = Segment::join(&[one, two], &dimensions, &self.room)?;
             self.segments.truncate(self.segments.len() - 2);
             self.segments.push(joined);
         }
+        Ok(())
     }
 
-    fn publish(&self) {
-        self.shared.snapshot.store(Arc::new(Snapshot {
+    fn publish(&mut self) {
+        self.version += 1;
+        self.shared.0.store(Arc::new(Snapshot {
             segments: self.segments.clone(),
             bytes: self.log.bytes(),
-            next: self.next,
+            version: self.version,
             models: Arc::clone(&self.models),
         }));
     }
@@ -370,7 +362,7 @@ impl Writer {
             while body.len() < REWRITE_BODY {
                 let Some(spot) = alive.next() else { break };
                 let part = &segments[spot.segment];
-                let revision = revisions.get(&part.body.serials[spot.entry]);
+                let revision = revisions.get(&part.body.serials.of(spot.entry));
                 let records = [(false, Some(&part.state.places[spot.entry])), (true, revision)];
                 for (is_revision, place) in records.into_iter().filter_map(|(is, place)| Some((is, place?))) {
                     moved.push((spot, is_revision, bodies, body.len(), place.size()));
@@ -388,7 +380,7 @@ impl Writer {
             self.needed += place.size() as u64;
             let segment = &mut self.segments[spot.segment];
             if is_revision {
-                self.revisions.insert(segment.body.serials[spot.entry], place);
+                self.revisions.insert(segment.body.serials.of(spot.entry), place);
             } else {
                 Arc::make_mut(&mut segment.state).places[spot.entry] = place;
             }

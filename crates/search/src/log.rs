@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Name of the file and its version; another version is rebuilt, not read.
-const HEADER: &[u8; 8] = b"agentix2";
+const HEADER: &[u8; 8] = b"agentix3";
 
 /// Length and two checksums.
 const FRAME: usize = 4 + 8 + 4;
@@ -345,6 +345,19 @@ mod tests {
                 assert!(damage.is_some(), "bit {bit} of byte {at}");
                 assert_eq!(bodies(folder.path()), (Vec::new(), None), "and the log begins anew");
             }
+        }
+    }
+
+    #[test]
+    fn a_file_of_an_older_version_is_said_to_be_one_and_begins_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut whole = written(folder.path());
+        for older in [b"agentix1", b"agentix2"] {
+            whole[..HEADER.len()].copy_from_slice(older);
+            fs::write(folder.path().join(NAME), &whole).unwrap();
+            let (all, damage) = bodies(folder.path());
+            assert_eq!((all.len(), damage.as_deref()), (0, Some("its file is of another version")));
+            assert_eq!(bodies(folder.path()), (Vec::new(), None));
         }
     }
 

@@ -1,28 +1,35 @@
 //! Population: made-up agents in any number, to measure an index at a size that nobody has at hand.
 //!
-//! Promises: agent `n` is the same at every run. Its text is 42 words, most of them from two of the cards it is made from, the others from all
-//! cards and from a long tail of rare words, so that words are spread as in real text. Its vector lies between the vectors of the two cards, with noise. The
-//! true nearest to each question are kept while agents are made ([`Truth`]), so that nobody has to hold all vectors. It is no model of meaning.
+//! Promises: agent `n` is the same at every run. Its text is some 42 words in runs of one to four, most of them from two of the cards it is made from,
+//! the others from all cards and from a long tail of rare words, so that words and pairs of words are spread as in real text. Each of its vectors (one for
+//! the whole and one for each skill, when it has any) lies between the vectors of the two cards, with noise. The true nearest to each question are kept
+//! while agents are made ([`Truth`]), so that nobody has to hold all vectors. It is no model of meaning.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use agentsite_protocol::Visibility;
+use agentsite_protocol::{Timestamp, Visibility};
 use futures::future::BoxFuture;
 
 use crate::simd::{DotFloats, Lanes};
-use crate::{EmbedError, Embedder, Entry, Facts, ModelId, Vector};
+use crate::{EmbedError, Embedder, Entry, Facts, ModelId, Passage, Vector};
 
-/// Words of an agent's text, in three sentences.
+/// Words of an agent's text, in three sentences, and of a skill.
 const WORDS: usize = 42;
 const WORDS_OF_A_SENTENCE: usize = 14;
+
+/// Words that follow each other in an agent as they do in a card, at most.
+const LONGEST_RUN: usize = 4;
 
 /// Length of the noise in a vector, beside a mixture of length 1.
 const NOISE: f32 = 0.35;
 
 /// Agents of one owner, on average.
 const AGENTS_OF_AN_OWNER: u64 = 20;
+
+/// The first moment at which an agent was first seen, in milliseconds.
+const EARLIEST: i64 = 1_600_000_000_000;
 
 /// Where a name begins, with the agent's number behind it.
 const NAME: &str = "agent ";
@@ -43,6 +50,7 @@ pub struct Population {
     cards: Vec<Sample>,
     words: Vec<Vec<String>>,
     questions: HashMap<String, Box<[f32]>>,
+    skills: usize,
 }
 
 impl Population {
@@ -58,7 +66,13 @@ impl Population {
         let questions =
             questions.iter().map(|question| (question.text.clone(), question.vector.clone())).collect();
         let model = ModelId::new(&format!("made-{}", cards[0].vector.len()));
-        Self { model, cards, words, questions }
+        Self { model, cards, words, questions, skills: 0 }
+    }
+
+    /// The same agents with so many skills each, which have vectors of their own.
+    #[must_use]
+    pub fn with_skills(self, skills: usize) -> Self {
+        Self { skills, ..self }
     }
 
     /// An agent.
@@ -66,36 +80,61 @@ impl Population {
     pub fn entry(&self, number: u64) -> Entry {
         let mut dice = Dice::of(number);
         let (one, two, _) = self.parents(&mut dice);
-        let mut text = String::with_capacity(WORDS * 8);
-        for place in 0..WORDS {
-            let card = match dice.below(20) {
-                0 => None,
-                1..=6 => Some(dice.below(self.words.len())),
-                _ => Some(if place % 2 == 0 { one } else { two }),
-            };
-            match card {
-                Some(card) => text.push_str(dice.pick::<String>(&self.words[card])),
-                None => rare(&mut text, &mut dice),
-            }
-            text.push_str(if place % WORDS_OF_A_SENTENCE == WORDS_OF_A_SENTENCE - 1 { ". " } else { " " });
-        }
+        let text = self.text(&format!("{NAME}{number}"), WORDS, (one, two), &mut dice);
+        let skill = |part: usize, dice: &mut Dice| Passage {
+            skill: format!("skill {part}"),
+            text: self.text(&format!("{NAME}{number}.{part}"), WORDS_OF_A_SENTENCE, (one, two), dice),
+            example: part % 2 == 0,
+        };
+        let passages = (1..=self.skills).map(|part| skill(part, &mut dice)).collect();
         let facts = Facts {
             visibility: Visibility::Public,
-            owner: format!("owner-{}", number / AGENTS_OF_AN_OWNER),
+            owner: owner(number),
             tags: (0..3).map(|_| dice.pick::<String>(&self.words[one]).to_lowercase()).collect(),
             protocols: vec![["a2a", "mcp"][dice.below(2)].into()],
             input_modes: vec!["text/plain".into()],
             output_modes: vec!["text/plain".into()],
+            price: (dice.below(4) == 0).then(|| dice.below(100) as f64 / 100.0),
+            trust: if dice.below(2) == 0 { 0.5 } else { dice.below(100) as f64 / 100.0 },
+            since: Some(Timestamp::from_millis(EARLIEST + 1000 * dice.below(100_000_000) as i64)),
             ..Facts::default()
         };
-        Entry { id: id(number), name: format!("{NAME}{number}"), text, facts, ..Entry::default() }
+        Entry { id: id(number), name: format!("{NAME}{number}"), text, passages, facts }
     }
 
-    /// The vector of an agent.
+    /// A text of so many words that begins with a name.
+    fn text(&self, name: &str, count: usize, (one, two): (usize, usize), dice: &mut Dice) -> String {
+        let mut text = format!("{name} ");
+        let mut place = 0;
+        while place < count {
+            let card = match dice.below(20) {
+                0 => None,
+                1..=4 => Some(dice.below(self.words.len())),
+                _ => Some(if dice.below(2) == 0 { one } else { two }),
+            };
+            let Some(card) = card else {
+                rare(&mut text, dice);
+                text.push(' ');
+                place += 1;
+                continue;
+            };
+            let words = &self.words[card];
+            let (from, run) = (dice.below(words.len()), 1 + dice.below(LONGEST_RUN));
+            for word in words[from..].iter().take(run.min(count - place)) {
+                text.push_str(word);
+                place += 1;
+                text.push_str(if place % WORDS_OF_A_SENTENCE == 0 { ". " } else { " " });
+            }
+        }
+        text
+    }
+
+    /// A vector of an agent: of the whole (part 0) or of one of its skills.
     #[must_use]
-    pub fn vector(&self, number: u64) -> Vec<f32> {
+    pub fn vector(&self, number: u64, part: usize) -> Vec<f32> {
         let mut dice = Dice::of(number);
         let (one, two, share) = self.parents(&mut dice);
+        let mut dice = Dice::of(dice.throw().wrapping_add(part as u64));
         let (one, two) = (&self.cards[one].vector, &self.cards[two].vector);
         let mut values: Vec<f32> =
             one.iter().zip(two).map(|(one, two)| share * one + (1.0 - share) * two).collect();
@@ -113,10 +152,16 @@ impl Population {
     }
 
     fn embed_one(&self, text: &str) -> Vector {
-        let number = || text.strip_prefix(NAME)?.split('.').next()?.parse().ok();
-        let values = match (self.questions.get(text), number()) {
+        let agent = || {
+            let (number, part) = match text.strip_prefix(NAME)?.split(' ').next()?.split_once('.') {
+                Some((number, part)) => (number, part.parse().ok()?),
+                None => (text.strip_prefix(NAME)?.split(' ').next()?, 0),
+            };
+            Some((number.parse().ok()?, part))
+        };
+        let values = match (self.questions.get(text), agent()) {
             (Some(values), _) => values.clone(),
-            (None, Some(number)) => self.vector(number).into(),
+            (None, Some((number, part))) => self.vector(number, part).into(),
             // Nobody asks for others but to be shown a sentence.
             (None, None) => self.cards[text.len() % self.cards.len()].vector.clone(),
         };
@@ -141,7 +186,11 @@ impl Embedder for Population {
 /// The id of an agent.
 #[must_use]
 pub fn id(number: u64) -> String {
-    format!("urn:air:example.org:{number:07}")
+    format!("urn:air:{}:agent-{number}", owner(number))
+}
+
+fn owner(number: u64) -> String {
+    format!("owner-{}.example.org", number / AGENTS_OF_AN_OWNER)
 }
 
 /// The true nearest agents to some questions.
@@ -163,9 +212,10 @@ impl Truth {
 
     /// Sees an agent.
     pub fn see(&mut self, number: u64) {
-        let vector = self.population.vector(number);
+        let vectors: Vec<_> =
+            (0..=self.population.skills).map(|part| self.population.vector(number, part)).collect();
         for (question, best) in self.questions.iter().zip(&mut self.best) {
-            let near = dot(&question.vector, &vector);
+            let near = vectors.iter().map(|vector| dot(&question.vector, vector)).fold(-1.0, f32::max);
             if best.len() < self.depth || best.last().is_some_and(|last| near > last.0) {
                 let place = best.partition_point(|other| other.0 >= near);
                 best.insert(place, (near, number));

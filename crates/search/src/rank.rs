@@ -10,7 +10,8 @@ use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
 use crate::index::columns::owner_key;
-use crate::index::scan::{Candidate, Vectors, rarest};
+use crate::index::lexical::rarest;
+use crate::index::scan::{Candidate, Vectors};
 use crate::question::Ask;
 
 /// Places of a page, within which owners and newcomers are counted.
@@ -50,6 +51,9 @@ const WORDS_ALONE: f64 = 0.35;
 /// The sum that has the score of a half. Right answers of the measured questions lie above it (19 of 20 above 0.43), questions about something else
 /// mostly below half of it.
 const MIDDLE: f64 = 0.35;
+
+/// The score of who fits nothing at all.
+const LEAST: f64 = f64::MIN_POSITIVE;
 
 /// How far trust moves a score.
 const TRUST_SHARE: f64 = 0.15;
@@ -107,17 +111,37 @@ pub(crate) fn page(
     if !blend.is_plain() {
         weigh(snapshot, &mut ranked, sentences);
     }
-    let order = |a: &Ranked, b: &Ranked| -> Ordering {
-        b.score
-            .total_cmp(&a.score)
-            .then_with(|| snapshot.id(a.candidate.spot).cmp(snapshot.id(b.candidate.spot)))
-    };
-    ranked.sort_unstable_by(order);
     let end = ask.offset.saturating_add(ask.limit);
+    // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that far.
+    let fitting = front(&mut ranked, |ranked| ranked.score > LEAST);
+    let (fitting, rest) = ranked.split_at_mut(fitting);
+    fitting.sort_unstable_by(|a, b| order(snapshot, a, b));
+    if fitting.len() < end {
+        rest.sort_unstable_by(|a, b| order(snapshot, a, b));
+    }
     if blend.is_plain() {
         return ranked.into_iter().skip(ask.offset).take(ask.limit).collect();
     }
     arrange(snapshot, ranked, ask, end).into_iter().skip(ask.offset).take(ask.limit).collect()
+}
+
+/// The best first, and by id where there is no difference.
+fn order(snapshot: &Snapshot, a: &Ranked, b: &Ranked) -> Ordering {
+    b.score
+        .total_cmp(&a.score)
+        .then_with(|| snapshot.id(a.candidate.spot).cmp(&snapshot.id(b.candidate.spot)))
+}
+
+/// Brings those that hold to the front; gives how many they are.
+fn front(ranked: &mut [Ranked], holds: impl Fn(&Ranked) -> bool) -> usize {
+    let mut count = 0;
+    for place in 0..ranked.len() {
+        if holds(&ranked[place]) {
+            ranked.swap(place, count);
+            count += 1;
+        }
+    }
+    count
 }
 
 /// Gives each candidate its score.
@@ -143,15 +167,14 @@ fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>]) 
         Some(_) => ranked.meaning + WORDS_SHARE * f64::from(ranked.candidate.words) / rarest,
         None => WORDS_ALONE * ranked.words,
     };
-    ranked.sort_unstable_by(|a, b| {
-        plain(b)
-            .total_cmp(&plain(a))
-            .then_with(|| snapshot.id(a.candidate.spot).cmp(snapshot.id(b.candidate.spot)))
-    });
+    ranked.iter_mut().for_each(|ranked| ranked.score = plain(ranked));
+    if ranked.len() > WEIGHED {
+        ranked.select_nth_unstable_by(WEIGHED - 1, |a, b| order(snapshot, a, b));
+    }
     let crowds = crowds(snapshot, &ranked[..ranked.len().min(WEIGHED)]);
     for (place, ranked) in ranked.iter_mut().enumerate() {
         let candidate = &ranked.candidate;
-        let mut sum = plain(ranked);
+        let mut sum = ranked.score;
         if place < WEIGHED && candidate.near.is_some() {
             let space = &snapshot.segments[candidate.spot.segment].body.spaces[candidate.model];
             let queries = sentences.iter().filter_map(|vectors| vectors.get(candidate.model)?.as_ref());
@@ -170,7 +193,7 @@ fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>]) 
 /// A sum as a score from 0 to 1: a half at [`MIDDLE`], little below it, and never so near to 1 that the order is lost.
 fn fit(sum: f64) -> f64 {
     let square = sum.max(0.0).powi(2);
-    (square / (square + MIDDLE * MIDDLE)).max(f64::MIN_POSITIVE)
+    (square / (square + MIDDLE * MIDDLE)).max(LEAST)
 }
 
 /// For each candidate, how near the nearest other one of the same model is.

@@ -64,6 +64,11 @@ impl Terms<'_> {
         terms.iter().flat_map(|(term, count)| term.to_le_bytes().into_iter().chain([*count])).collect()
     }
 
+    /// How many pairs there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.0.len() / Self::WIDTH
+    }
+
     /// The pairs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u8)> {
         self.0.chunks_exact(Self::WIDTH).map(|pair| {

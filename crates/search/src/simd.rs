@@ -88,7 +88,7 @@ impl Lanes {
         }
     }
 
-    /// The inner product of two rows of signed bytes; exact.
+    /// The inner product of two rows of signed bytes, exact where none is -128, which no vector of ours holds.
     #[inline]
     pub(crate) fn dot(self, left: &[i8], right: &[i8]) -> i32 {
         match self.0 {
@@ -165,6 +165,66 @@ impl<const N: usize> Loop for Differences<'_, N> {
     }
 }
 
+/// Rows looked at together; most times none of them is near.
+const TOGETHER: usize = 64;
+
+/// The rows that differ from a row in at most `most` of their bits, with how many, added to `out` in order.
+pub(crate) struct Under<'a, const N: usize> {
+    pub(crate) query: &'a [u64; N],
+    pub(crate) rows: &'a [[u64; N]],
+    pub(crate) most: u16,
+    /// The number of the first row.
+    pub(crate) from: u32,
+    pub(crate) out: &'a mut Vec<(u16, u32)>,
+}
+
+impl<const N: usize> Loop for Under<'_, N> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (part, rows) in self.rows.chunks(TOGETHER).enumerate() {
+            let mut counts = [u16::MAX; TOGETHER];
+            for (count, row) in counts.iter_mut().zip(rows) {
+                let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
+                *count = bits.sum::<u32>() as u16;
+            }
+            if counts.iter().fold(u16::MAX, |least, count| if *count < least { *count } else { least })
+                > self.most
+            {
+                continue;
+            }
+            let first = self.from + (part * TOGETHER) as u32;
+            for (place, count) in counts[..rows.len()].iter().enumerate() {
+                if *count <= self.most {
+                    self.out.push((*count, first + place as u32));
+                }
+            }
+        }
+    }
+}
+
+/// Adds to each of some rows in how many of their bits they differ from a row.
+pub(crate) struct MoreDifferences<'a, const N: usize> {
+    pub(crate) query: &'a [u64; N],
+    pub(crate) rows: &'a [[u64; N]],
+    /// How many so far, and which row.
+    pub(crate) vectors: &'a mut [(u16, u32)],
+}
+
+impl<const N: usize> Loop for MoreDifferences<'_, N> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        for (count, row) in self.vectors {
+            let row = &self.rows[*row as usize];
+            let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
+            *count += bits.sum::<u32>() as u16;
+        }
+    }
+}
+
 fn dot_portable(left: &[i8], right: &[i8]) -> i32 {
     left.iter().zip(right).map(|(left, right)| i32::from(*left) * i32::from(*right)).sum()
 }
@@ -206,9 +266,10 @@ mod avx2 {
     //! Sixteen products of 16-bit numbers in one instruction. Each function is compiled for AVX2 and called only where the processor has it.
 
     use std::arch::x86_64::{
-        __m128i, __m256, __m256i, _mm_loadu_si128, _mm256_add_epi32, _mm256_add_ps, _mm256_cvtepi8_epi16,
-        _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_madd_epi16, _mm256_mul_ps, _mm256_set1_epi32,
-        _mm256_set1_ps, _mm256_setzero_si256, _mm256_storeu_ps, _mm256_storeu_si256,
+        __m128i, __m256, __m256i, _mm_loadu_si128, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps,
+        _mm256_cvtepi8_epi16, _mm256_cvtepi32_ps, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_madd_epi16,
+        _mm256_maddubs_epi16, _mm256_mul_ps, _mm256_set1_epi16, _mm256_set1_epi32, _mm256_set1_ps,
+        _mm256_setzero_si256, _mm256_sign_epi8, _mm256_storeu_ps, _mm256_storeu_si256,
     };
 
     use super::{GROUP, Loop, Packed, Rows, TILE};
@@ -223,30 +284,24 @@ mod avx2 {
         work.run()
     }
 
-    /// As [`super::Lanes::dot`]: two times sixteen products at once.
+    /// As [`super::Lanes::dot`]: 32 products at once, of magnitudes with the other's numbers turned to their sign. Two of 127 · 127 fit 16 bits.
     #[target_feature(enable = "avx2")]
     pub(super) fn dot(left: &[i8], right: &[i8]) -> i32 {
         let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<32>(), right.as_chunks::<32>());
-        let mut sums = [_mm256_setzero_si256(); 2];
+        let ones = _mm256_set1_epi16(1);
+        let mut sum = _mm256_setzero_si256();
         for (left, right) in left.iter().zip(right) {
-            for (half, sum) in sums.iter_mut().enumerate() {
-                let (left, right) = (sixteen(left, half), sixteen(right, half));
-                *sum = _mm256_add_epi32(*sum, _mm256_madd_epi16(left, right));
-            }
+            // SAFETY: both are arrays of the 32 bytes that are read; the loads need no alignment.
+            let (left, right) = unsafe {
+                (_mm256_loadu_si256(left.as_ptr().cast()), _mm256_loadu_si256(right.as_ptr().cast()))
+            };
+            let pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(left), _mm256_sign_epi8(right, left));
+            sum = _mm256_add_epi32(sum, _mm256_madd_epi16(pairs, ones));
         }
         let mut eight = [0_i32; 8];
         // SAFETY: `eight` has the 32 bytes that are written; the store needs no alignment.
-        unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), _mm256_add_epi32(sums[0], sums[1])) };
+        unsafe { _mm256_storeu_si256(eight.as_mut_ptr().cast(), sum) };
         eight.iter().sum::<i32>() + super::dot_portable(left_rest, right_rest)
-    }
-
-    /// One half of 32 signed bytes as 16-bit numbers.
-    #[target_feature(enable = "avx2")]
-    #[inline]
-    fn sixteen(bytes: &[i8; 32], half: usize) -> __m256i {
-        let half = &bytes[16 * half..][..16];
-        // SAFETY: `half` has the 16 bytes that are read; the load needs no alignment.
-        _mm256_cvtepi8_epi16(unsafe { _mm_loadu_si128(half.as_ptr().cast()) })
     }
 
     /// As [`super::Lanes::linear`], which has compared the lengths.

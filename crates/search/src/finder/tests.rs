@@ -335,6 +335,20 @@ fn an_index_in_memory_answers_like_one_on_disk_and_pages_follow_each_other() {
 }
 
 #[test]
+fn a_question_asked_again_has_the_same_answer_until_something_changes() {
+    let finder = memory();
+    run(finder.put(vec![entry("a", "sky", "weather"), entry("b", "sea", "weather maps")], true)).unwrap();
+    let first = find(&finder, "weather");
+    assert_eq!((find(&finder, "weather"), first.hits.len()), (first, 2));
+    finder.remove(&["a".to_owned()]).unwrap();
+    assert_eq!(ids(&find(&finder, "weather")), ["b"]);
+    let facts = Facts { visibility: Visibility::Public, trust: 1.0, ..Facts::default() };
+    let before = find(&finder, "weather").hits[0].score;
+    finder.revise(vec![("b".into(), facts)]).unwrap();
+    assert!(find(&finder, "weather").hits[0].score > before);
+}
+
+#[test]
 fn an_empty_index_and_an_odd_question_give_an_empty_answer() {
     let finder = memory();
     for text in ["", "weather", "\u{0}\u{7}", "'; drop table agents; --", &"x ".repeat(600_000)] {

@@ -85,7 +85,7 @@ impl Columns {
         let new = words.iter().map(|word| (*word, number, 1));
         if self.fresh.is_empty() {
             // Words change seldom; who is alive and trusted changes often.
-            if !same || !words.iter().all(|word| self.words.has(*word, number)) {
+            if !same || !words.iter().all(|word| self.words.find(*word).of(number) > 0) {
                 let others = self.words.iter().filter(|(_, other, _)| *other != number);
                 self.words = Arc::new(Postings::of(others.chain(new).collect()));
             }
@@ -183,7 +183,7 @@ impl Columns {
     }
 
     fn add_with(&self, field: Field, word: &str, to: &mut Bits) {
-        self.words.find(key(field, word)).iter().for_each(|(entry, _)| to.add(usize::from(entry)));
+        self.words.find(key(field, word)).each(|entry, _| to.add(usize::from(entry)));
     }
 }
 

@@ -1,59 +1,114 @@
-//! Postings: which entries of a segment have a term, and how often.
+//! Postings: which entries of a segment have a word, and how often.
 //!
 //! Promises: terms are in order, entries of a term are in order, counts are exact (from 1 to 255). Nothing changes after it is made; joining two makes
-//! a third. It does not know which entries are still alive.
+//! a third. It does not know which entries are still alive, and it does not keep pairs of words; `pairs` does.
 //!
-//! Entries of a term lie as the steps from one to the next, in as few bytes of seven bits as they need; the lowest bit of a step says whether a count
-//! other than 1 follows. Most take one byte.
+//! Of a term that many entries have, each entry takes a byte: its low half, behind a table of how many there are for each high half. So no entry
+//! waits for the one before it to be read, and a single one is looked up in a few steps. The few that have a term more than once lie apart.
+
+use super::segment::MOST_ENTRIES;
 
 /// The terms of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Postings {
     terms: Vec<u64>,
-    /// How many entries each term has.
-    counts: Vec<u32>,
-    /// Where the entries of each term begin.
+    /// Where the list of each term begins in `bytes`; a term of one entry has the entry and its count here instead ([`ALONE`]).
     starts: Vec<u32>,
     bytes: Vec<u8>,
-    /// The last entry that was written.
-    last: u32,
 }
 
 /// One term of one entry.
 pub(crate) type Posting = (u64, u16, u8);
 
+/// Marks a term that a single entry has.
+const ALONE: u32 = 1 << 31;
+
+/// Entries that share the high half of their number.
+const BLOCK: usize = 256;
+const BLOCKS: usize = MOST_ENTRIES / BLOCK;
+
+/// From so many entries on the table of the high halves is worth its bytes.
+const LONG: usize = BLOCK;
+
 /// The entries of one term.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Posted<'a> {
-    count: u32,
-    bytes: &'a [u8],
+    /// Those that have it once: two bytes each, or, when there are many, the ends of the blocks and a byte each.
+    once: &'a [u8],
+    singles: usize,
+    /// Those that have it more than once: two bytes and a count each.
+    often: &'a [[u8; 3]],
+    alone: Option<(u16, u8)>,
 }
 
 impl<'a> Posted<'a> {
     /// How many there are.
-    pub(crate) const fn count(self) -> usize {
-        self.count as usize
+    pub(crate) fn count(self) -> usize {
+        self.singles + self.often.len() + usize::from(self.alone.is_some())
+    }
+
+    /// Gives every entry and how often it has the term to `take`: first those that have it more than once.
+    #[inline]
+    pub(crate) fn each(self, mut take: impl FnMut(u16, u8)) {
+        if let Some((entry, count)) = self.alone {
+            take(entry, count);
+        }
+        for [low, high, count] in self.often {
+            take(u16::from_le_bytes([*low, *high]), *count);
+        }
+        if self.singles < LONG {
+            self.once.as_chunks::<2>().0.iter().for_each(|entry| take(u16::from_le_bytes(*entry), 1));
+            return;
+        }
+        let (ends, lows) = self.blocks();
+        let mut from = 0;
+        for (block, end) in ends.iter().enumerate() {
+            let end = usize::from(u16::from_le_bytes(*end));
+            let high = (block * BLOCK) as u16;
+            lows[from..end].iter().for_each(|low| take(high | u16::from(*low), 1));
+            from = end;
+        }
+    }
+
+    /// How often an entry has the term.
+    #[inline]
+    pub(crate) fn of(self, entry: u16) -> u8 {
+        if let Some((alone, count)) = self.alone {
+            return if alone == entry { count } else { 0 };
+        }
+        let number = |entry: &[u8; 3]| u16::from_le_bytes([entry[0], entry[1]]);
+        if let Ok(place) = self.often.binary_search_by_key(&entry, number) {
+            return self.often[place][2];
+        }
+        let found = if self.singles < LONG {
+            self.once
+                .as_chunks::<2>()
+                .0
+                .binary_search_by_key(&entry, |entry| u16::from_le_bytes(*entry))
+                .is_ok()
+        } else {
+            let (ends, lows) = self.blocks();
+            let block = usize::from(entry) / BLOCK;
+            let end = |block: usize| ends.get(block).map_or(0, |end| usize::from(u16::from_le_bytes(*end)));
+            let from = block.checked_sub(1).map_or(0, end);
+            lows[from..end(block).max(from)].binary_search(&(entry as u8)).is_ok()
+        };
+        u8::from(found)
+    }
+
+    fn blocks(self) -> (&'a [[u8; 2]], &'a [u8]) {
+        let (ends, lows) = self.once.split_at(2 * BLOCKS);
+        (ends.as_chunks::<2>().0, lows)
     }
 
     /// The entries in order, and how often each has the term.
-    #[inline]
-    pub(crate) fn iter(self) -> impl Iterator<Item = (u16, u8)> + 'a {
-        let mut bytes = self.bytes.iter().copied();
-        let mut next = 0u32;
-        (0..self.count).map(move |_| {
-            let mut byte = bytes.next().unwrap_or_default();
-            let mut step = u32::from(byte & 0x7f);
-            let mut shift = 7;
-            while byte & 0x80 != 0 {
-                byte = bytes.next().unwrap_or_default();
-                step |= u32::from(byte & 0x7f) << shift;
-                shift += 7;
-            }
-            let count = if step & 1 == 0 { 1 } else { bytes.next().unwrap_or_default() };
-            let entry = next.wrapping_add(step >> 1);
-            next = entry.wrapping_add(1);
-            (entry as u16, count)
-        })
+    fn sorted(self) -> Vec<(u16, u8)> {
+        let mut all = Vec::with_capacity(self.count());
+        self.each(|entry, count| all.push((entry, count)));
+        if !self.often.is_empty() {
+            all.sort_unstable();
+        }
+        all
     }
 }
 
@@ -61,8 +116,13 @@ impl Postings {
     /// Makes them of any number of postings in any order.
     pub(crate) fn of(mut all: Vec<Posting>) -> Self {
         all.sort_unstable();
-        let mut postings = Self { bytes: Vec::with_capacity(all.len() * 3 / 2), ..Self::default() };
-        all.into_iter().for_each(|posting| postings.push(posting));
+        let mut postings = Self { bytes: Vec::with_capacity(all.len() * 2), ..Self::default() };
+        let mut list = Vec::new();
+        for same in all.chunk_by(|one, next| one.0 == next.0) {
+            list.clear();
+            list.extend(same.iter().map(|(_, entry, count)| (*entry, *count)));
+            postings.push(same[0].0, &list);
+        }
         postings.end()
     }
 
@@ -71,6 +131,7 @@ impl Postings {
         let room = parts.iter().map(|part| part.bytes.len()).sum();
         let mut joined = Self { bytes: Vec::with_capacity(room), ..Self::default() };
         let mut next = vec![0; parts.len()];
+        let mut list = Vec::new();
         while let Some(term) = parts
             .iter()
             .zip(&next)
@@ -78,17 +139,16 @@ impl Postings {
             .min()
             .copied()
         {
+            list.clear();
             for (number, part) in parts.iter().enumerate() {
-                if part.terms.get(next[number]) != Some(&term) {
-                    continue;
+                if part.terms.get(next[number]) == Some(&term) {
+                    let stay = |(entry, count)| Some((moved(number, entry)?, count));
+                    list.extend(part.at(next[number]).sorted().into_iter().filter_map(stay));
+                    next[number] += 1;
                 }
-                let posted = part.at(next[number]);
-                next[number] += 1;
-                for (entry, count) in posted.iter() {
-                    if let Some(entry) = moved(number, entry) {
-                        joined.push((term, entry, count));
-                    }
-                }
+            }
+            if !list.is_empty() {
+                joined.push(term, &list);
             }
         }
         joined.end()
@@ -99,68 +159,76 @@ impl Postings {
         self.terms.binary_search(&term).map_or(Posted::default(), |place| self.at(place))
     }
 
-    /// Whether an entry has a term.
-    pub(crate) fn has(&self, term: u64, entry: u16) -> bool {
-        self.find(term).iter().find(|(other, _)| *other >= entry).is_some_and(|(other, _)| other == entry)
-    }
-
     /// All of them, in order of term and entry.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Posting> {
-        self.terms
-            .iter()
-            .enumerate()
-            .flat_map(|(place, term)| self.at(place).iter().map(|(entry, count)| (*term, entry, count)))
+        self.terms.iter().enumerate().flat_map(|(place, term)| {
+            self.at(place).sorted().into_iter().map(|(entry, count)| (*term, entry, count))
+        })
     }
 
-    fn push(&mut self, (term, entry, count): Posting) {
-        let entry = u32::from(entry);
-        if self.terms.last() == Some(&term) {
-            self.step(entry - self.last - 1, count);
-        } else {
-            self.terms.push(term);
-            self.starts.push(u32::try_from(self.bytes.len()).unwrap_or(u32::MAX));
-            self.counts.push(0);
-            self.step(entry, count);
+    /// Adds the list of the next term, its entries in order.
+    fn push(&mut self, term: u64, list: &[(u16, u8)]) {
+        self.terms.push(term);
+        if let [(entry, count)] = list {
+            self.starts.push(ALONE | u32::from(*count) << 16 | u32::from(*entry));
+            return;
         }
-        self.last = entry;
-        if let Some(counted) = self.counts.last_mut() {
-            *counted += 1;
+        self.starts.push(u32::try_from(self.bytes.len()).unwrap_or(0) & !ALONE);
+        let often = list.iter().filter(|(_, count)| *count != 1);
+        let once = || list.iter().filter(|(_, count)| *count == 1).map(|(entry, _)| *entry);
+        let singles = once().count();
+        self.bytes.extend((singles as u16).to_le_bytes());
+        self.bytes.extend(((list.len() - singles) as u16).to_le_bytes());
+        for (entry, count) in often {
+            self.bytes.extend(entry.to_le_bytes());
+            self.bytes.push(*count);
         }
-    }
-
-    fn step(&mut self, step: u32, count: u8) {
-        let mut left = step << 1 | u32::from(count != 1);
-        while left >= 0x80 {
-            self.bytes.push(left as u8 | 0x80);
-            left >>= 7;
+        if singles < LONG {
+            self.bytes.extend(once().flat_map(u16::to_le_bytes));
+            return;
         }
-        self.bytes.push(left as u8);
-        if count != 1 {
-            self.bytes.push(count);
+        let mut ends = [0u16; BLOCKS];
+        once().for_each(|entry| ends[usize::from(entry) / BLOCK] += 1);
+        let mut sum = 0;
+        for end in &mut ends {
+            sum += *end;
+            *end = sum;
         }
+        self.bytes.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
+        self.bytes.extend(once().map(|entry| entry as u8));
     }
 
     fn end(mut self) -> Self {
         self.terms.shrink_to_fit();
         self.starts.shrink_to_fit();
-        self.counts.shrink_to_fit();
         self.bytes.shrink_to_fit();
         self
     }
 
     fn at(&self, place: usize) -> Posted<'_> {
-        let to = self.starts.get(place + 1).map_or(self.bytes.len(), |to| *to as usize);
-        Posted { count: self.counts[place], bytes: &self.bytes[self.starts[place] as usize..to] }
+        let start = self.starts[place];
+        if start & ALONE != 0 {
+            let alone = Some((start as u16, (start >> 16) as u8));
+            return Posted { alone, ..Posted::default() };
+        }
+        let bytes = &self.bytes[start as usize..];
+        let number = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
+        let (singles, others) = (number(0), number(2));
+        let (often, rest) = bytes[4..].split_at(3 * others);
+        let size = if singles < LONG { 2 * singles } else { 2 * BLOCKS + singles };
+        Posted { once: &rest[..size], singles, often: often.as_chunks::<3>().0, alone: None }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn found(postings: &Postings, term: u64) -> Vec<(u16, u8)> {
         let posted = postings.find(term);
-        let all: Vec<_> = posted.iter().collect();
+        let all = posted.sorted();
         assert_eq!(all.len(), posted.count());
         all
     }
@@ -184,12 +252,41 @@ mod tests {
     }
 
     #[test]
-    fn far_entries_and_large_counts_come_back_as_they_were() {
-        let all: Vec<Posting> = [0, 1, 63, 64, 65, 191, 8_300, 24_800, 65_535]
-            .map(|entry| (5, entry, (entry % 256) as u8 | 1))
-            .into();
+    fn a_term_that_every_entry_has_is_read_back_whole() {
+        let last = (MOST_ENTRIES - 1) as u16;
+        let all: Vec<Posting> = (0..=last).map(|entry| (5, entry, 1)).collect();
         let postings = Postings::of(all.clone());
         assert_eq!(postings.iter().collect::<Vec<_>>(), all);
-        assert!(postings.has(5, 8_300) && !postings.has(5, 8_301) && !postings.has(6, 64));
+        assert!(postings.find(5).of(last) == 1 && postings.find(6).of(last) == 0);
+        assert!(postings.bytes.len() < MOST_ENTRIES + 3 * BLOCK, "a byte each");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_put_in_comes_out_and_is_looked_up_one_by_one(
+            spread in 1..200u16,
+            counts in prop::collection::vec((0..20u64, 1..200u16, prop_oneof![9 => Just(1u8), 1 => 1..=255u8]), 0..3_000),
+        ) {
+            let mut all = std::collections::BTreeMap::new();
+            let mut entry = 0u16;
+            for (term, step, count) in counts {
+                entry = (entry + step % spread) % MOST_ENTRIES as u16;
+                // Few terms have most of the entries, so that lists of all lengths come up.
+                all.insert((term * term / 60, entry), count);
+            }
+            let all: Vec<Posting> = all.into_iter().map(|((term, entry), count)| (term, entry, count)).collect();
+            let postings = Postings::of(all.iter().rev().copied().collect());
+            prop_assert_eq!(&postings.iter().collect::<Vec<_>>(), &all);
+            for entry in (0..MOST_ENTRIES as u16).step_by(7).chain(all.iter().map(|posting| posting.1)) {
+                let expected = all.iter().find(|(term, other, _)| (*term, *other) == (0, entry));
+                prop_assert_eq!(postings.find(0).of(entry), expected.map_or(0, |posting| posting.2));
+            }
+            let halves = [0, 1].map(|half| {
+                Postings::of(all.iter().filter(|posting| usize::from(posting.1 >= 16_384) == half).copied().collect())
+            });
+            let joined = Postings::join(&[&halves[0], &halves[1]], &|_, entry| (entry % 3 != 0).then_some(entry));
+            let stay: Vec<Posting> = all.into_iter().filter(|posting| posting.1 % 3 != 0).collect();
+            prop_assert_eq!(joined.iter().collect::<Vec<_>>(), stay);
+        }
     }
 }

@@ -1,41 +1,35 @@
-//! Scan: the entries that fit a question best, by meaning and by words.
+//! Scan: the entries that fit a question best by meaning; together with `lexical`, which does so by words, the candidates.
 //!
 //! Promises: only entries that pass the filter are looked at. With few of them every vector is compared; with many, those whose signs differ least are
-//! compared whole. Counts of terms are those of the living entries at this moment, so scores do not depend on what was removed. Every candidate has
-//! both of its scores, whichever way it was found. It does not join the scores; `rank` does.
+//! compared whole: half of the signs of all, the other half of the nearest of these. Every candidate has both of its scores, whichever way it was
+//! found. It does not join the scores; `rank` does.
 
 use super::bits::Bits;
+use super::lexical;
 use super::space::{Coded, Space};
 use super::{Snapshot, Spot};
 
 /// Up to so many vectors each is compared whole: 20,000 take less than a millisecond.
 const EXACT: usize = 20_000;
 
-/// How many vectors of a longer scan are compared whole. Measured at a million agents: 3,000 find 95 of 100 of the true ten best.
-const RESCORED: usize = 3_000;
+/// How many vectors of a longer scan are compared whole.
+const RESCORED: usize = 4_000;
+
+/// How many times as many are compared by all of their signs. Measured at a million agents: 8 times 3,000 found 93 of 100 of the true ten best.
+const SHORTLIST: usize = 20;
 
 /// Vectors with the same number of differing signs as the last are taken too, so that order in memory does not decide; but not more than so many
 /// times what is wanted.
 const MOST_TIES: usize = 4;
 
-/// Vectors looked at before the bound is set anew: few enough that what is between stays near the processor.
+/// Vectors looked at before the nearest of them are: few enough that what is between stays near the processor.
 const BLOCK: usize = 4096;
 
-/// Numbers that are passed over at one look when none of them counts.
-const LOOK: usize = 64;
+/// Every so many blocks' worth of vectors are a sample for the bound of the first half.
+const SAMPLED: usize = 16;
 
 /// Candidates by meaning, and by words; more when a later page is asked for.
 const DEPTH: usize = 1_000;
-
-/// Lengths up to here are looked up.
-const SHORT: u16 = 1024;
-
-/// How fast more of the same term stops counting.
-const SATURATION: f32 = 1.2;
-/// What a term of weight 1 is worth at most.
-const MOST_GAIN: f32 = SATURATION + 1.0;
-/// How far long entries are held back.
-const LENGTH_SHARE: f32 = 0.75;
 
 /// The vector of a question in each model of the index, where there is one.
 pub(crate) type Vectors<'a> = &'a [Option<Coded>];
@@ -71,7 +65,7 @@ pub(crate) fn candidates(
         }
     }
     near.sort_unstable_by_key(|candidate: &Candidate| candidate.spot);
-    let mut all = by_words(snapshot, passed, terms, near, depth);
+    let mut all = lexical::add(snapshot, passed, terms, near, depth);
     for candidate in &mut all {
         if candidate.near.is_none() {
             compare(snapshot, vectors, candidate);
@@ -107,10 +101,9 @@ fn nearest(
         Some(Candidate { spot, near: Some(near), vector, model, words: 0.0 })
     };
     let mut found: Vec<Candidate> = if count <= EXACT {
-        let spots = passed
-            .iter()
-            .enumerate()
-            .flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
+        let some = passed.iter().enumerate().filter(|(segment, _)| spaces[*segment].len() > 0);
+        let spots =
+            some.flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
         spots.filter_map(candidate).collect()
     } else {
         alike(&spaces, passed, query, depth).into_iter().filter_map(candidate).collect()
@@ -125,208 +118,87 @@ fn nearest(
     found
 }
 
-/// The entries with the vectors whose signs differ least from the query's. One pass; the bound falls while enough are found, so that nearly all
-/// vectors are passed over after one look.
+/// The entries with the vectors whose signs differ least from the query's: one pass over the first half of the signs, in which nearly all vectors are
+/// passed over after one look; of the others the second half is read too.
 fn alike(spaces: &[&Space], passed: &[Bits], query: &Coded, depth: usize) -> Vec<Spot> {
     let wanted = RESCORED.max(depth.saturating_mul(2));
-    let mut most = query.signs.len() * 64;
-    let mut histogram = vec![0usize; most + 1];
-    let (mut under, mut kept, mut differences) = (0, Vec::new(), Vec::with_capacity(BLOCK));
+    let most = bound(spaces, query, wanted.saturating_mul(SHORTLIST));
+    let mut nearest = Nearest::new(query.signs.len() * 64, wanted);
+    let mut near = Vec::new();
     for (segment, space) in spaces.iter().enumerate() {
         for from in (0..space.len()).step_by(BLOCK) {
-            space.differences(from..space.len().min(from + BLOCK), query, &mut differences);
-            for (part, counts) in differences.chunks(LOOK).enumerate() {
-                if counts.iter().fold(u16::MAX, |least, count| least.min(*count)) as usize > most {
-                    continue;
-                }
-                for (place, count) in counts.iter().enumerate().filter(|(_, count)| **count as usize <= most)
-                {
-                    let entry = space.entry(from + part * LOOK + place);
+            near.clear();
+            space.under(from..space.len().min(from + BLOCK), query, most, &mut near);
+            space.add_differences(&mut near, query);
+            for (count, vector) in &near {
+                if usize::from(*count) <= nearest.most {
+                    let entry = space.entry(*vector as usize);
                     if passed[segment].has(entry) {
-                        kept.push((*count, Spot { segment, entry }));
-                        histogram[usize::from(*count)] += 1;
-                        under += 1;
+                        nearest.add(*count, Spot { segment, entry });
                     }
                 }
             }
-            while under - histogram[most] >= wanted {
-                under -= histogram[most];
-                most -= 1;
-            }
+            nearest.settle();
         }
     }
-    kept.retain(|(count, _)| usize::from(*count) <= most);
-    let mut spots: Vec<Spot> = kept.into_iter().map(|(_, spot)| spot).collect();
-    spots.dedup();
-    spots.truncate(wanted.saturating_mul(MOST_TIES));
-    spots
+    nearest.finish()
 }
 
-/// Adds the entries that fit by words, and gives everybody the score of their words.
-fn by_words(
-    snapshot: &Snapshot,
-    passed: &[Bits],
-    terms: &[(u64, f32)],
-    mut near: Vec<Candidate>,
-    depth: usize,
-) -> Vec<Candidate> {
-    let weights = rarity(snapshot, terms);
-    let gains = Gains::of(snapshot);
-    let mut best = Best { found: Vec::new(), floor: 0.0, depth };
-    let mut sums: Vec<f32> = Vec::new();
-    let mut known = near.as_mut_slice();
-    for (number, segment) in snapshot.segments.iter().enumerate() {
-        let body = &segment.body;
-        sums.clear();
-        sums.resize(body.len(), 0.0);
-        let here = known.partition_point(|candidate| candidate.spot.segment == number);
-        let (here, rest) = known.split_at_mut(here);
-        known = rest;
-        // Terms that cannot lift anybody over the floor together are counted only for those who matter already.
-        let mut left: f32 = weights.iter().map(|(_, weight)| weight * MOST_GAIN).sum();
-        let mut marks: Option<Bits> = None;
-        for (term, weight) in &weights {
-            if marks.is_none() && left <= best.floor {
-                marks = Some(best.contenders(&sums, left, here));
-            }
-            left -= weight * MOST_GAIN;
-            for (entry, count) in body.postings.find(*term).iter() {
-                let entry = usize::from(entry);
-                if marks.as_ref().is_none_or(|marks| marks.has(entry)) {
-                    sums[entry] += weight * gains.gain(count, body.lengths[entry]);
-                }
-            }
+/// In how many signs of the first half vectors may differ so that about so many stay: told from a sample, the same for the same vectors.
+fn bound(spaces: &[&Space], query: &Coded, wanted: usize) -> u16 {
+    let mut histogram = vec![0usize; query.signs.len() * 64 + 1];
+    let (mut sampled, mut differences) = (0, Vec::new());
+    for space in spaces {
+        for from in (0..space.len()).step_by(BLOCK) {
+            let to = space.len().min(from + BLOCK / SAMPLED);
+            space.differences(from..to, query, &mut differences);
+            differences.iter().for_each(|count| histogram[usize::from(*count)] += 1);
+            sampled += differences.len();
         }
-        here.iter_mut().for_each(|candidate| candidate.words = sums[candidate.spot.entry]);
-        best.take(number, &sums, &passed[number]);
     }
-    let mut found = best.finish();
-    found.retain(|(_, spot)| near.binary_search_by_key(spot, |candidate| candidate.spot).is_err());
-    near.extend(found.into_iter().map(|(words, spot)| Candidate {
-        spot,
-        near: None,
-        vector: 0,
-        model: 0,
-        words,
-    }));
-    near
+    let all: usize = spaces.iter().map(|space| space.len()).sum();
+    let share = wanted.saturating_mul(sampled) / all.max(1);
+    let mut sum = 0;
+    let reached = histogram.iter().position(|count| {
+        sum += count;
+        sum > share
+    });
+    u16::try_from(reached.unwrap_or(histogram.len())).unwrap_or(u16::MAX)
 }
 
-/// The entries with the highest sums.
-struct Best {
-    found: Vec<(f32, Spot)>,
-    /// Lower sums are not among the best.
-    floor: f32,
-    depth: usize,
+/// The entries whose signs differ least so far. The bound falls while enough are found.
+struct Nearest {
+    most: usize,
+    wanted: usize,
+    histogram: Vec<usize>,
+    under: usize,
+    kept: Vec<(u16, Spot)>,
 }
 
-impl Best {
-    /// Candidates, and the entries that come over the floor if they get `left` more.
-    fn contenders(&self, sums: &[f32], left: f32, candidates: &[Candidate]) -> Bits {
-        let mut marks = Bits::none(sums.len());
-        candidates.iter().for_each(|candidate| marks.add(candidate.spot.entry));
-        // A little below, because sums of floating-point numbers depend on their order.
-        let floor = (self.floor - left) * 0.999;
-        for (part, some) in sums.chunks(LOOK).enumerate() {
-            if some.iter().fold(0f32, |most, sum| if *sum > most { *sum } else { most }) >= floor {
-                let over = some.iter().enumerate().filter(|(_, sum)| **sum >= floor);
-                over.for_each(|(place, _)| marks.add(part * LOOK + place));
-            }
-        }
-        marks
+impl Nearest {
+    fn new(most: usize, wanted: usize) -> Self {
+        Self { most, wanted, histogram: vec![0; most + 1], under: 0, kept: Vec::new() }
     }
 
-    /// Looks at the sums of a segment.
-    fn take(&mut self, segment: usize, sums: &[f32], passed: &Bits) {
-        for (part, some) in sums.chunks(LOOK).enumerate() {
-            if some.iter().fold(0f32, |most, sum| if *sum > most { *sum } else { most }) <= self.floor {
-                continue;
-            }
-            for (place, sum) in some.iter().enumerate().filter(|(_, sum)| **sum > self.floor) {
-                let entry = part * LOOK + place;
-                if passed.has(entry) {
-                    self.found.push((*sum, Spot { segment, entry }));
-                }
-            }
-            if self.found.len() > 4 * self.depth {
-                self.cut();
-            }
+    fn add(&mut self, count: u16, spot: Spot) {
+        self.kept.push((count, spot));
+        self.histogram[usize::from(count)] += 1;
+        self.under += 1;
+    }
+
+    /// Lowers the bound as far as enough stay under it.
+    fn settle(&mut self) {
+        while self.under - self.histogram[self.most] >= self.wanted {
+            self.under -= self.histogram[self.most];
+            self.most -= 1;
         }
     }
 
-    fn cut(&mut self) {
-        if self.found.len() > self.depth {
-            let order = |a: &(f32, Spot), b: &(f32, Spot)| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1));
-            let (_, last, _) = self.found.select_nth_unstable_by(self.depth - 1, order);
-            self.floor = last.0;
-            self.found.truncate(self.depth);
-        }
+    fn finish(self) -> Vec<Spot> {
+        let under = self.kept.into_iter().filter(|(count, _)| usize::from(*count) <= self.most);
+        let mut spots: Vec<Spot> = under.map(|(_, spot)| spot).collect();
+        spots.dedup();
+        spots.truncate(self.wanted.saturating_mul(MOST_TIES));
+        spots
     }
-
-    fn finish(mut self) -> Vec<(f32, Spot)> {
-        self.cut();
-        self.found
-    }
-}
-
-/// What a term of weight 1 is worth to an entry: the more the oftener it stands there and the shorter the entry is.
-struct Gains {
-    mean: f32,
-    /// For terms that stand once, by length, because most do.
-    once: Vec<f32>,
-}
-
-impl Gains {
-    fn of(snapshot: &Snapshot) -> Self {
-        let length: u64 = snapshot.segments.iter().map(|segment| segment.state.length).sum();
-        let mean = (length as f32 / snapshot.len().max(1) as f32).max(1.0);
-        let once = (0..SHORT).map(|length| Self::formula(1.0, length as f32 / mean)).collect();
-        Self { mean, once }
-    }
-
-    #[inline]
-    fn gain(&self, count: u8, length: u16) -> f32 {
-        match self.once.get(usize::from(length)) {
-            Some(gain) if count == 1 => *gain,
-            _ => Self::formula(f32::from(count), f32::from(length) / self.mean),
-        }
-    }
-
-    fn formula(count: f32, share: f32) -> f32 {
-        let held = SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * share);
-        count * (SATURATION + 1.0) / (count + held)
-    }
-}
-
-/// What a term is worth that a single entry has.
-pub(crate) fn rarest(snapshot: &Snapshot) -> f32 {
-    worth(snapshot.len().max(1) as f32, 1.0)
-}
-
-fn worth(all: f32, have: f32) -> f32 {
-    (1.0 + (all - have + 0.5) / (have + 0.5)).ln()
-}
-
-/// What each term is worth, the most first: its weight in the question, and the more the fewer entries have it.
-fn rarity(snapshot: &Snapshot, terms: &[(u64, f32)]) -> Vec<(u64, f32)> {
-    let all = snapshot.len() as f32;
-    let of = |(term, weight): &(u64, f32)| {
-        let have: usize = snapshot
-            .segments
-            .iter()
-            .map(|segment| {
-                let posted = segment.body.postings.find(*term);
-                if segment.state.count == segment.body.len() {
-                    posted.count()
-                } else {
-                    posted.iter().filter(|(entry, _)| segment.is_alive(usize::from(*entry))).count()
-                }
-            })
-            .sum();
-        let have = have as f32;
-        (*term, weight * worth(all, have))
-    };
-    let mut worths: Vec<(u64, f32)> = terms.iter().map(of).collect();
-    worths.sort_unstable_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    worths
 }

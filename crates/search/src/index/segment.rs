@@ -4,12 +4,15 @@
 //! own that is copied before it is changed, so that whoever reads a segment reads it as it was. Joining segments leaves out the dead and keeps
 //! the order.
 
+use std::io;
 use std::sync::Arc;
 
 use super::bits::Bits;
 use super::columns::Columns;
+use super::names::Names;
+use super::pairs::{Pairs, Room, is_pair, pair};
 use super::postings::{Posting, Postings};
-use super::space::Space;
+use super::space::{Space, own_pages};
 use crate::Facts;
 use crate::record::Put;
 
@@ -46,14 +49,14 @@ impl Place {
 /// What never changes.
 #[derive(Debug, Default)]
 pub(crate) struct Body {
-    /// Each entry's number in the index, growing.
-    pub(crate) serials: Vec<u32>,
-    ids: String,
-    ends: Vec<u32>,
+    /// Each entry's number in the index.
+    pub(crate) serials: Serials,
+    pub(crate) names: Names,
     /// Weighted count of terms, as far as 16 bits go.
     pub(crate) lengths: Vec<u16>,
     pub(crate) digests: Vec<u32>,
     pub(crate) postings: Postings,
+    pub(crate) pairs: Pairs,
     /// One for each model of the index.
     pub(crate) spaces: Vec<Space>,
 }
@@ -61,33 +64,48 @@ pub(crate) struct Body {
 impl Body {
     /// How many entries, dead ones among them.
     pub(crate) fn len(&self) -> usize {
-        self.serials.len()
-    }
-
-    /// The id of an entry.
-    pub(crate) fn id(&self, entry: usize) -> &str {
-        let from = entry.checked_sub(1).map_or(0, |before| self.ends[before] as usize);
-        &self.ids[from..self.ends[entry] as usize]
-    }
-
-    /// The entry of a number.
-    pub(crate) fn find(&self, serial: u32) -> Option<usize> {
-        self.serials.binary_search(&serial).ok()
+        self.names.len()
     }
 
     fn push(&mut self, id: &str, serial: u32, length: u16, digest: u32) {
         self.serials.push(serial);
-        self.ids.push_str(id);
-        self.ends.push(u32::try_from(self.ids.len()).unwrap_or(u32::MAX));
+        self.names.push(id);
         self.lengths.push(length);
         self.digests.push(digest);
     }
 
     fn settle(&mut self) {
-        self.ids.shrink_to_fit();
+        self.names.settle();
+        self.serials.settle();
         self.spaces.iter_mut().for_each(Space::settle);
-        [&mut self.serials, &mut self.ends, &mut self.digests].into_iter().for_each(Vec::shrink_to_fit);
+        self.digests.shrink_to_fit();
         self.lengths.shrink_to_fit();
+    }
+}
+
+/// Numbers of entries, growing. Where they follow each other, as most do, the first stands for all.
+#[derive(Debug, Default)]
+pub(crate) struct Serials {
+    first: u32,
+    each: Vec<u32>,
+}
+
+impl Serials {
+    /// The number of an entry.
+    pub(crate) fn of(&self, entry: usize) -> u32 {
+        self.each.get(entry).copied().unwrap_or(self.first + entry as u32)
+    }
+
+    fn push(&mut self, serial: u32) {
+        self.each.push(serial);
+    }
+
+    fn settle(&mut self) {
+        if self.each.windows(2).all(|pair| pair[1] == pair[0] + 1) {
+            self.first = self.each.first().copied().unwrap_or(0);
+            self.each = Vec::new();
+        }
+        self.each.shrink_to_fit();
     }
 }
 
@@ -105,6 +123,15 @@ pub(crate) struct State {
 }
 
 impl State {
+    fn kill(&mut self, entry: usize, body: &Body) -> Option<Place> {
+        if !self.alive.take(entry) {
+            return None;
+        }
+        self.count -= 1;
+        self.length -= u64::from(body.lengths[entry]);
+        Some(self.places[entry])
+    }
+
     fn settle(&mut self) {
         self.places.shrink_to_fit();
         self.facts_digests.shrink_to_fit();
@@ -119,6 +146,11 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
+    /// The living entry of an id.
+    pub(crate) fn find(&self, id: &str) -> Option<usize> {
+        self.body.names.find(id, |entry| self.is_alive(entry))
+    }
+
     /// Whether an entry was neither removed nor replaced.
     pub(crate) fn is_alive(&self, entry: usize) -> bool {
         self.state.alive.has(entry)
@@ -126,13 +158,7 @@ impl Segment {
 
     /// Takes an entry out; gives where it lay.
     pub(crate) fn kill(&mut self, entry: usize) -> Option<Place> {
-        let state = Arc::make_mut(&mut self.state);
-        if !state.alive.take(entry) {
-            return None;
-        }
-        state.count -= 1;
-        state.length -= u64::from(self.body.lengths[entry]);
-        Some(state.places[entry])
+        Arc::make_mut(&mut self.state).kill(entry, &self.body)
     }
 
     /// Gives an entry other facts.
@@ -143,13 +169,14 @@ impl Segment {
     }
 
     /// One segment of the living entries of several that follow each other.
-    pub(crate) fn join(parts: &[&Self], dimensions: &[usize]) -> Self {
+    pub(crate) fn join(parts: &[&Self], dimensions: &[usize], room: &Room) -> io::Result<Self> {
         let mut body =
             Body { spaces: dimensions.iter().map(|count| Space::new(*count)).collect(), ..Body::default() };
         for (number, space) in body.spaces.iter_mut().enumerate() {
             let vectors = parts.iter().map(|part| part.body.spaces[number].count(&part.state.alive)).sum();
             space.reserve(parts.iter().map(|part| part.state.count).sum(), vectors);
         }
+        body.names.reserve(parts.iter().map(|part| part.state.count).sum());
         let mut state = State::default();
         let mut moves: Vec<Vec<Option<u16>>> = Vec::with_capacity(parts.len());
         for part in parts {
@@ -157,8 +184,8 @@ impl Segment {
             for entry in part.state.alive.iter() {
                 moved[entry] = u16::try_from(body.len()).ok();
                 body.push(
-                    part.body.id(entry),
-                    part.body.serials[entry],
+                    &part.body.names.id(entry),
+                    part.body.serials.of(entry),
                     part.body.lengths[entry],
                     part.body.digests[entry],
                 );
@@ -175,12 +202,14 @@ impl Segment {
         let postings: Vec<&Postings> = parts.iter().map(|part| &part.body.postings).collect();
         let moved = |part: usize, entry: u16| moves[part][usize::from(entry)];
         body.postings = Postings::join(&postings, &moved);
+        let pairs: Vec<&Pairs> = parts.iter().map(|part| &part.body.pairs).collect();
+        body.pairs = Pairs::join(&pairs, &moved, body.len(), room)?;
         body.settle();
         let columns: Vec<_> = parts.iter().map(|part| (&part.state.columns, &part.state.alive)).collect();
         state.columns = Columns::join(&columns, &moved);
         state.settle();
         state.alive = Bits::all(body.len());
-        Self { body: Arc::new(body), state: Arc::new(state) }
+        Ok(Self { body: Arc::new(body), state: Arc::new(state) })
     }
 }
 
@@ -195,7 +224,7 @@ pub(crate) struct Draft {
     body: Body,
     state: State,
     postings: Vec<Posting>,
-    dead: Vec<usize>,
+    pairs: Vec<u64>,
 }
 
 impl Draft {
@@ -203,7 +232,7 @@ impl Draft {
     pub(crate) fn new(dimensions: &[usize]) -> Self {
         let spaces = dimensions.iter().map(|count| Space::new(*count)).collect();
         let body = Body { spaces, ..Body::default() };
-        Self { body, state: State::default(), postings: Vec::new(), dead: Vec::new() }
+        Self { body, state: State::default(), postings: Vec::new(), pairs: Vec::new() }
     }
 
     /// Whether the segment has its size.
@@ -222,7 +251,14 @@ impl Draft {
         let entry = self.body.len() as u16;
         let length = u16::try_from(put.length).unwrap_or(u16::MAX);
         self.body.push(put.id, serial, length, short(put.texts_digest));
-        self.postings.extend(put.terms.iter().map(|(term, count)| (term, entry, count)));
+        own_pages(&mut self.postings, put.terms.len());
+        for (term, count) in put.terms.iter() {
+            if is_pair(term) {
+                self.pairs.extend(std::iter::repeat_n(pair(term, entry), usize::from(count)));
+            } else {
+                self.postings.push((term, entry, count));
+            }
+        }
         for (number, space) in self.body.spaces.iter_mut().enumerate() {
             if number == model {
                 space.push(put.codes, &put.scales);
@@ -233,19 +269,34 @@ impl Draft {
         self.state.columns.push(&put.facts);
         self.state.places.push(place);
         self.state.facts_digests.push(short(put.facts_digest));
+        self.state.alive.push(true);
         self.state.count += 1;
         self.state.length += u64::from(length);
     }
 
-    /// The body so far, to look entries up.
-    pub(crate) const fn body(&self) -> &Body {
-        &self.body
+    /// The living entry of an id.
+    pub(crate) fn find(&self, id: &str) -> Option<usize> {
+        self.body.names.find(id, |entry| self.state.alive.has(entry))
+    }
+
+    /// The number of an entry.
+    pub(crate) fn serial(&self, entry: usize) -> u32 {
+        self.body.serials.of(entry)
+    }
+
+    /// Where an entry lies in the log.
+    pub(crate) fn place(&self, entry: usize) -> Place {
+        self.state.places[entry]
+    }
+
+    /// How many entries live.
+    pub(crate) const fn count(&self) -> usize {
+        self.state.count
     }
 
     /// Takes an entry out again; gives where it lay.
-    pub(crate) fn kill(&mut self, entry: usize) -> Place {
-        self.dead.push(entry);
-        self.state.places[entry]
+    pub(crate) fn kill(&mut self, entry: usize) -> Option<Place> {
+        self.state.kill(entry, &self.body)
     }
 
     /// Gives an entry other facts.
@@ -255,16 +306,12 @@ impl Draft {
     }
 
     /// The segment.
-    pub(crate) fn finish(mut self) -> Segment {
+    pub(crate) fn finish(mut self, room: &Room) -> Segment {
         self.body.postings = Postings::of(self.postings);
+        self.body.pairs = Pairs::of(self.pairs, self.body.len(), room);
         self.body.settle();
         self.state.columns.settle();
         self.state.settle();
-        self.state.alive = Bits::all(self.body.len());
-        let mut segment = Segment { body: Arc::new(self.body), state: Arc::new(self.state) };
-        for entry in self.dead {
-            segment.kill(entry);
-        }
-        segment
+        Segment { body: Arc::new(self.body), state: Arc::new(self.state) }
     }
 }

@@ -1,12 +1,13 @@
 //! Spaces: the vectors of one model in one segment.
 //!
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
-//! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. Nothing changes after it is made.
+//! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. The first half of the signs lies apart from the
+//! second, which is read only of the few that the first did not rule out. Nothing changes after it is made.
 
 use std::ops::Range;
 
 use super::bits::Bits;
-use crate::simd::{Differences, Lanes};
+use crate::simd::{Differences, Lanes, MoreDifferences, Under};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,8 +75,13 @@ pub(crate) struct Space {
     each: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
-    signs: Vec<u64>,
+    /// The first words of the signs of each vector, and the others.
+    front: Vec<u64>,
+    back: Vec<u64>,
 }
+
+/// Words of the first half of the signs, where a vector has [`SIGN_WORDS`]; other vectors have all of them there.
+pub(crate) const FRONT: usize = 3;
 
 impl Space {
     /// An empty space of so many numbers to a vector.
@@ -86,10 +92,13 @@ impl Space {
     /// Adds the next entry's vectors: their numbers one after the other.
     pub(crate) fn push(&mut self, codes: &[u8], scales: &[f32]) {
         let from = self.codes.len();
-        self.codes.extend(codes.iter().map(|code| code.cast_signed()));
+        own_pages(&mut self.codes, codes.len());
+        self.codes.extend(codes.iter().map(|code| code.cast_signed().max(-127)));
         self.scales.extend(scales);
         for row in self.codes[from..].chunks(self.dimensions.max(1)) {
-            self.signs.extend(signs(row));
+            let (signs, front) = (signs(row), self.front_words());
+            self.front.extend(&signs[..front]);
+            self.back.extend(&signs[front..]);
         }
         self.end_entry();
     }
@@ -99,7 +108,9 @@ impl Space {
         let range = from.range(entry);
         self.codes.extend(&from.codes[range.start * self.dimensions..range.end * self.dimensions]);
         self.scales.extend(&from.scales[range.clone()]);
-        self.signs.extend(&from.signs[range.start * self.words..range.end * self.words]);
+        let (front, back) = (self.front_words(), self.words - self.front_words());
+        self.front.extend(&from.front[range.start * front..range.end * front]);
+        self.back.extend(&from.back[range.start * back..range.end * back]);
         self.end_entry();
     }
 
@@ -110,9 +121,11 @@ impl Space {
 
     /// Takes memory for what will be copied from other spaces, at once and not more.
     pub(crate) fn reserve(&mut self, entries: usize, vectors: usize) {
+        own_pages(&mut self.codes, vectors * self.dimensions);
         self.codes.reserve_exact(vectors * self.dimensions);
         self.scales.reserve_exact(vectors);
-        self.signs.reserve_exact(vectors * self.words);
+        self.front.reserve_exact(vectors * self.front_words());
+        self.back.reserve_exact(vectors * (self.words - self.front_words()));
         self.starts.reserve_exact(entries);
     }
 
@@ -125,8 +138,13 @@ impl Space {
         }
         self.codes.shrink_to_fit();
         self.scales.shrink_to_fit();
-        self.signs.shrink_to_fit();
+        self.front.shrink_to_fit();
+        self.back.shrink_to_fit();
         self.starts.shrink_to_fit();
+    }
+
+    const fn front_words(&self) -> usize {
+        if self.words == SIGN_WORDS { FRONT } else { self.words }
     }
 
     /// Which vectors an entry has.
@@ -140,7 +158,7 @@ impl Space {
     /// The entry of a vector.
     pub(crate) fn entry(&self, vector: usize) -> usize {
         if self.starts.is_empty() {
-            vector / self.each.max(1)
+            if self.each > 1 { vector / self.each } else { vector }
         } else {
             self.starts.partition_point(|start| *start as usize <= vector) - 1
         }
@@ -184,17 +202,55 @@ impl Space {
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
-    /// In how many signs each of some vectors differs from the query, in order.
+    /// In how many signs of the first half each of some vectors differs from the query, in order.
     pub(crate) fn differences(&self, vectors: Range<usize>, query: &Coded, out: &mut Vec<u16>) {
         out.clear();
-        let signs = &self.signs[vectors.start * self.words..vectors.end * self.words];
+        let words = self.front_words();
+        let signs = &self.front[vectors.start * words..vectors.end * words];
         if self.words == SIGN_WORDS {
-            let (rows, _) = signs.as_chunks::<SIGN_WORDS>();
-            let query: [u64; SIGN_WORDS] = std::array::from_fn(|word| query.signs[word]);
+            let (rows, _) = signs.as_chunks::<FRONT>();
+            let query: [u64; FRONT] = std::array::from_fn(|word| query.signs[word]);
             Lanes::best().run(Differences { query: &query, rows, out });
         } else {
-            out.extend(signs.chunks(self.words.max(1)).map(|row| differ(row, &query.signs)));
+            out.extend(signs.chunks(words.max(1)).map(|row| differ(row, &query.signs)));
         }
+    }
+
+    /// The vectors among some that differ from the query in at most so many signs of the first half, with how many, added to `out` in order.
+    pub(crate) fn under(&self, vectors: Range<usize>, query: &Coded, most: u16, out: &mut Vec<(u16, u32)>) {
+        let words = self.front_words();
+        let signs = &self.front[vectors.start * words..vectors.end * words];
+        let from = vectors.start as u32;
+        if self.words == SIGN_WORDS {
+            let (rows, _) = signs.as_chunks::<FRONT>();
+            let query: [u64; FRONT] = std::array::from_fn(|word| query.signs[word]);
+            Lanes::best().run(Under { query: &query, rows, most, from, out });
+        } else {
+            let counts = signs.chunks(words.max(1)).map(|row| differ(row, &query.signs));
+            out.extend(counts.zip(from..).filter(|(count, _)| *count <= most));
+        }
+    }
+
+    /// Adds to each of some vectors in how many signs of the second half it differs from the query.
+    pub(crate) fn add_differences(&self, vectors: &mut [(u16, u32)], query: &Coded) {
+        if self.words == SIGN_WORDS {
+            let (rows, _) = self.back.as_chunks::<{ SIGN_WORDS - FRONT }>();
+            let query: [u64; SIGN_WORDS - FRONT] = std::array::from_fn(|word| query.signs[FRONT + word]);
+            Lanes::best().run(MoreDifferences { query: &query, rows, vectors });
+        }
+    }
+}
+
+/// Bytes from which on an array is given [`OWN`], and what it is given: more than the 32 MB up to which allocators take memory from the heap.
+const LONG: usize = 1024 * 1024;
+const OWN: usize = 33 * 1024 * 1024;
+
+/// Gives an array that grows long pages of its own before so many more come: segments are joined again and again, and what the old ones leave in the heap would stay
+/// there. Pages that are not written are none, and `shrink_to_fit` gives the others back.
+pub(super) fn own_pages<T>(array: &mut Vec<T>, more: usize) {
+    let (size, has) = (size_of::<T>().max(1), array.capacity());
+    if (array.len() + more) * size > LONG && has * size < OWN && has < array.len() + more {
+        array.reserve_exact(more.max(OWN / size - array.len().min(OWN / size)));
     }
 }
 
@@ -249,6 +305,30 @@ mod tests {
             some.add(2);
             assert_eq!((space.count(&some), space.count(&Bits::all(4))), (each, 4 * each));
         }
+    }
+
+    #[test]
+    fn both_halves_of_the_signs_together_are_all_signs() {
+        let vector = |seed: i32| -> Vec<f32> {
+            (0..384).map(|number| ((number * 37 + seed * 101) % 61) as f32 - 30.0).collect()
+        };
+        let mut space = Space::new(384);
+        let rows: Vec<Coded> = (0..5).map(|seed| Coded::of(&vector(seed)).unwrap()).collect();
+        for row in &rows {
+            space.push(&row.codes.iter().map(|code| code.cast_unsigned()).collect::<Vec<_>>(), &[row.scale]);
+        }
+        let query = Coded::of(&vector(9)).unwrap();
+        let mut front = Vec::new();
+        space.differences(0..5, &query, &mut front);
+        let mut under = Vec::new();
+        space.under(1..5, &query, front[3], &mut under);
+        let expected = (1..5).map(|vector| (front[vector], vector as u32));
+        assert_eq!(under, expected.filter(|(count, _)| *count <= front[3]).collect::<Vec<_>>());
+        let mut all: Vec<(u16, u32)> = [0, 2, 4].map(|vector| (front[vector], vector as u32)).into();
+        space.add_differences(&mut all, &query);
+        let expected =
+            [0, 2, 4].map(|vector: usize| (differ(&rows[vector].signs, &query.signs), vector as u32));
+        assert_eq!(all, expected);
     }
 
     #[test]

@@ -36,10 +36,16 @@ fn filled(population: &Arc<Population>, agents: std::ops::Range<u64>) -> Finder 
 fn an_agent_is_the_same_each_time_and_others_differ() {
     let population = Population::new(samples(20, 1), &[]);
     assert_eq!(population.entry(7), population.entry(7));
-    assert_eq!(population.vector(7), population.vector(7));
+    assert_eq!(population.vector(7, 0), population.vector(7, 0));
+    assert_ne!(population.vector(7, 0), population.vector(7, 1));
     assert_ne!(population.entry(7).text, population.entry(8).text);
-    assert_eq!(population.entry(7).text.split_whitespace().count(), WORDS);
-    assert!((dot(&population.vector(7), &population.vector(7)) - 1.0).abs() < 1e-4);
+    assert_eq!(population.entry(7).text.split_whitespace().count(), WORDS + 2, "a name goes before");
+    assert!((dot(&population.vector(7, 0), &population.vector(7, 0)) - 1.0).abs() < 1e-4);
+    let skilled = population.with_skills(2);
+    let (entry, of) = (skilled.entry(7), |text: &str| skilled.embed_one(text).values);
+    assert_eq!((entry.passages.len(), &*of(&entry.text)), (2, &skilled.vector(7, 0)[..]));
+    assert_eq!(&*of(&entry.passages[1].text), &skilled.vector(7, 2)[..]);
+    assert_eq!(of(&entry.name), of(&entry.text));
 }
 
 #[test]

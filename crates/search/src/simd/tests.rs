@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn wide_and_plain_inner_products_are_the_same(rows in prop::collection::vec(any::<(i8, i8)>(), 0..400)) {
+    fn wide_and_plain_inner_products_are_the_same(rows in prop::collection::vec((-127..=127i8, -127..=127i8), 0..400)) {
         let (left, right): (Vec<i8>, Vec<i8>) = rows.into_iter().unzip();
         let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.dot(&left, &right));
         let exact: i64 = left.iter().zip(&right).map(|(a, b)| i64::from(*a) * i64::from(*b)).sum();
@@ -67,6 +67,17 @@ proptest! {
         let [mut wide, mut plain] = [vec![], vec![]];
         Lanes::best().run(Differences { query: &left, rows: &[right, left], out: &mut wide });
         Lanes::portable().run(Differences { query: &left, rows: &[right, left], out: &mut plain });
+        for most in [0, wide[0]] {
+            let (mut near, mut none) = (Vec::new(), Vec::new());
+            Lanes::best().run(Under { query: &left, rows: &[right, left], most, from: 7, out: &mut near });
+            Lanes::portable().run(Under { query: &left, rows: &[right, left], most, from: 7, out: &mut none });
+            let all = [(wide[0], 7), (0, 8)].into_iter().filter(|(count, _)| *count <= most);
+            prop_assert_eq!(&near, &all.collect::<Vec<_>>());
+            prop_assert_eq!(near, none);
+        }
+        let mut more = [(3, 1), (5, 0)];
+        Lanes::best().run(MoreDifferences { query: &left, rows: &[right, left], vectors: &mut more });
+        prop_assert_eq!(more, [(3, 1), (5 + wide[0], 0)]);
         let bits = |word: u64, bit: usize| word >> bit & 1;
         let differ = (0..384).filter(|at| bits(left[at / 64], at % 64) != bits(right[at / 64], at % 64));
         prop_assert_eq!((&wide, usize::from(wide[0]), wide[1]), (&plain, differ.count(), 0));

@@ -1,0 +1,210 @@
+//! Pairs: which entries of a segment have a pair of neighbouring words.
+//!
+//! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. Pairs are many and nearly all of them stand in one
+//! entry, and a question has few: so those of a large segment lie in a file, of which a question reads some kilobytes. The file has no name, so nothing is left
+//! of it after the process, whatever ends it; at a start it is made again from the log. What cannot be written stays in memory.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Segments of so many entries have their pairs in a file; smaller ones are soon joined into larger ones.
+const LARGE: usize = 8_192;
+
+/// Pairs that are read at once.
+const RUN: usize = 256;
+
+/// Bytes of a pair.
+const WIDTH: usize = 8;
+
+/// The file while it still has a name; whoever finds one at a start removes it.
+const NAME: &str = "index.pairs";
+
+/// The pairs of a segment.
+#[derive(Debug, Default)]
+pub(crate) struct Pairs {
+    /// The first of each run.
+    firsts: Vec<u64>,
+    count: usize,
+    kept: Kept,
+}
+
+/// Where they lie: 48 bits of the pair's term and the entry behind them, in order.
+#[derive(Debug)]
+enum Kept {
+    Memory(Vec<u64>),
+    Disk(File),
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::Memory(Vec::new())
+    }
+}
+
+/// Where files of pairs are made; nowhere for an index in memory.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Room(Option<Arc<PathBuf>>);
+
+impl Room {
+    /// In a folder, which is cleared of what a kill left there.
+    pub(crate) fn of(folder: Option<&Path>) -> Self {
+        let path = folder.map(|folder| folder.join(NAME));
+        if let Some(path) = &path {
+            let _ = std::fs::remove_file(path);
+        }
+        Self(path.map(Arc::new))
+    }
+
+    /// A file that nobody else sees.
+    fn file(&self) -> io::Result<Option<File>> {
+        let Some(path) = &self.0 else { return Ok(None) };
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&**path)?;
+        std::fs::remove_file(&**path)?;
+        Ok(Some(file))
+    }
+}
+
+/// Whether a term is that of a pair.
+pub(crate) const fn is_pair(term: u64) -> bool {
+    term & 1 == 1
+}
+
+/// One entry of a pair. The high bits of a term are its best.
+pub(crate) const fn pair(term: u64, entry: u16) -> u64 {
+    term & !0xffff | entry as u64
+}
+
+impl Pairs {
+    /// Makes them of [`pair`]s in any order, for a segment of so many entries.
+    pub(crate) fn of(mut all: Vec<u64>, entries: usize, room: &Room) -> Self {
+        all.sort_unstable();
+        all.shrink_to_fit();
+        let firsts = all.iter().step_by(RUN).copied().collect();
+        let count = all.len();
+        let file = if entries < LARGE { Ok(None) } else { write(&all, room) };
+        let kept = match file {
+            Ok(Some(file)) => Kept::Disk(file),
+            Ok(None) => Kept::Memory(all),
+            Err(error) => {
+                tracing::warn!(%error, "pairs of words stay in memory, because they could not be written");
+                Kept::Memory(all)
+            }
+        };
+        Self { firsts, count, kept }
+    }
+
+    /// Joins several, in which entry `old` of the part `p` is now `moved(p, old)`, or gone.
+    pub(crate) fn join(
+        parts: &[&Self],
+        moved: &dyn Fn(usize, u16) -> Option<u16>,
+        entries: usize,
+        room: &Room,
+    ) -> io::Result<Self> {
+        let mut all = Vec::with_capacity(parts.iter().map(|part| part.count).sum());
+        for (number, part) in parts.iter().enumerate() {
+            let stay = |kept: u64| Some(pair(kept, moved(number, kept as u16)?));
+            all.extend(part.read(0, part.count)?.into_iter().filter_map(stay));
+        }
+        Ok(Self::of(all, entries, room))
+    }
+
+    /// Adds the entries that have a pair to `to`, each as often as it has it.
+    pub(crate) fn find(&self, term: u64, to: &mut Vec<u16>) -> io::Result<()> {
+        let (least, most) = (pair(term, 0), pair(term, u16::MAX));
+        let mut run = self.firsts.partition_point(|first| *first < least).saturating_sub(1);
+        while run < self.firsts.len() && self.firsts[run] <= most {
+            let read = self.read(run * RUN, RUN.min(self.count - run * RUN))?;
+            let from = read.partition_point(|kept| *kept < least);
+            to.extend(read[from..].iter().take_while(|kept| **kept <= most).map(|kept| *kept as u16));
+            run += 1;
+        }
+        Ok(())
+    }
+
+    fn read(&self, from: usize, count: usize) -> io::Result<Vec<u64>> {
+        match &self.kept {
+            Kept::Memory(all) => Ok(all[from..from + count].to_vec()),
+            Kept::Disk(file) => {
+                let mut bytes = vec![0; count * WIDTH];
+                file.read_exact_at(&mut bytes, (from * WIDTH) as u64)?;
+                Ok(bytes.as_chunks::<WIDTH>().0.iter().map(|pair| u64::from_le_bytes(*pair)).collect())
+            }
+        }
+    }
+}
+
+fn write(all: &[u64], room: &Room) -> io::Result<Option<File>> {
+    let Some(mut file) = room.file()? else { return Ok(None) };
+    for some in all.chunks(64 * RUN) {
+        file.write_all(&some.iter().flat_map(|pair| pair.to_le_bytes()).collect::<Vec<u8>>())?;
+    }
+    Ok(Some(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(pairs: &Pairs, term: u64) -> Vec<u16> {
+        let mut to = Vec::new();
+        pairs.find(term, &mut to).unwrap();
+        to
+    }
+
+    proptest! {
+        #[test]
+        fn in_memory_and_in_a_file_the_same_is_found_before_and_after_a_join(
+            all in prop::collection::vec((0..40u64, 0..2_000u16), 0..3_000),
+        ) {
+            let folder = tempfile::tempdir().unwrap();
+            let rooms = [Room::default(), Room::of(Some(folder.path()))];
+            let term = |number: u64| (number * number / 40) << 20 | 1;
+            let made = |part: usize, room: &Room| {
+                let part = all.iter().filter(|(_, entry)| usize::from(*entry % 2) == part);
+                Pairs::of(part.map(|(number, entry)| pair(term(*number), *entry)).collect(), LARGE, room)
+            };
+            for room in &rooms {
+                let parts = [made(0, room), made(1, room)];
+                prop_assert_eq!(matches!(parts[0].kept, Kept::Disk(_)), room.0.is_some());
+                let stays = |_: usize, entry: u16| (entry % 5 != 0).then_some(entry);
+                let joined = Pairs::join(&[&parts[0], &parts[1]], &stays, LARGE, room).unwrap();
+                for asked in (0..=40).map(term) {
+                    let mut expected: Vec<u16> =
+                        all.iter().filter(|(number, _)| term(*number) == asked).map(|(_, entry)| *entry).collect();
+                    expected.sort_unstable();
+                    let mut both = [found(&parts[0], asked), found(&parts[1], asked)].concat();
+                    both.sort_unstable();
+                    prop_assert_eq!(&both, &expected);
+                    expected.retain(|entry| entry % 5 != 0);
+                    prop_assert_eq!(found(&joined, asked), expected);
+                }
+            }
+            prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "files have no name");
+        }
+    }
+
+    #[test]
+    fn what_a_kill_left_of_a_file_is_removed_at_the_next_start() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(NAME), "half").unwrap();
+        let _room = Room::of(Some(folder.path()));
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn pairs_of_small_segments_and_those_that_cannot_be_written_stay_in_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let room = Room::of(Some(folder.path()));
+        let small = Pairs::of(vec![pair(1 << 30, 3)], LARGE - 1, &room);
+        assert!(matches!(small.kept, Kept::Memory(_)));
+        drop(folder);
+        let unwritten = Pairs::of(vec![pair(1 << 30, 3), pair(1 << 30, 3)], LARGE, &room);
+        assert!(matches!(unwritten.kept, Kept::Memory(_)));
+        assert_eq!(found(&unwritten, 1 << 30), [3, 3]);
+    }
+}
