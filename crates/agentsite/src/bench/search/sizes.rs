@@ -2,7 +2,7 @@
 //!
 //! Promises: everything through the public `put` and `find`; batches are on disk before the next one begins. Runs on one thread without a runtime.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,6 +17,10 @@ use crate::output::Output;
 
 /// Agents of one `put`, which is one write to disk.
 const BATCH: u64 = 1_000;
+
+/// Agents with skills, and how many each.
+const SKILLED: u64 = 20_000;
+const SKILLS: usize = 4;
 
 /// How many of the nearest are looked for.
 const NEAREST: usize = 10;
@@ -53,7 +57,27 @@ pub(super) fn grow(folder: &Path, sizes: &[u64], output: Output) -> Result<Repor
             report.figure(&format!("cost of a question, {size} agents to {least}"), p50 / before, "times");
         }
     }
+    skilled(folder, &mut report)?;
     Ok(report)
+}
+
+/// Measures agents that have a few skills each, in memory: each skill is one more vector.
+fn skilled(folder: &Path, report: &mut Report) -> Result<(), CliError> {
+    let (population, questions) = population(folder)?;
+    let population = Arc::new(population.with_skills(SKILLS));
+    let mut truth = Truth::new(Arc::clone(&population), questions, NEAREST);
+    let finder = finder(None, &population)?;
+    for from in (0..SKILLED).step_by(BATCH as usize) {
+        let entries = (from..SKILLED.min(from + BATCH)).map(|number| population.entry(number)).collect();
+        now(finder.put(entries, true)).map_err(broken)?;
+    }
+    (0..SKILLED).for_each(|number| truth.see(number));
+    let name = |what: &str| format!("{SKILLED} agents of {SKILLS} skills, {what}");
+    let (p50, p99, _) = ask(&finder, &truth, Blend::Best)?;
+    report.figure(&name("question, p50 of processor time"), p50, "ms");
+    report.figure(&name("question, p99 of processor time"), p99, "ms");
+    report.figure(&name("recall@10 of the nearest vectors"), ask(&finder, &truth, Blend::Meaning)?.2, "");
+    Ok(())
 }
 
 /// Opens the index that was built.
@@ -69,9 +93,13 @@ pub(super) fn open(folder: &Path) -> Result<Report, CliError> {
 }
 
 fn index(folder: &Path, population: &Arc<Population>) -> Result<Finder, CliError> {
+    finder(Some(folder.join("index")), population)
+}
+
+fn finder(folder: Option<PathBuf>, population: &Arc<Population>) -> Result<Finder, CliError> {
     let full: Arc<Population> = Arc::clone(population);
     let embedders = Embedders { fast: Arc::new(Static::load()), full: Some(full) };
-    let settings = FinderSettings { folder: Some(folder.join("index")), embedders };
+    let settings = FinderSettings { folder, embedders };
     Ok(Finder::open(settings, &|_| {}).map_err(broken)?.0)
 }
 
