@@ -4,6 +4,7 @@
 //! record to memory, taken at a start and at every change. It does not make vectors and does not rank.
 
 pub(crate) mod bits;
+mod column;
 pub(crate) mod columns;
 pub(crate) mod lexical;
 mod names;

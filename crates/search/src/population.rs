@@ -84,7 +84,7 @@ impl Population {
         let skill = |part: usize, dice: &mut Dice| Passage {
             skill: format!("skill {part}"),
             text: self.text(&format!("{NAME}{number}.{part}"), WORDS_OF_A_SENTENCE, (one, two), dice),
-            example: part % 2 == 0,
+            example: part.is_multiple_of(2),
         };
         let passages = (1..=self.skills).map(|part| skill(part, &mut dice)).collect();
         let facts = Facts {
@@ -123,7 +123,7 @@ impl Population {
             for word in words[from..].iter().take(run.min(count - place)) {
                 text.push_str(word);
                 place += 1;
-                text.push_str(if place % WORDS_OF_A_SENTENCE == 0 { ". " } else { " " });
+                text.push_str(if place.is_multiple_of(WORDS_OF_A_SENTENCE) { ". " } else { " " });
             }
         }
         text

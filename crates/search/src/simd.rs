@@ -204,6 +204,29 @@ impl<const N: usize> Loop for Under<'_, N> {
     }
 }
 
+/// Gives the places of all numbers that reach a floor to `take`, in order.
+pub(crate) struct Over<'a, F: FnMut(usize)> {
+    pub(crate) values: &'a [f32],
+    pub(crate) floor: f32,
+    pub(crate) take: F,
+}
+
+impl<F: FnMut(usize)> Loop for Over<'_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        for (part, some) in self.values.chunks(TOGETHER).enumerate() {
+            // Counted rather than asked for one by one, so that many are compared at once.
+            let count: u32 = some.iter().map(|value| u32::from(*value >= self.floor)).sum();
+            if count > 0 {
+                let over = some.iter().enumerate().filter(|(_, value)| **value >= self.floor);
+                over.for_each(|(place, _)| (self.take)(part * TOGETHER + place));
+            }
+        }
+    }
+}
+
 /// Adds to each of some rows in how many of their bits they differ from a row.
 pub(crate) struct MoreDifferences<'a, const N: usize> {
     pub(crate) query: &'a [u64; N],

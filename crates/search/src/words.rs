@@ -299,7 +299,7 @@ mod tests {
             &["summary", "summaries"],
         ] {
             family.iter().for_each(|word| {
-                assert_eq!(last_term(word), last_term(family[0]), "{word} and {}", family[0])
+                assert_eq!(last_term(word), last_term(family[0]), "{word} and {}", family[0]);
             });
         }
         for (one, other) in [("bus", "bu"), ("feed", "fe"), ("class", "clas"), ("weather", "wealth")] {

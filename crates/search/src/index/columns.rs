@@ -11,7 +11,9 @@ use std::sync::{Arc, LazyLock};
 use agentsite_protocol::{Filter, Timestamp, Visibility};
 
 use super::bits::Bits;
+use super::column::Column;
 use super::postings::{Posting, Postings};
+use super::space::own_pages;
 use crate::{Audience, Facts};
 
 /// Which fact a word belongs to.
@@ -22,6 +24,7 @@ enum Field {
     Input,
     Output,
     Region,
+    /// The owner in small letters, where it is written otherwise.
     Owner,
     /// The owner as it is written.
     ExactOwner,
@@ -37,8 +40,8 @@ pub(crate) struct Columns {
     peers: Bits,
     public: Bits,
     live: Bits,
-    trust: Vec<f32>,
-    price: Vec<f32>,
+    trust: Column,
+    price: Column,
     /// In seconds; [`UNKNOWN`] when nobody knows.
     since: Vec<u32>,
     owner: Vec<u32>,
@@ -64,6 +67,7 @@ impl Columns {
         self.since.push(seconds(facts.since));
         self.owner.push(owner_key(&facts.owner) as u32);
         let words = keys(facts);
+        own_pages(&mut self.fresh, words.len());
         let entry = self.kinds.len() as u16;
         self.kinds.push(words.len() as u16);
         self.fresh.extend(words.into_iter().map(|word| (word, entry, 1)));
@@ -74,8 +78,8 @@ impl Columns {
         self.peers.set(entry, facts.visibility >= Visibility::Peers);
         self.public.set(entry, facts.visibility >= Visibility::Public);
         self.live.set(entry, facts.live);
-        self.trust[entry] = facts.trust as f32;
-        self.price[entry] = facts.price.unwrap_or(0.0) as f32;
+        self.trust.set(entry, facts.trust as f32);
+        self.price.set(entry, facts.price.unwrap_or(0.0) as f32);
         self.since[entry] = seconds(facts.since);
         self.owner[entry] = owner_key(&facts.owner) as u32;
         let words = keys(facts);
@@ -102,7 +106,7 @@ impl Columns {
             self.words = Arc::new(Postings::of(std::mem::take(&mut self.fresh)));
         }
         [&mut self.since, &mut self.owner].into_iter().for_each(Vec::shrink_to_fit);
-        [&mut self.trust, &mut self.price].into_iter().for_each(Vec::shrink_to_fit);
+        [&mut self.trust, &mut self.price].into_iter().for_each(Column::settle);
         self.kinds.shrink_to_fit();
     }
 
@@ -114,8 +118,8 @@ impl Columns {
                 joined.peers.push(part.peers.has(entry));
                 joined.public.push(part.public.has(entry));
                 joined.live.push(part.live.has(entry));
-                joined.trust.push(part.trust[entry]);
-                joined.price.push(part.price[entry]);
+                joined.trust.push(part.trust.of(entry));
+                joined.price.push(part.price.of(entry));
                 joined.since.push(part.since[entry]);
                 joined.owner.push(part.owner[entry]);
                 joined.kinds.push(part.kinds[entry]);
@@ -130,7 +134,7 @@ impl Columns {
     /// The entries of `among` that the filter lets through and the audience sees. `also` are entries that it sees in any case.
     pub(crate) fn pass(&self, among: &Bits, filter: &Filter, audience: &Audience, also: &[usize]) -> Bits {
         let mut passed = among.clone();
-        let size = self.trust.len();
+        let size = self.owner.len();
         let lists = [
             (Field::Tag, &filter.tags),
             (Field::Protocol, &filter.protocols),
@@ -142,7 +146,11 @@ impl Columns {
         for (field, values) in lists.into_iter().filter(|(_, values)| !values.is_empty()) {
             let mut has = Bits::none(size);
             for value in values {
-                self.add_with(field, &value.to_lowercase(), &mut has);
+                let value = value.to_lowercase();
+                self.add_with(field, &value, &mut has);
+                if field == Field::Owner {
+                    self.add_with(Field::ExactOwner, &value, &mut has);
+                }
             }
             passed.keep(&has);
         }
@@ -150,10 +158,10 @@ impl Columns {
             passed.keep(&self.live);
         }
         if let Some(most) = filter.max_price {
-            only(&mut passed, |entry| self.price[entry] <= most as f32);
+            only(&mut passed, |entry| self.price.of(entry) <= most as f32);
         }
         if let Some(least) = filter.min_trust {
-            only(&mut passed, |entry| self.trust[entry] >= least as f32);
+            only(&mut passed, |entry| self.trust.of(entry) >= least as f32);
         }
         if audience.sees > Visibility::Private {
             let mut seen =
@@ -169,7 +177,7 @@ impl Columns {
 
     /// How far an entry is trusted.
     pub(crate) fn trust(&self, entry: usize) -> f64 {
-        f64::from(self.trust[entry])
+        f64::from(self.trust.of(entry))
     }
 
     /// When an entry was first seen, in milliseconds of a whole second; `None` when nobody knows.
@@ -200,12 +208,13 @@ fn keys(facts: &Facts) -> Vec<u64> {
         (Field::Input, &facts.input_modes),
         (Field::Output, &facts.output_modes),
         (Field::Region, facts.region.as_slice()),
-        (Field::Owner, std::slice::from_ref(&facts.owner)),
     ];
+    let owner = facts.owner.to_lowercase();
+    let owner = (owner != facts.owner).then(|| key(Field::Owner, &owner));
     let words = lists
         .iter()
         .flat_map(|(field, values)| values.iter().map(|value| key(*field, &value.to_lowercase())));
-    let mut keys: Vec<u64> = words.chain([key(Field::ExactOwner, &facts.owner)]).collect();
+    let mut keys: Vec<u64> = words.chain(owner).chain([key(Field::ExactOwner, &facts.owner)]).collect();
     keys.sort_unstable();
     keys.dedup();
     keys

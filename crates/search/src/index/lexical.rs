@@ -10,9 +10,7 @@ use super::postings::Posted;
 use super::scan::Candidate;
 use super::segment::{Body, Segment};
 use super::{Snapshot, Spot};
-
-/// Sums that are passed over at one look when none of them counts.
-const LOOK: usize = 64;
+use crate::simd::{Lanes, Over};
 
 /// Lengths up to here are looked up.
 const SHORT: u16 = 1024;
@@ -245,13 +243,8 @@ impl Best {
 }
 
 /// Gives the places of all sums that reach the floor.
-fn over(sums: &[f32], floor: f32, mut take: impl FnMut(usize)) {
-    for (part, some) in sums.chunks(LOOK).enumerate() {
-        if some.iter().fold(false, |any, sum| any | (*sum >= floor)) {
-            let over = some.iter().enumerate().filter(|(_, sum)| **sum >= floor);
-            over.for_each(|(place, _)| take(part * LOOK + place));
-        }
-    }
+fn over(sums: &[f32], floor: f32, take: impl FnMut(usize)) {
+    Lanes::best().run(Over { values: sums, floor, take });
 }
 
 /// What a term of weight 1 is worth to an entry: the more the oftener it stands there and the shorter the entry is.

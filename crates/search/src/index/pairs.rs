@@ -14,7 +14,7 @@ use std::sync::Arc;
 const LARGE: usize = 8_192;
 
 /// Pairs that are read at once.
-const RUN: usize = 256;
+const RUN: usize = 128;
 
 /// Bytes of a pair.
 const WIDTH: usize = 8;
@@ -106,7 +106,7 @@ impl Pairs {
         let mut all = Vec::with_capacity(parts.iter().map(|part| part.count).sum());
         for (number, part) in parts.iter().enumerate() {
             let stay = |kept: u64| Some(pair(kept, moved(number, kept as u16)?));
-            all.extend(part.read(0, part.count)?.into_iter().filter_map(stay));
+            all.extend(part.all()?.into_iter().filter_map(stay));
         }
         Ok(Self::of(all, entries, room))
     }
@@ -115,21 +115,33 @@ impl Pairs {
     pub(crate) fn find(&self, term: u64, to: &mut Vec<u16>) -> io::Result<()> {
         let (least, most) = (pair(term, 0), pair(term, u16::MAX));
         let mut run = self.firsts.partition_point(|first| *first < least).saturating_sub(1);
+        let mut bytes = [0; RUN * WIDTH];
         while run < self.firsts.len() && self.firsts[run] <= most {
-            let read = self.read(run * RUN, RUN.min(self.count - run * RUN))?;
-            let from = read.partition_point(|kept| *kept < least);
-            to.extend(read[from..].iter().take_while(|kept| **kept <= most).map(|kept| *kept as u16));
+            let (from, count) = (run * RUN, RUN.min(self.count - run * RUN));
+            let mut take = |kept: u64| {
+                if (least..=most).contains(&kept) {
+                    to.push(kept as u16);
+                }
+            };
+            match &self.kept {
+                Kept::Memory(all) => all[from..from + count].iter().copied().for_each(&mut take),
+                Kept::Disk(file) => {
+                    let bytes = &mut bytes[..count * WIDTH];
+                    file.read_exact_at(bytes, (from * WIDTH) as u64)?;
+                    bytes.as_chunks().0.iter().for_each(|pair| take(u64::from_le_bytes(*pair)));
+                }
+            }
             run += 1;
         }
         Ok(())
     }
 
-    fn read(&self, from: usize, count: usize) -> io::Result<Vec<u64>> {
+    fn all(&self) -> io::Result<Vec<u64>> {
         match &self.kept {
-            Kept::Memory(all) => Ok(all[from..from + count].to_vec()),
+            Kept::Memory(all) => Ok(all.clone()),
             Kept::Disk(file) => {
-                let mut bytes = vec![0; count * WIDTH];
-                file.read_exact_at(&mut bytes, (from * WIDTH) as u64)?;
+                let mut bytes = vec![0; self.count * WIDTH];
+                file.read_exact_at(&mut bytes, 0)?;
                 Ok(bytes.as_chunks::<WIDTH>().0.iter().map(|pair| u64::from_le_bytes(*pair)).collect())
             }
         }
@@ -171,7 +183,7 @@ mod tests {
             for room in &rooms {
                 let parts = [made(0, room), made(1, room)];
                 prop_assert_eq!(matches!(parts[0].kept, Kept::Disk(_)), room.0.is_some());
-                let stays = |_: usize, entry: u16| (entry % 5 != 0).then_some(entry);
+                let stays = |_: usize, entry: u16| (!entry.is_multiple_of(5)).then_some(entry);
                 let joined = Pairs::join(&[&parts[0], &parts[1]], &stays, LARGE, room).unwrap();
                 for asked in (0..=40).map(term) {
                     let mut expected: Vec<u16> =
@@ -180,7 +192,7 @@ mod tests {
                     let mut both = [found(&parts[0], asked), found(&parts[1], asked)].concat();
                     both.sort_unstable();
                     prop_assert_eq!(&both, &expected);
-                    expected.retain(|entry| entry % 5 != 0);
+                    expected.retain(|entry| !entry.is_multiple_of(5));
                     prop_assert_eq!(found(&joined, asked), expected);
                 }
             }

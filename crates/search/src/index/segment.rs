@@ -252,6 +252,7 @@ impl Draft {
         let length = u16::try_from(put.length).unwrap_or(u16::MAX);
         self.body.push(put.id, serial, length, short(put.texts_digest));
         own_pages(&mut self.postings, put.terms.len());
+        own_pages(&mut self.pairs, put.terms.len());
         for (term, count) in put.terms.iter() {
             if is_pair(term) {
                 self.pairs.extend(std::iter::repeat_n(pair(term, entry), usize::from(count)));

@@ -63,6 +63,16 @@ proptest! {
     }
 
     #[test]
+    fn numbers_over_a_floor_are_found_in_order(values in prop::collection::vec(0f32..4.0, 0..300), floor in 0f32..4.0) {
+        let expected: Vec<usize> = (0..values.len()).filter(|place| values[*place] >= floor).collect();
+        for lanes in [Lanes::best(), Lanes::portable()] {
+            let mut found = Vec::new();
+            lanes.run(Over { values: &values, floor, take: |place| found.push(place) });
+            prop_assert_eq!(&found, &expected);
+        }
+    }
+
+    #[test]
     fn bits_that_differ_are_counted(left in any::<[u64; 6]>(), right in any::<[u64; 6]>()) {
         let [mut wide, mut plain] = [vec![], vec![]];
         Lanes::best().run(Differences { query: &left, rows: &[right, left], out: &mut wide });

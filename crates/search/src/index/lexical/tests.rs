@@ -76,7 +76,7 @@ proptest! {
         let snapshot = writer.shared().snapshot();
         prop_assert!(snapshot.segments.len() > 2);
         let terms: Vec<(u64, f32)> =
-            asked.iter().map(|number| (term(*number), if number % 3 == 0 { 0.4 } else { 1.0 })).collect();
+            asked.iter().map(|number| (term(*number), if number.is_multiple_of(3) { 0.4 } else { 1.0 })).collect();
         let passed: Vec<Bits> = snapshot
             .segments
             .iter()
