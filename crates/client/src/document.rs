@@ -1,7 +1,7 @@
-//! Documents of others: fetched again only when they have changed, and servers looked at whether they answer.
+//! Documents of others: fetched again only when they have changed, asked for by a posted question, and servers looked at whether they answer.
 //!
-//! Promises: bounded in size and time; redirects are followed as the egress follows them, and the answer says where it came from in the
-//! end. It does not read what it fetches.
+//! Promises: bounded in size and time; redirects are followed as the egress follows them (for a question: never), and the answer says where
+//! it came from in the end. A question that is refused is told apart from one that nobody answers. It does not read what it fetches.
 
 use std::time::Duration;
 
@@ -33,7 +33,42 @@ pub enum Fetched {
     },
 }
 
+/// What became of a question that a server was asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answered {
+    /// Here is the answer.
+    Answer(Bytes),
+    /// The server works and does not take this question; the words say what it said.
+    Refused(String),
+}
+
 impl Egress {
+    /// Posts a question in JSON.
+    ///
+    /// # Errors
+    /// [`ClientError`] says why nobody answers; a question that is refused is an answer.
+    pub async fn ask(
+        &self,
+        url: &Url,
+        question: impl Into<Bytes>,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Answered, ClientError> {
+        let accept = HeaderValue::from_static("application/json");
+        let request = self.post(url.clone()).header(ACCEPT, accept).body("application/json", question);
+        let answer = request.limit(limit).timeout(timeout).send().await?;
+        let status = answer.status();
+        if status.is_success() {
+            return Ok(Answered::Answer(answer.bytes().await?));
+        }
+        let message = format!("{} answered {status}", url.origin().ascii_serialization());
+        let passes = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS);
+        if status.is_client_error() && !passes {
+            return Ok(Answered::Refused(message));
+        }
+        Err(ClientError::Status { status: status.as_u16(), code: None, message })
+    }
+
     /// Fetches a document, unless it still has this mark.
     ///
     /// # Errors

@@ -27,7 +27,7 @@ pub use a2a::{
     SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding, card_url,
 };
 pub use circuits::Circuits;
-pub use document::Fetched;
+pub use document::{Answered, Fetched};
 pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,
 };

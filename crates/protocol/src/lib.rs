@@ -58,7 +58,7 @@ pub use nesting::{Nesting, TooNested};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{
     BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_OFFSET,
-    MAX_QUERY, Match, Query, Reason,
+    MAX_QUERY, Match, Query, Reach, Reason,
 };
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{

@@ -38,6 +38,27 @@ pub struct Query {
     /// How many of the best to leave out, for the next page.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub offset: usize,
+    /// How far is looked.
+    #[serde(default, skip_serializing_if = "Reach::is_here")]
+    pub reach: Reach,
+}
+
+/// How far a query looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// At the agents that the site runs or knows.
+    #[default]
+    Here,
+    /// Also at those that the registries know which the operator has named.
+    Upstreams,
+}
+
+impl Reach {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+    const fn is_here(&self) -> bool {
+        matches!(self, Self::Here)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
@@ -241,8 +262,19 @@ pub struct Match {
     pub local: bool,
     /// How well it fits, from 0 to 1.
     pub score: f64,
-    /// Why.
+    /// Why; where another registry found it, that one's matter and empty here.
     pub reason: Reason,
+    /// The registry that found it, when it was not this site.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+}
+
+impl Match {
+    /// Why it was found, in one line that people can read.
+    #[must_use]
+    pub fn why(&self) -> String {
+        self.source.as_ref().map_or_else(|| self.reason.sentence(), |source| format!("found by {source}"))
+    }
 }
 
 #[cfg(test)]
@@ -274,6 +306,15 @@ mod tests {
             ..Reason::default()
         };
         assert_eq!(reason.sentence(), "its skill `sums` · the words add, two · new here");
+    }
+
+    #[test]
+    fn a_query_looks_here_unless_it_says_otherwise() {
+        let read = |text| serde_json::from_str::<Query>(text);
+        assert_eq!(read(r#"{"text":"x"}"#).unwrap().reach, Reach::Here);
+        assert_eq!(read(r#"{"text":"x","reach":"upstreams"}"#).unwrap().reach, Reach::Upstreams);
+        assert!(read(r#"{"text":"x","reach":"everywhere"}"#).is_err());
+        assert_eq!(serde_json::to_string(&Query::of("x")).unwrap(), r#"{"text":"x"}"#);
     }
 
     #[test]

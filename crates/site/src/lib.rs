@@ -10,6 +10,7 @@
 mod calls;
 mod connected;
 mod error;
+mod federation;
 mod feeds;
 mod hub;
 mod identity;
@@ -43,6 +44,7 @@ pub use agentsite_store::{
     TaskCursor, TaskFilter,
 };
 pub use error::SiteError;
+pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{FirstRun, KEY_PREFIX, NewKey, Session};

@@ -454,6 +454,14 @@ fn bare(draft: &Draft) -> Listing {
     }
 }
 
+/// An entry that another registry shows, cut to bounds; what it says of proof and standing counts for nothing.
+pub(crate) fn foreign_entry(value: &serde_json::Value) -> Result<Listing, SiteError> {
+    let draft = Draft::of_catalogue_entry(value)?;
+    let id = draft.id.clone().filter(|id| is_urn(id));
+    let id = id.ok_or_else(|| bad("`identifier` is no name everywhere (urn:air:…)".into()))?;
+    Ok(Listing { id, ..bare(&draft) })
+}
+
 /// By what an entry is named everywhere. The name that a document claims counts only where somebody vouches for it.
 fn name_everywhere(candidate: &Candidate, claimed: bool) -> String {
     let draft = &candidate.draft;

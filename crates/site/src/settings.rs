@@ -41,7 +41,7 @@ pub struct SiteSettings {
     pub search: FinderSettings,
     /// Where libraries keep the indexes of their documents; in memory alone without it.
     pub libraries: Option<PathBuf>,
-    /// Search addresses of other registries, to which callers are referred who look for more than is here.
+    /// Search addresses of other registries, which a search may ask too and to which callers are referred who look for more than is here.
     pub upstreams: Vec<String>,
 }
 

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
+use crate::federation::Federation;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
@@ -83,6 +84,7 @@ struct Inner {
     queries: Queries,
     registry: Arc<Registry>,
     connected: Connected,
+    federation: Federation,
     workers: Workers,
     concierge: AgentName,
 }
@@ -148,6 +150,7 @@ impl Site {
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
+        let federation = Federation::new(&settings.upstreams, scout.clone(), world.clock.clone());
         let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
         let connected = Connected::open(store.clone(), ids.clone()).await?;
         let finding = Finding::open(settings.search.clone(), registry.changes()).await?;
@@ -182,7 +185,7 @@ impl Site {
             finding,
             queries,
             registry,
-            connected,
+            connected, federation,
             workers,
             concierge,
         });

@@ -7,6 +7,7 @@ mod choices;
 mod concierge;
 mod connected;
 mod crashes;
+mod federation;
 mod find;
 mod hub;
 mod identity;

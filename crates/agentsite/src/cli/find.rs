@@ -6,8 +6,8 @@
 mod filter;
 mod watch;
 
-use agentsite_protocol::{MAX_MATCHES, Match, Query};
-use agentsite_site::Matches;
+use agentsite_protocol::{MAX_MATCHES, Match, Query, Reach};
+use agentsite_site::{Coverage, Matches};
 use clap::Args;
 
 use super::shell::Shell;
@@ -33,11 +33,14 @@ pub(super) struct Arguments {
     /// Leave out so many of the best, for the next page.
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: usize,
+    /// Ask the registries in `site.upstreams`, too.
+    #[arg(short, long)]
+    wide: bool,
     /// Show the parts of each score.
     #[arg(long)]
     explain: bool,
     /// Stay, and tell of agents that appear and fit, until Ctrl-C.
-    #[arg(long, conflicts_with_all = ["explain", "offset", "k"])]
+    #[arg(long, conflicts_with_all = ["explain", "offset", "k", "wide"])]
     watch: bool,
 }
 
@@ -58,6 +61,9 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     if let Some(without) = &found.without {
         shell.output.alert(Style::Warn, &format!("left out of the scores: {without}"));
     }
+    if let Some(coverage) = &found.coverage {
+        tell_coverage(shell, coverage);
+    }
     if !found.matches.is_empty() {
         return Ok(Exit::Ok);
     }
@@ -74,7 +80,8 @@ impl Arguments {
         let filter =
             filter::read(&self.filters).map_err(|what| CliError::usage(format!("--filter: {what}")))?;
         let (limit, offset) = (Some(self.k), self.offset);
-        let query = Query { text: self.words.join(" "), filter, limit, offset };
+        let reach = if self.wide { Reach::Upstreams } else { Reach::Here };
+        let query = Query { text: self.words.join(" "), filter, limit, offset, reach };
         query.check().map_err(|error| CliError::usage(error.to_string()))?;
         Ok(query)
     }
@@ -82,32 +89,41 @@ impl Arguments {
 
 fn table(shell: &Shell, matches: &[Match]) -> Result<(), CliError> {
     let row = |one: &Match| {
-        vec![
-            format!("{:.3}", one.score),
-            one.name.clone(),
-            one.reason.sentence(),
-            short(&one.description, DESCRIPTION),
-        ]
+        vec![format!("{:.3}", one.score), one.name.clone(), one.why(), short(&one.description, DESCRIPTION)]
     };
     let rows: Vec<Vec<String>> = matches.iter().map(row).collect();
     Ok(shell.output.table(&["SCORE", "AGENT", "WHY", "WHAT IT DOES"], &rows)?)
 }
 
+/// Which registries elsewhere answered.
+fn tell_coverage(shell: &Shell, coverage: &Coverage) {
+    for failed in &coverage.failed {
+        shell.output.alert(Style::Warn, &format!("{} did not answer: {}", failed.registry, failed.why));
+    }
+    shell.output.note(&match coverage.asked {
+        0 => "no other registry was asked; name some in site.upstreams".to_owned(),
+        asked => format!("{} of {asked} other registries answered", coverage.answered),
+    });
+}
+
 /// One match with the parts of its score, a line for each.
 fn explain(shell: &Shell, one: &Match) -> Result<(), CliError> {
     let reason = &one.reason;
+    let source = one.source.clone().unwrap_or_default();
+    let figure = |text: String| if source.is_empty() { text } else { String::new() };
     let parts = [
         ("what", one.description.clone()),
         ("id", one.id.clone()),
         ("card", one.card.clone().unwrap_or_default()),
-        ("meaning", format!("{:.3}", reason.meaning)),
-        ("words", format!("{:.3}", reason.words)),
-        ("trust", format!("× {:.3}", reason.trust)),
+        ("meaning", figure(format!("{:.3}", reason.meaning))),
+        ("words", figure(format!("{:.3}", reason.words))),
+        ("trust", figure(format!("× {:.3}", reason.trust))),
         ("skill", reason.skill.clone().unwrap_or_default()),
         ("passage", reason.passage.clone().unwrap_or_default()),
         ("matched", reason.matched.join(", ")),
         ("newcomer", if reason.newcomer { "yes".into() } else { String::new() }),
         ("model", reason.model.clone()),
+        ("source", source.clone()),
     ];
     let heading = format!("{:.3}  {}\n", one.score, one.name);
     shell.output.piece(&heading)?;
@@ -131,8 +147,8 @@ mod tests {
 
     fn asked(words: &[&str], k: usize) -> Result<Query, CliError> {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Arguments { words, filters: vec!["tag=math".into()], k, offset: 0, explain: false, watch: false }
-            .query()
+        let filters = vec!["tag=math".into()];
+        Arguments { words, filters, k, offset: 0, wide: false, explain: false, watch: false }.query()
     }
 
     #[test]

@@ -148,7 +148,8 @@ pub(crate) struct SiteSection {
     pub(crate) default_agent: Option<AgentName>,
     /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
     pub(crate) hybrid_cards: bool,
-    /// Search addresses of other registries (ARD, like `https://finder.example/search`), to which callers are referred.
+    /// Search addresses of other registries (ARD, like `https://finder.example/search`). A search asks the first eight of them too, unless it says
+    /// otherwise, so they learn what is looked for; callers are referred to all of them.
     pub(crate) upstreams: Vec<String>,
     /// How long a stop waits for work that is under way.
     pub(crate) drain: Period,

@@ -12,6 +12,7 @@ mod elsewhere;
 mod embeddings;
 mod examples;
 mod hosted_agent;
+mod hubs;
 mod library;
 mod mcp_client;
 mod mcp_login;

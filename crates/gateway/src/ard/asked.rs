@@ -5,6 +5,7 @@
 
 use agentsite_protocol::listing::{A2A_CARD, MCP_SERVER_CARD};
 use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Query};
+use agentsite_site::AskedElsewhere;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -39,6 +40,8 @@ pub(super) struct Asked {
     /// What is looked for in plain language; checked to be some.
     pub(super) text: Option<String>,
     constraints: Vec<(Path, Vec<String>)>,
+    /// The filter and what binds its prefixes, as they were sent.
+    sent: (Map<String, Value>, Option<Value>),
 }
 
 impl Asked {
@@ -56,8 +59,9 @@ impl Asked {
         }
         let read =
             |(key, values): (String, Value)| Ok((term(&key, sent.context.as_ref())?, texts(&key, values)?));
+        let sent_filter = filter.clone();
         let constraints = filter.into_iter().map(read).collect::<Result<_, Failure>>()?;
-        Ok(Self { text: sent.text, constraints })
+        Ok(Self { text: sent.text, constraints, sent: (sent_filter, sent.context) })
     }
 
     /// Whether an entry satisfies every constraint.
@@ -65,6 +69,20 @@ impl Asked {
         self.constraints.iter().all(|(path, wanted)| {
             path.texts(&entry.members).iter().any(|text| wanted.iter().any(|value| same(text, value)))
         })
+    }
+
+    /// Whether an entry of another registry contradicts no constraint. That registry applied them, and may leave out what it does not show.
+    pub(super) fn may_admit(&self, entry: &Entry) -> bool {
+        self.constraints.iter().all(|(path, wanted)| {
+            let told = path.texts(&entry.members);
+            told.is_empty() || told.iter().any(|text| wanted.iter().any(|value| same(text, value)))
+        })
+    }
+
+    /// The same question for other registries.
+    pub(super) fn elsewhere(&self) -> AskedElsewhere {
+        let (filter, context) = self.sent.clone();
+        AskedElsewhere { text: self.text.clone().unwrap_or_default(), filter, context }
     }
 
     /// The part of the constraints that the search itself can apply, so that it looks only at what may pass.

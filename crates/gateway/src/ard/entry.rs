@@ -6,7 +6,7 @@
 
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD, Proof, air_urn};
 use agentsite_protocol::{Timestamp, did_web};
-use agentsite_site::Site;
+use agentsite_site::{Foreign, Site};
 use serde_json::{Map, Value, json};
 
 use super::path::publisher;
@@ -121,6 +121,34 @@ fn form(
     put("metadata", metadata(listing));
     if listing.local && listing.proof == Proof::Site {
         put("trustManifest", trust(site, voice, Some(id)));
+    }
+    Entry { members, created: listing.registered_at }
+}
+
+/// What another registry found, as it is told here: only what helps to choose, for the whole entry is at its `source`.
+pub(super) fn foreign(found: &Foreign) -> Entry {
+    let listing = &found.listing;
+    let mut members = Map::new();
+    let (name, content) = artifact(listing);
+    // Sentences that people could ask stand in a skill of their own, which is no capability.
+    let skills = listing.skills.iter().filter(|skill| skill.examples.is_empty());
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
+    let score = (found.score * 100.0).round().clamp(0.0, 100.0) as u8;
+    for (name, value) in [
+        ("identifier", Value::from(listing.id.as_str())),
+        ("displayName", listing.name.as_str().into()),
+        ("type", listing.media_type.as_str().into()),
+        (name, content),
+        ("description", listing.description.as_str().into()),
+        ("tags", tokens(listing.tags.iter())),
+        ("capabilities", tokens(skills.map(|skill| &skill.id))),
+        ("version", listing.version.as_str().into()),
+        ("score", score.into()),
+        ("source", found.source.as_str().into()),
+    ] {
+        if value != "" && value != json!([]) {
+            members.insert(name.to_owned(), value);
+        }
     }
     Entry { members, created: listing.registered_at }
 }

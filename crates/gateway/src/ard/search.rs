@@ -1,8 +1,10 @@
 //! `POST /search`: the agents that fit a sentence, the best first.
 //!
 //! Promises: each agent stands once in the results, in the first of its forms that passes the filter; scores are of relevance and nothing else.
-//! `referrals` names the registries that the operator has set. No other registry is asked: `auto` answers from this site alone.
+//! `auto` also asks the registries that the operator has set, `referrals` names them, `none` answers from this site alone. What others found names them
+//! as its `source`; one that does not answer is missing and stands in the log, for the specification has no place for it.
 
+use agentsite_site::Elsewhere;
 use axum::extract::Request;
 use axum::response::Response;
 use http::StatusCode;
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::asked::{Asked, Sent};
-use super::entry::referral;
+use super::entry::{foreign, referral};
 use super::matched::{Matched, matched};
 use super::{Call, Door, bad, page_size, respond};
 use crate::document::json;
@@ -73,12 +75,27 @@ async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) ->
     };
     let end = begin.saturating_add(size);
     // One more than the page, to know whether another one follows.
-    let found = matched(&call, &asked, end.saturating_add(1)).await?;
+    let own = matched(&call, &asked, end.saturating_add(1));
+    let elsewhere = elsewhere(&call, &asked, wanted.federation);
+    let (own, elsewhere) = futures::future::try_join(own, elsewhere).await?;
+    let base = &call.voice.base;
+    let own = own.into_iter().map(|one| (f64::from(one.score) / 100.0, result(one, base))).collect();
+    let found = elsewhere.beside(own, |one| {
+        Some(foreign(&one)).filter(|entry| asked.may_admit(entry)).map(|entry| entry.members)
+    });
     let page_token = (found.len() > end).then(|| bond.token(&[end.to_string()]));
-    let results = found.into_iter().skip(begin).take(size).map(|one| result(one, &call.voice.base)).collect();
+    let results = found.into_iter().skip(begin).take(size).collect();
     let referrals = (wanted.federation == Federation::Referrals)
         .then(|| call.front.site.settings().upstreams.iter().map(|url| referral(url)).collect());
     json(StatusCode::OK, &Results { results, referrals, page_token })
+}
+
+/// What the registries know that the operator has set, where they are to be asked.
+async fn elsewhere(call: &Call, asked: &Asked, federation: Federation) -> Result<Elsewhere, Failure> {
+    if federation != Federation::Auto {
+        return Ok(Elsewhere::default());
+    }
+    Ok(call.front.site.find_elsewhere(&asked.elsewhere(), &call.voice.base).await?)
 }
 
 /// An entry with its score. Queries serve indexing, not choosing, so they are left out.

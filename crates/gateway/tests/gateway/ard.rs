@@ -325,3 +325,59 @@ async fn other_registries_are_named_where_the_caller_asks_for_referrals() {
         assert!(ask(federation).await.get("referrals").is_none(), "{federation}");
     }
 }
+
+/// An agent that only the other site has.
+const SMITH: &str = "name = \"smith\"\ndescription = \"Forges horseshoes and tools of iron\"\nvisibility = \"public\"\n\
+    [[skills]]\nid = \"forge\"\nname = \"Forge\"\ndescription = \"Forges iron\"\ntags = [\"iron\"]\nexamples = [\"forge a horseshoe\", \"make me tools of iron\"]\n\
+    [runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
+
+#[tokio::test]
+async fn registries_elsewhere_are_asked_unless_the_caller_says_otherwise() {
+    let egress = agentsite_client::Egress::unguarded();
+    let far = site_with(SiteSettings::default(), egress.clone()).await;
+    far.install(agentsite_site::Manifest::read(SMITH).unwrap(), None).await.unwrap();
+    let far = Story::of(GatewaySettings::default(), far).await;
+    let upstreams = vec![format!("http://{}/search", far.address)];
+    let near = site_with(SiteSettings { upstreams, ..SiteSettings::default() }, egress).await;
+    let near = Story::of(GatewaySettings::default(), near).await;
+    let ask = async |more: Value| {
+        let mut asked = json!({ "query": { "text": "forge horseshoes and tools of iron" } });
+        asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        post(&near, "/search", asked).await
+    };
+    for federation in ["none", "referrals"] {
+        let own = ask(json!({ "federation": federation })).await;
+        assert!(!names(&own["results"]).contains(&"smith"), "{federation}");
+    }
+    let mut all = ask(json!({})).await;
+    let smith = all["results"][0].take();
+    assert_eq!(smith["source"], format!("http://{}", far.address));
+    assert!(all.get("referrals").is_none());
+    hold(&far, "ard_foreign", {
+        let mut smith = smith.clone();
+        assert!(smith["score"].as_u64().unwrap() > 20, "{smith}");
+        smith["score"] = json!("SCORE");
+        smith
+    });
+    // Pages lead through both, and a filter holds for both.
+    let (mut seen, mut token) = (Vec::new(), None);
+    for _ in 0..30 {
+        let mut more = json!({ "pageSize": 1 });
+        if let Some(token) = &token {
+            more["pageToken"] = Value::clone(token);
+        }
+        let page = ask(more).await;
+        seen.extend(names(&page["results"]).into_iter().map(str::to_owned));
+        token = page.get("pageToken").cloned();
+        if token.is_none() {
+            break;
+        }
+    }
+    assert_eq!(seen[0], "smith");
+    assert!(token.is_none() && seen.iter().filter(|name| *name == "smith").count() == 1, "{seen:?}");
+    let query =
+        json!({ "text": "forge horseshoes and tools of iron", "filter": { "type": MCP, "tags": ["iron"] } });
+    let tools = post(&near, "/search", json!({ "query": query })).await;
+    assert_eq!(tools["results"][0]["identifier"], "urn:air:127.0.0.1:mcp:smith");
+    assert_eq!(names(&tools["results"]), ["smith"]);
+}

@@ -159,7 +159,7 @@ impl Draft {
     }
 
     /// Reads an entry of an `ai-catalog.json`.
-    fn of_catalogue_entry(value: &Value) -> Result<Self, SiteError> {
+    pub(crate) fn of_catalogue_entry(value: &Value) -> Result<Self, SiteError> {
         let media_type = text(value, "type");
         let url = Some(text(value, "url")).filter(|url| is_address(url));
         let mut draft = match (value.get("data"), media_type.as_str()) {

@@ -1,4 +1,4 @@
-//! Scout: the seam through which the registry looks at what others publish.
+//! Scout: the seam through which the registry looks at what others publish, and a search asks other registries.
 //!
 //! Promises: every look is bounded in size and time. The real one is the egress, so that the inside of the operator's network is not
 //! looked at unless the operator allowed it; stories have one that follows a script. What is said about a refused address tells nothing
@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{Address, ClientError, Egress, Fetched, McpClient, McpOptions};
+use agentsite_host::{Address, Answered, ClientError, Egress, Fetched, McpClient, McpOptions};
 use agentsite_protocol::Rng;
 use futures::future::BoxFuture;
 use url::Url;
@@ -30,6 +30,9 @@ pub(crate) trait Scout: Send + Sync + std::fmt::Debug + 'static {
     /// Fetches a document, unless it still has this mark.
     fn fetch(&self, url: Url, etag: Option<String>, limit: usize, timeout: Duration) -> Looked<'_, Fetched>;
 
+    /// Posts a question in JSON.
+    fn ask(&self, url: Url, question: Vec<u8>, limit: usize, timeout: Duration) -> Looked<'_, Answered>;
+
     /// Looks whether a server answers.
     fn probe(&self, url: Url, timeout: Duration) -> Looked<'_, ()>;
 
@@ -51,6 +54,12 @@ impl Scout for EgressScout {
                 .document(&url, etag.as_deref(), limit, timeout)
                 .await
                 .map_err(|error| words(&url, &error))
+        })
+    }
+
+    fn ask(&self, url: Url, question: Vec<u8>, limit: usize, timeout: Duration) -> Looked<'_, Answered> {
+        Box::pin(async move {
+            self.egress.ask(&url, question, limit, timeout).await.map_err(|error| words(&url, &error))
         })
     }
 

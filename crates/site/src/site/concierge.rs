@@ -104,7 +104,7 @@ impl Errand {
         }
         let filter = Filter { owners: vec![OWN_OWNER.into()], ..Filter::default() };
         let text = request.whole[..request.whole.floor_char_boundary(MAX_QUERY)].to_owned();
-        let query = Query { text, filter, limit: Some(MAX_MATCHES), offset: 0 };
+        let query = Query { text, filter, limit: Some(MAX_MATCHES), ..Query::default() };
         let found = match self.site.find(caller, &query, "").await {
             Err(SiteError::BadQuery(_)) => Vec::new(),
             found => found?.matches,

@@ -1,16 +1,18 @@
-//! The verb of a site that finds agents by what they do.
+//! The verbs of a site that find agents by what they do: here, and in the registries elsewhere that the operator has named.
 //!
-//! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site knows at this moment. A part of the search that
-//! fails is left out and named, and the rest is answered. How well something fits is `search`'s matter.
+//! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site knows at this moment, or that a registry elsewhere
+//! told of. A part of the search that fails is left out and named, and the rest is answered. How well something fits is `search`'s matter.
 
-use agentsite_protocol::listing::Listing;
-use agentsite_protocol::{AgentName, Caller, Match, Query};
+use agentsite_protocol::listing::{Listing, Standing, air_urn};
+use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
 use agentsite_search::{Ask, Audience, Hit};
 use serde::{Deserialize, Serialize};
 
 use super::Site;
 use super::finding::{own_id, own_name};
+use super::listings::OWN_NAMESPACE;
 use crate::SiteError;
+use crate::federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -23,7 +25,13 @@ pub struct Matches {
     /// What was left out of the scores, and why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub without: Option<String>,
+    /// Which registries elsewhere were asked, when some were to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coverage: Option<Coverage>,
 }
+
+/// The namespace in which the agents of a site stand once more as servers of tools.
+const TOOLS_NAMESPACE: &str = "mcp";
 
 impl Site {
     /// The agents that fit a query best and that this caller may see, with the addresses of the site under `base`.
@@ -32,11 +40,87 @@ impl Site {
     /// [`SiteError::BadQuery`] says what is wrong with the query; [`SiteError::Search`] when the index does not answer.
     pub async fn find(&self, caller: &Caller, query: &Query, base: &str) -> Result<Matches, SiteError> {
         query.check()?;
+        match query.reach {
+            Reach::Here => self.find_here(caller, query, (query.limit(), query.offset), base).await,
+            // A box, because few go this way and its future is large.
+            Reach::Upstreams => Box::pin(self.find_wide(caller, query, base)).await,
+        }
+    }
+
+    /// Finds here and elsewhere, both at the same time.
+    async fn find_wide(&self, caller: &Caller, query: &Query, base: &str) -> Result<Matches, SiteError> {
+        let (limit, offset) = (query.limit(), query.offset);
+        let asked = AskedElsewhere::of(query);
+        let elsewhere = async {
+            match &asked {
+                Ok(asked) => self.find_elsewhere(asked, base).await,
+                Err(_) => Ok(Elsewhere::default()),
+            }
+        };
+        let here = self.find_here(caller, query, (limit + offset, 0), base);
+        let (here, elsewhere) = futures::future::try_join(here, elsewhere).await?;
+        let coverage = Some(elsewhere.coverage.clone());
+        let own = here.matches.into_iter().map(|one| (one.score, one)).collect();
+        let all = elsewhere.beside(own, |foreign| Some(told(foreign)));
+        let beyond =
+            asked.err().map(|name| format!("other registries: they cannot apply the filter `{name}`"));
+        let without = here.without.or(beyond);
+        let matches = all.into_iter().skip(offset).take(limit).collect();
+        Ok(Matches { matches, considered: here.considered, without, coverage })
+    }
+
+    /// What the registries know that the operator has named. What this site knows itself is not among it, whatever they say of it, and what it has
+    /// suspended does not come back that way.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`].
+    pub async fn find_elsewhere(&self, asked: &AskedElsewhere, base: &str) -> Result<Elsewhere, SiteError> {
+        if self.0.federation.is_empty() {
+            return Ok(Elsewhere::default());
+        }
+        let found = self.0.federation.ask(asked).await;
+        let mut entries = Vec::with_capacity(found.entries.len());
+        for one in found.entries {
+            if !self.is_own(&one.listing.id, base) && !self.knows(&one.listing.id).await? {
+                entries.push(one);
+            }
+        }
+        Ok(Elsewhere { entries, ..found })
+    }
+
+    /// Whether an agent is this site's by its name. Under a domain every name is; an address of a machine has no such owner.
+    fn is_own(&self, id: &str, base: &str) -> bool {
+        let base = url::Url::parse(base).ok();
+        let domain = base.as_ref().and_then(|base| base.domain()).filter(|domain| *domain != "localhost");
+        let host = base.as_ref().and_then(|base| base.host_str()).unwrap_or_default();
+        if domain.is_some_and(|domain| domain == publisher(id)) {
+            return true;
+        }
+        self.0.hub.all().iter().any(|entry| {
+            [OWN_NAMESPACE, TOOLS_NAMESPACE]
+                .iter()
+                .any(|namespace| air_urn(host, namespace, entry.manifest.name.as_str()) == id)
+        })
+    }
+
+    /// Whether the hub has an entry of this name; one that waits for its owner may be anybody's.
+    async fn knows(&self, id: &str) -> Result<bool, SiteError> {
+        let entry = self.0.store.listing(id).await?;
+        Ok(entry.is_some_and(|entry| entry.listing.standing != Standing::Pending))
+    }
+
+    /// Finds among the agents that the site runs or knows.
+    async fn find_here(
+        &self,
+        caller: &Caller,
+        query: &Query,
+        (limit, offset): (usize, usize),
+        base: &str,
+    ) -> Result<Matches, SiteError> {
         let behind = self.settle().await.err();
         let audience = audience(caller);
         // A key that names agents finds public ones too, which it may not call: so many more are asked for as may have to go.
         let foreign = self.out_of_reach(caller);
-        let (limit, offset) = (query.limit(), query.offset);
         let (wanted, skipped) = if foreign == 0 { (limit, offset) } else { (limit + offset + foreign, 0) };
         let ask = Ask {
             text: query.text.clone(),
@@ -54,7 +138,8 @@ impl Site {
         }
         let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
         let without = found.without.or_else(|| behind.map(|error| format!("what changed last: {error}")));
-        Ok(Matches { matches, considered: found.considered.saturating_sub(foreign), without })
+        let considered = found.considered.saturating_sub(foreign);
+        Ok(Matches { matches, considered, without, coverage: None })
     }
 
     /// The agent of a hit as this caller may see it.
@@ -71,6 +156,7 @@ impl Site {
             local: listing.local,
             score: hit.score,
             reason: hit.reason,
+            source: None,
         }))
     }
 
@@ -91,6 +177,21 @@ impl Site {
             visibility >= sees && !caller.may_call(name, visibility)
         };
         all.iter().filter(beyond).count()
+    }
+}
+
+/// What another registry found, as a match.
+fn told(foreign: Foreign) -> Match {
+    let Foreign { listing, score, source, .. } = foreign;
+    Match {
+        id: listing.id,
+        name: listing.name,
+        description: listing.description,
+        card: listing.url,
+        local: false,
+        score,
+        reason: Reason::default(),
+        source: Some(source),
     }
 }
 

@@ -3,7 +3,7 @@
 //! Promises: a query of somebody else answers like none; it finds what its owner may see at that moment, and tells of each agent once. Agents that were there when
 //! it was kept are not told.
 
-use agentsite_protocol::{Caller, MAX_MATCHES, Match, PushConfig, Query, Timestamp};
+use agentsite_protocol::{Caller, MAX_MATCHES, Match, PushConfig, Query, Reach, Timestamp};
 
 use super::Site;
 use crate::SiteError;
@@ -64,6 +64,10 @@ impl Site {
             let what =
                 format!("a kept query has at most {MAX_TEXT} bytes, and minScore is a number from 0 to 1");
             return Err(SiteError::BadMessage(what));
+        }
+        if query.reach != Reach::Here {
+            let what = "a kept query looks at this site only; leave `reach` out";
+            return Err(SiteError::BadMessage(what.into()));
         }
         let push = push.map(|config| self.0.push.prepare(config)).transpose()?;
         let known = Query { limit: Some(MAX_MATCHES), offset: 0, ..query.clone() };

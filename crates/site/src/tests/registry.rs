@@ -13,7 +13,7 @@ use std::time::Duration;
 use super::*;
 use crate::registry::{Looked, Scout, ToolServer};
 use crate::{HubEdit, HubEntry};
-use agentsite_host::Fetched;
+use agentsite_host::{Answered, Fetched};
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{
     Algorithm, RotationRecord, Scope, SigningKey, Visibility, answer_challenge, sign_card,
@@ -37,6 +37,18 @@ pub(super) struct StoryScout {
     down: Mutex<Vec<String>>,
     /// Every address that was asked, and whether the answer was new.
     asked: Mutex<Vec<(String, bool)>>,
+    /// Registries, and what each does when it is asked.
+    registries: Mutex<BTreeMap<String, Asked>>,
+    /// Every question that a registry was asked.
+    questions: Mutex<Vec<(String, Value)>>,
+}
+
+/// What a registry does when it is asked.
+#[derive(Debug, Clone)]
+pub(super) enum Asked {
+    Answers(Vec<u8>),
+    Refuses,
+    NeverAnswers,
 }
 
 impl StoryScout {
@@ -62,6 +74,14 @@ impl StoryScout {
     fn asked(&self, url: &str) -> Vec<bool> {
         let asked = self.asked.lock().unwrap();
         asked.iter().filter(|(one, _)| one == url).map(|(_, new)| *new).collect()
+    }
+
+    pub(super) fn registry(&self, url: &str, does: Asked) {
+        self.registries.lock().unwrap().insert(url.into(), does);
+    }
+
+    pub(super) fn questions(&self) -> Vec<(String, Value)> {
+        std::mem::take(&mut *self.questions.lock().unwrap())
     }
 
     fn is_down(&self, url: &Url) -> bool {
@@ -90,6 +110,21 @@ impl Scout for StoryScout {
             }
             let Published { bytes, etag } = found;
             Ok(Fetched::Document { bytes: bytes.into(), etag, content_type: "application/json".into(), url })
+        })
+    }
+
+    fn ask(&self, url: Url, question: Vec<u8>, limit: usize, _: Duration) -> Looked<'_, Answered> {
+        Box::pin(async move {
+            let question = serde_json::from_slice(&question).unwrap();
+            self.questions.lock().unwrap().push((url.to_string(), question));
+            let does = self.registries.lock().unwrap().get(url.as_str()).cloned();
+            match does {
+                Some(Asked::Answers(bytes)) if bytes.len() > limit => Err(format!("more than {limit} bytes")),
+                Some(Asked::Answers(bytes)) => Ok(Answered::Answer(bytes.into())),
+                Some(Asked::Refuses) => Ok(Answered::Refused(format!("{url} answered 400"))),
+                Some(Asked::NeverAnswers) => std::future::pending().await,
+                None => Err(format!("{url} does not answer")),
+            }
         })
     }
 

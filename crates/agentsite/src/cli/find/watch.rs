@@ -37,7 +37,7 @@ async fn follow(shell: &Shell, id: &str) -> Result<(), CliError> {
             "{:.3}  {}  {}  {}\n",
             one.score,
             one.name,
-            one.reason.sentence(),
+            one.why(),
             one.description.replace('\n', " ")
         );
         shell.output.piece(&line)?;

@@ -124,7 +124,16 @@ mod tests {
         let matched = matched.iter().map(|word| (*word).to_owned()).collect();
         let reason = Reason { meaning: score, matched, ..Reason::default() };
         let (id, description) = (String::new(), format!("does {name}"));
-        let found = Match { id, name: name.into(), description, card: None, local: true, score, reason };
+        let found = Match {
+            id,
+            name: name.into(),
+            description,
+            card: None,
+            local: true,
+            score,
+            reason,
+            source: None,
+        };
         Candidate::found(name.parse().unwrap(), found, true)
     }
 

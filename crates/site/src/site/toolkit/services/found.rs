@@ -49,7 +49,7 @@ pub(super) async fn find(
             .map_err(|error| SiteError::BadMessage(format!("the filter is not right: {error}")))?,
     };
     let text = arguments["query"].as_str().unwrap_or_default().to_owned();
-    let query = Query { text, filter, limit: Some(most), offset: 0 };
+    let query = Query { text, filter, limit: Some(most), ..Query::default() };
     let found = site.find(&exchange.caller, &query, "").await?;
     let rows: Vec<Value> = found.matches.iter().map(|one| row(site, one)).collect();
     let lines: Vec<String> = found.matches.iter().map(line).collect();
@@ -66,7 +66,7 @@ pub(super) async fn find(
 }
 
 fn line(one: &Match) -> String {
-    format!("{}: {} ({}; score {:.3})", one.name, one.description, one.reason.sentence(), one.score)
+    format!("{}: {} ({}; score {:.3})", one.name, one.description, one.why(), one.score)
 }
 
 /// A match for programs. What depends on the address of the site is left out: whoever asks is there already.
@@ -78,7 +78,7 @@ fn row(site: &Site, one: &Match) -> Value {
     };
     row["local"] = one.local.into();
     row["score"] = one.score.into();
-    row["why"] = one.reason.sentence().into();
+    row["why"] = one.why().into();
     row["reason"] = json!(one.reason);
     row
 }
