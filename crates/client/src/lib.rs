@@ -35,7 +35,7 @@ pub use embeddings::{Embeddings, MAX_DIMENSIONS};
 pub use failure::ClientError;
 pub use push::Receipt;
 pub use signer::{
-    CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, key_set_url, verify_card, verify_card_at,
+    CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, did_web_of, key_set_url, verify_card, verify_card_at,
 };
 pub use site::SiteClient;
 pub use token::Token;

@@ -1,7 +1,7 @@
 //! Who signed a card: verifying the cards of others.
 //!
-//! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it, when it is pinned, or, weaker, when
-//! it is the signature's own `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn
+//! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a key set, or in its `did:web` document),
+//! when it is pinned, or, weaker, when it is the signature's own `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn
 //! key proves nothing. The answer says who signed, or why nobody did. It does not say whether the signer is to be trusted.
 
 use agentsite_protocol::{
@@ -90,6 +90,8 @@ pub struct KnownKeys {
     published: Option<Vec<(String, PublicKey)>>,
     rotations: Vec<RotationRecord>,
     pinned: Vec<PublicKey>,
+    /// Keys of a `did:web` document by their names there.
+    named: Vec<(String, PublicKey)>,
 }
 
 impl KnownKeys {
@@ -118,6 +120,13 @@ impl KnownKeys {
         self
     }
 
+    /// Adds the keys of the `did:web` document of the card's own host, by their names there.
+    #[must_use]
+    pub fn of_did_web(mut self, keys: Vec<(String, PublicKey)>) -> Self {
+        self.named.extend(keys);
+        self
+    }
+
     /// The key that a signature names, and how it is known.
     fn find(&self, signature: &CardSignature) -> Result<(PublicKey, KnownBy), String> {
         let header = signature.header().map_err(|error| error.to_string())?;
@@ -126,6 +135,13 @@ impl KnownKeys {
         let itself = PublicKey::from_did_key(&kid).ok();
         if let Some(key) = itself.as_ref().filter(|key| self.is_pinned(key)) {
             return Ok((key.clone(), KnownBy::Pin));
+        }
+        if kid.starts_with("did:web:") {
+            let found = self.named.iter().find(|(name, _)| *name == kid);
+            let (name, key) =
+                found.ok_or_else(|| format!("no document of its host names the key `{short}`"))?;
+            let did = name.split('#').next().unwrap_or_default().to_owned();
+            return Ok((key.clone(), KnownBy::Origin(did)));
         }
         let (Some(jku), Some(origin)) = (&header.jku, &self.origin) else {
             let key = itself.ok_or_else(|| format!("nothing says where the key `{short}` is published"))?;
@@ -204,6 +220,18 @@ pub async fn verify_card_at(
 #[must_use]
 pub fn key_set_url(card_json: &[u8], origin: &Url) -> Option<Url> {
     own_key_set(&read_card(card_json).ok()?, origin)
+}
+
+/// The `did:web` that a signature of this card names as its signer, if one does.
+#[must_use]
+pub fn did_web_of(card_json: &[u8]) -> Option<String> {
+    let card = read_card(card_json).ok()?;
+    let kid = |signature: &Value| {
+        let kid = serde_json::from_value::<CardSignature>(signature.clone()).ok()?.header().ok()?.kid?;
+        let did = kid.split('#').next()?;
+        did.starts_with("did:web:").then(|| did.to_owned())
+    };
+    signatures(&card).ok()?.iter().find_map(kid)
 }
 
 fn check(card: &Value, signature: &Value, keys: &KnownKeys) -> Result<Signer, String> {

@@ -1,7 +1,9 @@
 //! Decentralised identifiers in the two forms that are used here: `did:key`, which is the key itself, and `did:web`, which is a host.
 //!
-//! Promises: one identifier for one key, and back; what is not exactly the written form of a key we know is refused. It does not
-//! fetch documents.
+//! Promises: one identifier for one key, and back; what is not exactly the written form of a key we know is refused. A document counts for the
+//! `did:web` that it names itself, and only keys that we know are read from it. It does not fetch documents.
+
+use serde_json::Value;
 
 use crate::key::{BadKey, PublicKey};
 
@@ -59,6 +61,62 @@ pub fn did_web(base: &str) -> Option<String> {
     let host = rest.split(['/', '?', '#']).next().filter(|host| !host.is_empty() && !host.contains('@'))?;
     Some(format!("did:web:{}", host.replace('%', "%25").replace(':', "%3A")))
 }
+
+/// Where the document of a `did:web` is: host, with its port if it names one, and path. The fragment that names a key does not matter.
+#[must_use]
+pub fn did_web_place(did: &str) -> Option<(String, String)> {
+    let did = did.split('#').next()?;
+    let mut parts = did.strip_prefix("did:web:").filter(|rest| rest.len() <= MAX_DID)?.split(':');
+    let host = parts.next()?;
+    let (name, port) = match host.split_once("%3A").or_else(|| host.split_once("%3a")) {
+        Some((name, port)) => (name, Some(port)),
+        None => (host, None),
+    };
+    let plain = |text: &str, more: &str| {
+        let fits = |letter: char| letter.is_ascii_alphanumeric() || more.contains(letter);
+        !text.is_empty() && text.chars().all(fits)
+    };
+    let is_port =
+        |port: &str| !port.is_empty() && port.len() <= 5 && port.bytes().all(|byte| byte.is_ascii_digit());
+    if !plain(name, ".-") || port.is_some_and(|port| !is_port(port)) {
+        return None;
+    }
+    let path: Vec<&str> = parts.collect();
+    if path.iter().any(|part| !plain(part, "._-") || part.starts_with('.')) {
+        return None;
+    }
+    let path = if path.is_empty() { ".well-known".to_owned() } else { path.join("/") };
+    let authority = port.map_or_else(|| name.to_owned(), |port| format!("{name}:{port}"));
+    Some((authority.to_lowercase(), format!("/{path}/did.json")))
+}
+
+/// The keys of a `did:web` document by their names; `None` when it is the document of another. Keys of kinds that are not used here are left out.
+#[must_use]
+pub fn did_web_keys(document: &Value, did: &str) -> Option<Vec<(String, PublicKey)>> {
+    let did = did.split('#').next()?;
+    if document["id"] != did {
+        return None;
+    }
+    let method = |method: &Value| {
+        let id = method["id"].as_str()?;
+        // A name may be written without the identity before it.
+        let id = if id.starts_with('#') { format!("{did}{id}") } else { id.to_owned() };
+        let key = match (&method["publicKeyJwk"], method["publicKeyMultibase"].as_str()) {
+            (jwk @ Value::Object(_), _) => PublicKey::from_jwk(jwk).ok()?,
+            (_, Some(multibase)) => PublicKey::from_did_key(&format!("did:key:{multibase}")).ok()?,
+            _ => return None,
+        };
+        Some((id, key))
+    };
+    let methods = document["verificationMethod"].as_array().into_iter().flatten().take(MAX_METHODS);
+    Some(methods.filter_map(method).collect())
+}
+
+/// Longest identity that is read: a host name and a few words.
+const MAX_DID: usize = 512;
+
+/// Most methods of a document that are read; ours have two.
+const MAX_METHODS: usize = 32;
 
 fn base58(bytes: &[u8]) -> String {
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
@@ -158,6 +216,46 @@ mod tests {
         assert_eq!(did_web("https://"), None);
     }
 
+    #[test]
+    fn a_did_web_says_where_its_document_is() {
+        let place = |did: &str| did_web_place(did).map(|(host, path)| format!("{host}{path}"));
+        assert_eq!(place("did:web:Example.org").unwrap(), "example.org/.well-known/did.json");
+        assert_eq!(place("did:web:127.0.0.1%3A4747#k").unwrap(), "127.0.0.1:4747/.well-known/did.json");
+        assert_eq!(place("did:web:example.org:user:alice").unwrap(), "example.org/user/alice/did.json");
+        let long = format!("did:web:{}", "a".repeat(600));
+        for odd in [
+            "did:key:z6Mk",
+            "did:web:",
+            "did:web:a b",
+            "did:web:a/b",
+            "did:web:a%3Ax",
+            "did:web:a%3A",
+            "did:web:a:..:b",
+            "did:web:a::b",
+            "did:web:a%2Fb",
+            "did:web:u@a",
+            &long,
+        ] {
+            assert_eq!(place(odd), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_document_names_keys_for_its_own_identity_only() {
+        let ed = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap().public();
+        let p256 = SigningKey::from_seed(Algorithm::Es256, &[7; 32]).unwrap().public();
+        let did = "did:web:example.org";
+        let document = serde_json::json!({ "id": did, "verificationMethod": [
+            { "id": "did:web:example.org#one", "publicKeyJwk": ed.jwk() },
+            { "id": "#two", "publicKeyMultibase": p256.did_key().strip_prefix("did:key:").unwrap() },
+            { "id": "#odd", "publicKeyJwk": { "kty": "RSA" } }, { "publicKeyJwk": ed.jwk() }, 1,
+        ]});
+        let keys = did_web_keys(&document, "did:web:example.org#one").unwrap();
+        assert_eq!(keys, [(format!("{did}#one"), ed), (format!("{did}#two"), p256)]);
+        assert_eq!(did_web_keys(&document, "did:web:other.example"), None);
+        assert_eq!(did_web_keys(&serde_json::json!([]), did), None);
+    }
+
     proptest! {
         #[test]
         fn bytes_come_back_from_base58(bytes in proptest::collection::vec(any::<u8>(), 0..40)) {
@@ -168,6 +266,7 @@ mod tests {
         fn no_text_makes_the_reader_of_names_panic(text: String) {
             let _ = PublicKey::from_did_key(&format!("{DID_KEY}{text}"));
             let _ = did_web(&text);
+            let _ = did_web_place(&format!("did:web:{text}"));
         }
     }
 }

@@ -47,7 +47,7 @@ pub use card::{
 };
 pub use challenge::{answer_challenge, verify_challenge};
 pub use delivery::{Delivery, DeliveryProof};
-pub use did::did_web;
+pub use did::{did_web, did_web_keys, did_web_place};
 pub use extension::AgentExtension;
 pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
 pub use journal::JournalLine;
@@ -62,7 +62,7 @@ pub use query::{
 };
 pub use rotation::{BadRotation, RotationRecord, follow_rotations};
 pub use signature::{
-    BadSignature, CardSignature, ProtectedHeader, sign_card, sign_detached, verify_detached,
+    BadSignature, CardSignature, ProtectedHeader, sign_card, sign_card_as, sign_detached, verify_detached,
 };
 pub use task::{
     BadEvent, Command, MAX_EVENTS, Opening, Outcome, Refusal, Step, Task, TaskEvent, TaskEventKind, TaskHead,

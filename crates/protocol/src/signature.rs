@@ -170,6 +170,14 @@ pub fn sign_card<'a>(
     Ok(each.map(|(payload, key)| sign_bytes(payload, key, JOSE, jku)).collect())
 }
 
+/// Signs a card with one key under a name of your own, such as that of a method in a `did:web` document.
+///
+/// # Errors
+/// [`NoCanonicalForm`] when the card has none.
+pub fn sign_card_as(card: &Value, key: &SigningKey, kid: &str) -> Result<CardSignature, NoCanonicalForm> {
+    Ok(sign_named(&canonical_json(&signed_members(card))?, key, kid, JOSE, None))
+}
+
 /// Signs a value as a detached JWS in compact form, `HEADER..SIGNATURE`: the payload is the canonical form of the value, which is carried beside it.
 ///
 /// # Errors
@@ -200,10 +208,14 @@ pub fn verify_detached(value: &Value, jws: &str, key: &PublicKey, typ: &str) -> 
 
 /// Signs bytes as a JWS whose payload is carried elsewhere.
 pub(crate) fn sign_bytes(payload: &[u8], key: &SigningKey, typ: &str, jku: Option<&str>) -> CardSignature {
+    sign_named(payload, key, &key.public().did_key(), typ, jku)
+}
+
+fn sign_named(payload: &[u8], key: &SigningKey, kid: &str, typ: &str, jku: Option<&str>) -> CardSignature {
     let header = ProtectedHeader {
         alg: key.algorithm().name().into(),
         typ: Some(typ.into()),
-        kid: Some(key.public().did_key()),
+        kid: Some(kid.into()),
         jku: jku.map(Into::into),
         crit: None,
     };

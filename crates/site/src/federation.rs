@@ -291,6 +291,12 @@ pub(crate) fn publisher(id: &str) -> &str {
     id.split(':').nth(2).unwrap_or_default()
 }
 
+/// Reads any bytes as the answer of another registry, for the fuzzer.
+pub(crate) fn fuzz_answer(bytes: &[u8]) {
+    let found = answer::read(bytes, RESULTS).unwrap_or_default();
+    assert!(found.len() <= RESULTS, "no more is read than was asked for");
+}
+
 fn unanswered(upstream: &Upstream, why: &str) -> Unanswered {
     Unanswered { registry: upstream.url.to_string(), why: why.chars().take(MAX_WHY).collect() }
 }

@@ -63,3 +63,10 @@ pub use tasks::{Recovery, Sent, TaskWatch};
 pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};
+
+/// Reads any bytes as what a hub is handed by others, for the fuzzer.
+#[doc(hidden)]
+pub fn fuzz_registry_draft(bytes: &[u8]) {
+    registry::fuzz_draft(bytes);
+    federation::fuzz_answer(bytes);
+}

@@ -7,6 +7,7 @@
 //! It does not search and does not call agents. Agents that register by connecting to the site are `connected`'s; they share the quota and
 //! the look at like names with those here.
 
+mod did;
 mod draft;
 mod import;
 mod names;
@@ -460,6 +461,19 @@ pub(crate) fn foreign_entry(value: &serde_json::Value) -> Result<Listing, SiteEr
     let id = draft.id.clone().filter(|id| is_urn(id));
     let id = id.ok_or_else(|| bad("`identifier` is no name everywhere (urn:air:…)".into()))?;
     Ok(Listing { id, ..bare(&draft) })
+}
+
+/// Reads any bytes as a document that the hub could be handed, for the fuzzer.
+pub(crate) fn fuzz_draft(bytes: &[u8]) {
+    let Ok(value) = agentsite_protocol::read_unambiguous(bytes) else { return };
+    let _ = did::Claim::of(&value);
+    let _ = agentsite_protocol::did_web_keys(&value, value["id"].as_str().unwrap_or_default());
+    if let Ok(draft) = Draft::read(&value) {
+        assert!(bare(&draft).description.chars().count() <= 4_000, "a draft is within bounds");
+    }
+    if let Ok(listing) = foreign_entry(&value) {
+        assert!(is_urn(&listing.id));
+    }
 }
 
 /// By what an entry is named everywhere. The name that a document claims counts only where somebody vouches for it.

@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use url::Url;
 
+use super::did::Claim;
 use super::draft::{Draft, bad};
 use super::{Candidate, Registry, chance, name_everywhere};
 use crate::SiteError;
@@ -162,20 +163,29 @@ impl Registry {
         }
         let mut done = Imported::default();
         let mut drafts: BTreeMap<String, (usize, Candidate)> = BTreeMap::new();
+        let mut claims: BTreeMap<String, Claim> = BTreeMap::new();
         for (place, value) in values {
-            let draft = value.and_then(|value| Draft::read(&value).map_err(|error| error.to_string()));
-            match draft {
+            let read = value.and_then(|value| {
+                let draft = Draft::read(&value).map_err(|error| error.to_string())?;
+                Ok((draft, Claim::of(&value)))
+            });
+            match read {
                 Err(why) => done.refuse(place, why),
-                Ok(draft) => {
+                Ok((draft, claim)) => {
                     let candidate = unproven(draft);
                     let id = name_everywhere(&candidate, caller.is_admin());
                     match drafts.entry(id) {
                         Entry::Occupied(taken) => done.refuse(place, format!("{} comes twice", taken.key())),
-                        Entry::Vacant(free) => drop(free.insert((place, candidate))),
+                        Entry::Vacant(free) => {
+                            claims.extend(claim.map(|claim| (free.key().clone(), claim)));
+                            free.insert((place, candidate));
+                        }
                     }
                 }
             }
         }
+        let claimed = drafts.iter_mut().filter_map(|(id, (_, one))| Some((one, claims.remove(id)?)));
+        self.check_claims(claimed.collect()).await;
         let _one_at_a_time = self.adding.lock().await;
         let entries = self.batch(caller, drafts, &mut done).await?;
         if entries.is_empty() {

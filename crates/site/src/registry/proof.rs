@@ -1,11 +1,11 @@
 //! Proof: who stands behind a document, found out by looking where it says it comes from.
 //!
-//! Promises: a signature counts with a key that the document's own origin publishes; a document counts as its domain's when it came from
+//! Promises: a signature counts with a key that the document's own origin publishes, or the `did:web` of the agent's host; a document counts as its domain's when it came from
 //! the host at which its agent is called; whoever posts a document proves to be its owner with its key or from its domain. A document
 //! signed by another key than before, without that key's word, is told apart. It writes nothing but the proven entry.
 
 use agentsite_host::{
-    CardRefusal, Fetched, KnownBy, KnownKeys, SignedCard, card_url, key_set_url, verify_card,
+    CardRefusal, Fetched, KnownBy, KnownKeys, SignedCard, card_url, did_web_of, key_set_url, verify_card,
 };
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{Caller, CardSignature, PublicKey, read_unambiguous, verify_challenge};
@@ -13,6 +13,7 @@ use agentsite_store::Registration;
 use serde_json::Value;
 use url::Url;
 
+use super::did::{self, Claim};
 use super::draft::{Draft, bad};
 use super::{Candidate, OTHER_KEY, Registry};
 use crate::SiteError;
@@ -77,15 +78,23 @@ impl Registry {
         }
         let value = read(document)?;
         let draft = Draft::read(&value)?;
-        let (key, warning) = match verify_card(document, &KnownKeys::default()) {
-            Ok(signed) => (signer(&signed, |_| true), None),
+        let (keys, unread) = self.with_did(KnownKeys::default(), document, None, &draft).await;
+        let (proof, key, warning) = match verify_card(document, &keys) {
+            Ok(signed) => match signer(&signed, |known| matches!(known, KnownBy::Origin(_))) {
+                Some(key) => (Proof::Signature, Some(key), None),
+                None => (Proof::None, signer(&signed, |_| true), None),
+            },
             Err(CardRefusal::Refused(why)) => {
-                (None, Some(format!("its signature counts for nothing: {}", why.join("; "))))
+                (Proof::None, None, Some(warning_of(&unread.unwrap_or_else(|| why.join("; ")))))
             }
-            Err(_) => (None, None),
+            Err(_) => (Proof::None, None, None),
         };
-        let warnings = warning.into_iter().map(|warning| warning.chars().take(300).collect()).collect();
-        Ok(Candidate { draft, proof: Proof::None, key, etag: None, warnings, at: None })
+        let mut candidate =
+            Candidate { draft, proof, key, etag: None, warnings: warning.into_iter().collect(), at: None };
+        if let Some(claim) = Claim::of(&value) {
+            self.check_claims(vec![(&mut candidate, claim)]).await;
+        }
+        Ok(candidate)
     }
 
     /// Finds out who stands behind a document that came from this address.
@@ -102,6 +111,7 @@ impl Registry {
         {
             keys = keys.published(&published);
         }
+        let (keys, unread) = self.with_did(keys, bytes, Some(from), &draft).await;
         let here = from.host_str().is_some_and(|host| draft.host().is_none_or(|named| named == host));
         let by_domain = if here { Proof::Domain } else { Proof::None };
         let (proof, key, warning) = match verify_card(bytes, &keys) {
@@ -111,13 +121,30 @@ impl Registry {
             },
             Err(CardRefusal::NoSignature) => (by_domain, None, None),
             Err(refusal) => {
-                let warning = format!("its signature counts for nothing: {refusal}");
-                (by_domain, None, Some(warning.chars().take(300).collect()))
+                let why = unread.unwrap_or_else(|| refusal.to_string());
+                (by_domain, None, Some(warning_of(&why)))
             }
         };
         let before = known.and_then(|known| PublicKey::from_did_key(known.key.as_deref()?).ok());
         let other_key = before.is_some_and(|before| verify_card(bytes, &keys.pinned([before])).is_err());
         Ok(Judged { draft, proof, key, warning, other_key })
+    }
+
+    /// Adds the keys of the `did:web` that a signature names, if it is the identity of the agent's host; else gives why there are none.
+    async fn with_did(
+        &self,
+        keys: KnownKeys,
+        document: &[u8],
+        from: Option<&Url>,
+        draft: &Draft,
+    ) -> (KnownKeys, Option<String>) {
+        let Some(did) = did_web_of(document) else { return (keys, None) };
+        let endpoint = draft.endpoint.as_deref().and_then(|endpoint| Url::parse(endpoint).ok());
+        let places: Vec<&Url> = from.into_iter().chain(&endpoint).collect();
+        match self.did_keys(&did, &places).await {
+            Ok(named) => (keys.of_did_web(named), None),
+            Err(why) => (keys, Some(why)),
+        }
     }
 
     /// The keys that an origin publishes; one that sends us elsewhere for them does not publish them.
@@ -197,6 +224,10 @@ fn check_signed(entry: &Registration, answer: &CardSignature, challenge: &str) -
     verify_challenge(answer, &key, &entry.listing.id, challenge)
         .map_err(|error| bad(format!("the answer to the challenge does not hold: {error}")))?;
     Ok(Proof::Signature)
+}
+
+fn warning_of(why: &str) -> String {
+    did::warning("its signature", why)
 }
 
 fn read(bytes: &[u8]) -> Result<Value, SiteError> {

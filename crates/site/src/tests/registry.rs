@@ -3,6 +3,7 @@
 //! The world is a scout that follows a script. Time is paused: the tokio clock moves by itself, the story's when it is told to.
 
 mod found;
+mod identities;
 mod keeping;
 mod many;
 
