@@ -6,6 +6,7 @@
 mod agents;
 mod find;
 mod hub;
+mod identity;
 mod keys;
 mod operation;
 mod outbox;
@@ -30,7 +31,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 35] = [
+const ROUTES: [(&str, Handlers); 38] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -62,6 +63,9 @@ const ROUTES: [(&str, Handlers); 35] = [
     ("/api/outbox/{id}/retry", || post(outbox::send_again)),
     ("/api/identity", || get(operation::identity)),
     ("/api/identity/rotate", || post(operation::rotate_identity)),
+    ("/api/identity/challenges", || get(identity::list).post(identity::serve)),
+    ("/api/identity/challenges/{word}", || delete(identity::withdraw)),
+    ("/api/identity/answer", || post(identity::answer)),
     ("/api/status", || get(operation::status)),
     ("/api/journal", || get(operation::journal)),
     ("/api/backup", || post(operation::backup)),

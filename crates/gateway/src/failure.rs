@@ -342,16 +342,17 @@ impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
         let fault = match &error {
             SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
-            SiteError::BadListing(_) | SiteError::TooManyListings(_) | SiteError::Unreachable(_) => {
-                Fault::BadParams
-            }
+            SiteError::BadListing(_)
+            | SiteError::TooManyListings(_)
+            | SiteError::TooManyChallenges(_)
+            | SiteError::Unreachable(_) => Fault::BadParams,
             SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
             SiteError::PushOff => Fault::PushNotSupported,
             SiteError::BadPush(_) | SiteError::TooManyReceivers(_) | SiteError::TooManyQueries(_) => {
                 Fault::BadParams
             }
             SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
-            SiteError::NoSuchQuery(_) => Fault::NoSuchResource,
+            SiteError::NoSuchQuery(_) | SiteError::NoSuchChallenge(_) => Fault::NoSuchResource,
             SiteError::NotCancelable(_) => Fault::NotCancelable,
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,

@@ -1,15 +1,16 @@
-//! `/.well-known/jwks.json` and `/.well-known/did.json`: the keys with which others verify what the site signed.
+//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others know the site.
 //!
 //! Promises: needs no credential, for these are what strangers need first; former keys stay published with the records by which they
-//! named their successors. The document of the `did:web` names only the present keys. It signs nothing.
+//! named their successors. The document of the `did:web` names only the present keys. A challenge is served only where an operator added its
+//! word, and never kept by others. It signs nothing.
 
 use std::sync::Arc;
 
 use agentsite_protocol::did_web;
-use agentsite_site::IdentityView;
+use agentsite_site::{IdentityView, SiteError};
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use axum::routing::get;
 use http::{HeaderValue, header};
@@ -23,7 +24,10 @@ const CACHE: &str = "public, max-age=300";
 
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/.well-known/jwks.json", get(key_set)).route("/.well-known/did.json", get(document))
+    Router::new()
+        .route("/.well-known/jwks.json", get(key_set))
+        .route("/.well-known/did.json", get(document))
+        .route("/.well-known/agentsite-challenge/{word}", get(challenge))
 }
 
 async fn key_set(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
@@ -40,6 +44,24 @@ async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<R
     let did = did_web(&front.base(&parts))
         .ok_or_else(|| Failure::new(Fault::BadRequest, "the request names no host; send a Host header"))?;
     Ok(published("application/did+json", &did_document(&did, &front.site.identity())))
+}
+
+async fn challenge(
+    State(front): State<Arc<Front>>,
+    Path(word): Path<String>,
+    request: Request,
+) -> Result<Response, Failure> {
+    let (parts, _) = request.into_parts();
+    front.admit_stranger(&parts)?;
+    if !front.site.serves_challenge(&word) {
+        return Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into());
+    }
+    let mut response = Response::new(Body::from(word));
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    Ok(response)
 }
 
 /// The document of a `did:web`.

@@ -80,6 +80,12 @@ pub enum SiteError {
     /// The caller has as many entries as it may.
     #[error("you have {0} entries in the hub, as many as you may (hub.quota); remove one first")]
     TooManyListings(usize),
+    /// The site serves as many challenges of other hubs as it may.
+    #[error("the site serves {0} challenges, as many as it may; withdraw one, or wait until one has run out")]
+    TooManyChallenges(usize),
+    /// There is none.
+    #[error("the challenge `{0}` is not served here")]
+    NoSuchChallenge(String),
     /// What was to be registered does not answer.
     #[error("{0}")]
     Unreachable(String),

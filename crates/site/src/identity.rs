@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
-    RotationRecord, SigningKey, Timestamp, sign_card, sign_detached,
+    RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
 use agentsite_store::{Change, SettingChange, SharedStore};
 use arc_swap::ArcSwap;
@@ -157,6 +157,11 @@ impl Identity {
         good_for: Duration,
     ) -> DeliveryProof {
         delivery.sign(&self.ring.load().keys[0], now, good_for)
+    }
+
+    /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a card.
+    pub(crate) fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
+        answer_challenge(&self.ring.load().keys[0], entry, word)
     }
 
     /// Signs a trust manifest that is served under `base` with the Ed25519 key; gives the detached JWS.

@@ -9,6 +9,7 @@
 
 mod calls;
 mod connected;
+mod challenges;
 mod error;
 mod federation;
 mod feeds;
@@ -43,6 +44,7 @@ pub use agentsite_store::{
     JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats, StoredLine,
     TaskCursor, TaskFilter,
 };
+pub use challenges::ServedChallenge;
 pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};

@@ -16,6 +16,7 @@ use serde::Serialize;
 
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
+use crate::challenges::Challenges;
 use crate::federation::Federation;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
@@ -36,6 +37,7 @@ use crate::{
 mod access;
 mod browse;
 mod cards;
+mod challenges;
 mod concierge;
 mod connect;
 mod find;
@@ -85,6 +87,7 @@ struct Inner {
     registry: Arc<Registry>,
     connected: Connected,
     federation: Federation,
+    challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
 }
@@ -150,6 +153,7 @@ impl Site {
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
+        let challenges = Challenges::open(store.clone(), ids.clone()).await?;
         let federation = Federation::new(&settings.upstreams, scout.clone(), world.clock.clone());
         let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
         let connected = Connected::open(store.clone(), ids.clone()).await?;
@@ -185,7 +189,7 @@ impl Site {
             finding,
             queries,
             registry,
-            connected, federation,
+            challenges, connected, federation,
             workers,
             concierge,
         });

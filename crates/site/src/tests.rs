@@ -3,6 +3,7 @@
 //! What is shared by the stories is here: a site, agents that follow a script, and a way to ask them.
 
 mod callers;
+mod challenges;
 mod choices;
 mod concierge;
 mod connected;

@@ -1,6 +1,6 @@
 //! The table of operations that `/openapi.json` and the page about it are written from.
 //!
-//! Promises: one row for each method of each route; names of shapes are those of `schemas.json`. It says nothing about A2A, MCP and the OpenAI-style
+//! Promises: one row for each method of each route, JSON-RPC of the hub as one; names of shapes are those of `schemas.json`. It says nothing about A2A, MCP and the OpenAI-style
 //! face, which have specifications of their own.
 
 use utoipa::openapi::path::HttpMethod;
@@ -14,11 +14,13 @@ pub(crate) enum Part {
     Ard,
     /// The registry API of MCP.
     Servers,
+    /// The hub by JSON-RPC.
+    Rpc,
 }
 
 impl Part {
     /// All of them, in the order in which they are shown.
-    pub(crate) const ALL: [Self; 3] = [Self::Ard, Self::Rest, Self::Servers];
+    pub(crate) const ALL: [Self; 4] = [Self::Ard, Self::Rest, Self::Rpc, Self::Servers];
 
     /// What the face is called.
     pub(crate) const fn name(self) -> &'static str {
@@ -26,6 +28,7 @@ impl Part {
             Self::Rest => "REST",
             Self::Ard => "Discovery (ARD)",
             Self::Servers => "MCP registry",
+            Self::Rpc => "JSON-RPC",
         }
     }
 
@@ -35,6 +38,7 @@ impl Part {
             Self::Rest => "Error",
             Self::Ard => "ArdError",
             Self::Servers => "ServersError",
+            Self::Rpc => "RpcError",
         }
     }
 }
@@ -132,6 +136,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 
 /// Every operation.
 pub(crate) const OPERATIONS: [Operation; 58] = [
+pub(crate) const OPERATIONS: [Operation; 62] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
@@ -237,6 +242,16 @@ pub(crate) const OPERATIONS: [Operation; 58] = [
     post("/api/outbox/{id}/retry", "sendLetterAgain", "Try a letter again").gives("Letter"),
     get("/api/identity", "getIdentity", "Who the site is: its keys").gives("Identity"),
     post("/api/identity/rotate", "rotateIdentity", "Take new keys").gives("Identity"),
+    get("/api/identity/challenges", "listChallenges", "The challenges of other hubs that the site serves")
+        .gives("ServedChallenges"),
+    post("/api/identity/challenges", "serveChallenge", "Serve the challenge of another hub for an hour")
+        .takes("ChallengeToServe")
+        .with("201")
+        .gives("ServedChallenge"),
+    delete("/api/identity/challenges/{word}", "withdrawChallenge", "Serve a challenge no longer"),
+    post("/api/identity/answer", "answerChallenge", "Sign the challenge of an entry in another hub")
+        .takes("ChallengeToAnswer")
+        .gives("SignedAnswer"),
     get("/api/status", "getStatus", "How the site fares").gives("Status"),
     get("/api/journal", "listJournal", "What happened, newest first")
         .asks(&[
@@ -281,6 +296,15 @@ pub(crate) const OPERATIONS: [Operation; 58] = [
         ])
         .gives("ListResponse"),
     ard(HttpMethod::Get, "/agents/{identifier}", "getEntry", "One entry by its identifier").gives("Entry"),
+    Operation::new(
+        Part::Rpc,
+        HttpMethod::Post,
+        "/rpc",
+        "callHub",
+        "Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list",
+    )
+    .takes("RpcRequest")
+    .gives("RpcResponse"),
     servers("/v0.1/servers", "listServers", "Agents that are servers of tools")
         .asks(SERVERS)
         .gives("ServerList"),

@@ -43,6 +43,7 @@ fn intro(part: Part) -> &'static str {
             "Agentic Resource Discovery: what others search by. A key shows more than strangers see."
         }
         Part::Servers => "Agents as servers of tools, for programs that read the registry of MCP.",
+        Part::Rpc => "The same agents by JSON-RPC 2.0, for programs that look for one.",
     }
 }
 

@@ -6,6 +6,7 @@ use agentsite_gateway::GatewaySettings;
 use agentsite_protocol::{CardSignature, PublicKey, RotationRecord, follow_rotations};
 use serde_json::{Value, json};
 
+use crate::golden::hold;
 use crate::story::{Story, body};
 
 async fn get(story: &Story, path: &str) -> Value {
@@ -109,4 +110,36 @@ async fn only_admins_rotate_and_everybody_reads_the_keys() {
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["content-type"], "application/jwk-set+json");
     assert!(!answer.text().await.unwrap().contains("\"d\""));
+}
+
+#[tokio::test]
+async fn a_challenge_is_served_to_everybody_when_an_operator_added_it() {
+    let story = Story::begin().await;
+    let path = "/.well-known/agentsite-challenge/word-1";
+    assert_eq!(story.get(path).send().await.unwrap().status(), 404);
+    let user = story.key(&["call"]).await;
+    let add = async |key: &str| {
+        let asked =
+            story.post("/api/identity/challenges").bearer_auth(key).json(&json!({ "word": "word-1" }));
+        asked.send().await.unwrap()
+    };
+    assert_eq!(add(&user).await.status(), 403);
+    let admin = story.key(&["admin"]).await;
+    let added = add(&admin).await;
+    assert_eq!(added.status(), 201);
+    hold(&story, "api_challenge", body(added).await);
+    let served = story.get(path).header("via", "1.1 proxy").send().await.unwrap();
+    assert_eq!(served.headers()["content-type"], "text/plain; charset=utf-8");
+    assert_eq!(served.headers()["cache-control"], "no-store");
+    assert_eq!(served.text().await.unwrap(), "word-1");
+    let listed = body(story.get("/api/identity/challenges").bearer_auth(&admin).send().await.unwrap()).await;
+    assert_eq!(listed["challenges"][0]["word"], "word-1");
+    let entry = "urn:air:hub.example:agents:echo";
+    let asked = json!({ "word": "word-1", "entry": entry });
+    let answer =
+        body(story.post("/api/identity/answer").bearer_auth(&admin).json(&asked).send().await.unwrap()).await;
+    let answer: CardSignature = serde_json::from_value(answer).unwrap();
+    let kid = answer.header().unwrap().kid.unwrap();
+    let keys = get(&story, "/.well-known/jwks.json").await;
+    agentsite_protocol::verify_challenge(&answer, &key_of(&keys, &kid), entry, "word-1").unwrap();
 }

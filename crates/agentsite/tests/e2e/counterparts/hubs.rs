@@ -60,3 +60,78 @@ async fn a_registry_inside_the_network_is_not_asked_unless_it_is_allowed() {
     let why = wide["coverage"]["failed"][0]["why"].as_str().unwrap();
     assert!(why.contains("egress.allow"), "{wide}");
 }
+
+/// A site, and somebody's key at it under which the card of another site's agent waits for its owner; gives the entry, too.
+async fn pending(far: &TestSite) -> (TestSite, String, Value) {
+    let mut near = TestSite::new();
+    near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
+    near.start();
+    let key = near.run(&["key", "new", "--label", "somebody", "--scope", "call", "--json"]).ok().json();
+    let key = key["secret"].as_str().unwrap().to_owned();
+    let card = far.get("/a2a/echo/.well-known/agent-card.json").await;
+    let entry = ask(&near, "/api/hub", &key, &json!({ "card": card })).await;
+    assert_eq!((&entry["standing"], &entry["proof"]), (&json!("pending"), &json!("none")), "{entry}");
+    (near, key, entry)
+}
+
+async fn ask(site: &TestSite, path: &str, key: &str, body: &Value) -> Value {
+    let request = site.http.post(format!("{}{path}", site.url)).bearer_auth(key).json(body);
+    request.send().await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test]
+async fn a_site_signs_the_challenge_of_another_hub() {
+    let far = TestSite::started();
+    let (near, key, entry) = pending(&far).await;
+    let (id, word) = (entry["id"].as_str().unwrap(), entry["challenge"]["word"].as_str().unwrap());
+    let path = format!("/api/hub/{id}/verify");
+    let wrong = far.run(&["identity", "answer", "another-word", "--entry", id]).ok().json();
+    let refused = ask(&near, &path, &key, &json!({ "answer": wrong })).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("does not hold"), "{refused}");
+    let answer = far.run(&["identity", "answer", word, "--entry", id]).ok().json();
+    let proven = ask(&near, &path, &key, &json!({ "answer": answer })).await;
+    assert_eq!((&proven["standing"], &proven["proof"]), (&json!("active"), &json!("signature")), "{proven}");
+}
+
+#[tokio::test]
+async fn a_site_serves_the_challenge_of_another_hub_and_keeps_it_through_a_kill() {
+    let mut far = TestSite::started();
+    let (near, key, entry) = pending(&far).await;
+    let (id, word) = (entry["id"].as_str().unwrap(), entry["challenge"]["word"].as_str().unwrap());
+    let path = format!("/api/hub/{id}/verify");
+    let refused = ask(&near, &path, &key, &json!({})).await;
+    assert!(refused["error"]["message"].as_str().unwrap().contains("not found"), "{refused}");
+    far.run(&["identity", "serve-challenge", word]).ok();
+    let served = far.http.get(entry["challenge"]["serveAt"].as_str().unwrap()).send().await.unwrap();
+    assert_eq!(served.text().await.unwrap(), word);
+    let proven = ask(&near, &path, &key, &json!({})).await;
+    assert_eq!((&proven["standing"], &proven["proof"]), (&json!("active"), &json!("domain")), "{proven}");
+    far.kill();
+    far.start();
+    let listed = far.run(&["identity", "serve-challenge"]).ok();
+    assert!(listed.out().contains(word), "{listed:?}");
+    far.run(&["identity", "serve-challenge", word, "--rm"]).ok();
+    assert_eq!(far.run(&["identity", "serve-challenge", word, "--rm"]).code(), 6);
+    assert_eq!(far.run(&["identity", "serve-challenge", "two words"]).code(), 1);
+}
+
+#[tokio::test]
+async fn the_catalogue_of_another_site_is_proven_by_its_trust_manifests() {
+    let far = TestSite::started();
+    let mut near = TestSite::new();
+    near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
+    near.start();
+    let key = near.run(&["key", "new", "--label", "somebody", "--scope", "call", "--json"]).ok().json();
+    let key = key["secret"].as_str().unwrap();
+    let done = ask(&near, "/api/hub/import", key, &json!({ "url": far.url })).await;
+    assert!(done["added"].as_u64().unwrap() > 2, "{done}");
+    let entries = near.run(&["hub", "ls", "--json", "-n", "500"]).ok().json();
+    let tools = entries["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|one| one["name"] == "echo" && one["protocols"] == json!(["mcp"]));
+    let tools = tools.unwrap_or_else(|| panic!("{entries}"));
+    assert_eq!((&tools["proof"], &tools["standing"]), (&json!("signature"), &json!("active")), "{tools}");
+    assert_eq!(tools.get("warnings"), None, "{tools}");
+}
