@@ -9,8 +9,9 @@ use super::Site;
 use crate::SiteError;
 use crate::queries::{Appeared, KeptQuery, Stored};
 
-/// The score from which on a match is told when nothing else is asked for.
-const MIN_SCORE: f64 = 0.4;
+/// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the demo agents and forty foreign ones none finds
+/// anything above 0.33 with full vectors; 35 of 46 related matches lie above 0.5, as many as above 0.4. The room is for vectors of the fast table.
+const MIN_SCORE: f64 = 0.5;
 
 /// Longest text of a kept query, in bytes: it is asked again and again.
 const MAX_TEXT: usize = 1024;

@@ -10,7 +10,9 @@ use agentsite_protocol::{AgentName, Match};
 /// Nearness in meaning below which an agent does not fit at all, unless it has words of the request.
 const FLOOR: f64 = 0.2;
 
-/// Nearness in meaning below which a fit without words of the request is too weak to act on.
+/// Nearness in meaning below which a fit without words of the request is too weak to act on. Among the demo agents and forty foreign ones, with full
+/// vectors, 1 of 26 unrelated questions without common words comes nearer. 0.35 would stop that one, and ask back where "what is 17 times 23" (0.32) has
+/// its agent.
 const WEAK: f64 = 0.3;
 
 /// How near the second may come to the first, as a part of its score, before the two count as equals.
