@@ -118,6 +118,8 @@ pub struct Grant {
     pub subject: String,
     /// What the issuer allows, in the issuer's words.
     pub scopes: Vec<String>,
+    /// Until when.
+    pub until: Timestamp,
 }
 
 /// The keys of an issuer.
@@ -204,6 +206,7 @@ impl<'a> AccessToken<'a> {
             issuer: claims.iss.clone(),
             subject: subject.cloned().ok_or(BadToken::Form)?,
             scopes: spaced.chain(listed.map(str::to_owned)).collect(),
+            until: Timestamp::from_millis(millis(claims.exp)),
         })
     }
 

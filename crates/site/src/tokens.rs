@@ -6,11 +6,12 @@
 //!
 //! It does not issue tokens and keeps no users: that is the authorization server's matter.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agentsite_host::Egress;
-use agentsite_protocol::{AccessToken, BadToken, Caller, Ids, Period, Scope, Timestamp, TokenKeys};
+use agentsite_protocol::{AccessToken, BadToken, Caller, Ids, Owner, Period, Scope, Timestamp, TokenKeys};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
@@ -28,6 +29,9 @@ const MAX_DOCUMENT: usize = 256 * 1024;
 
 /// How long the issuer may take to answer; a caller waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Most holders of tokens that are remembered at once; a site of one machine has fewer callers in the hour that a token lives.
+const MAX_HOLDERS: usize = 4_096;
 
 /// Where an issuer describes itself, after its own address: RFC 8414, then OpenID Connect.
 const DESCRIPTIONS: [&str; 2] =
@@ -56,6 +60,8 @@ pub(crate) struct Tokens {
     ids: Ids,
     /// Held while keys are fetched, so that a hundred callers at once ask the issuer once.
     keys: Mutex<Option<Known>>,
+    /// Who came with a token that is still good, and until when. A std lock: held for a look-up or an insert.
+    holders: std::sync::Mutex<HashMap<Owner, (Caller, Timestamp)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -69,7 +75,7 @@ impl Tokens {
         // The operator named this server, so it may be in the operator's own network.
         let named = [Some(&issuer.issuer), issuer.jwks_url.as_ref()];
         let egress = named.into_iter().flatten().fold(egress.clone(), |egress, url| egress.trusting(url));
-        Self { issuer, egress, ids, keys: Mutex::default() }
+        Self { issuer, egress, ids, keys: Mutex::default(), holders: Default::default() }
     }
 
     /// The authorization server.
@@ -100,7 +106,28 @@ impl Tokens {
                 "this token allows nothing here; ask the authorization server for the scope call, or call:AGENT".into(),
             ));
         }
-        Ok(Caller::user(&grant, scopes))
+        let caller = Caller::user(&grant, scopes);
+        self.remember(&caller, grant.until);
+        Ok(caller)
+    }
+
+    /// The holder of a token that is still good, for work that goes on after its request. Nothing is known of those who came before a restart.
+    pub(crate) fn holder(&self, owner: &Owner) -> Option<Caller> {
+        let now = self.ids.clock().now();
+        let holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        holders.get(owner).filter(|(_, until)| *until > now).map(|(caller, _)| caller.clone())
+    }
+
+    fn remember(&self, caller: &Caller, until: Timestamp) {
+        let now = self.ids.clock().now();
+        let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
+        if holders.len() >= MAX_HOLDERS {
+            holders.retain(|_, (_, until)| *until > now);
+        }
+        // Where all of them are good still, a newcomer waits: its own requests are answered all the same.
+        if holders.len() < MAX_HOLDERS || holders.contains_key(caller.owner()) {
+            holders.insert(caller.owner().clone(), (caller.clone(), until));
+        }
     }
 
     /// The issuer as the token writes it, when it is the configured one; a trailing slash makes no other.

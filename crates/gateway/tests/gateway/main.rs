@@ -14,6 +14,7 @@ mod find;
 mod foreign;
 mod golden;
 mod grpc;
+mod hub;
 mod identity;
 mod mcp;
 mod old_version;

@@ -225,7 +225,8 @@ impl Request {
 }
 
 impl Site {
-    /// The caller behind an owner, with no more powers than it has now. Whoever is not known here counts as unknown.
+    /// The caller behind an owner, with no more powers than it has now: a key as it is kept, a token while it is good. Whoever is not known here counts
+    /// as unknown.
     pub(super) fn caller_of(&self, owner: &Owner) -> Caller {
         let unknown = || Caller::anonymous(std::net::Ipv4Addr::UNSPECIFIED.into());
         match owner.as_str().split_once(':') {
@@ -238,6 +239,9 @@ impl Site {
                     key.expires_at.is_none_or(|end| end > now).then(|| Caller::key(&id, key.scopes))
                 };
                 id.parse().ok().and_then(holds).unwrap_or_else(unknown)
+            }
+            Some(("user", _)) => {
+                self.0.tokens.as_ref().and_then(|tokens| tokens.holder(owner)).unwrap_or_else(unknown)
             }
             _ => unknown(),
         }

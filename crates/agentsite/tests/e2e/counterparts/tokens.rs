@@ -113,3 +113,15 @@ async fn invented_key_names_do_not_make_the_site_a_burden() {
     assert_eq!(fetched["keys"], 1);
     assert_eq!(story.agents(&good).await.status(), 200, "the keys that are known go on to count");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_concierge_reaches_for_a_holder_of_a_token_what_the_token_reaches() {
+    let Some(story) = Story::begin("").await else { return };
+    let token = story.token(json!({"aud": story.site.url, "scope": "call"})).await;
+    let message =
+        json!({"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "near: is anybody there"}]});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message}});
+    let request = story.site.http.post(format!("{}/a2a", story.site.url)).header("a2a-version", "1.0");
+    let answer = request.bearer_auth(&token).json(&call).send().await.unwrap().text().await.unwrap();
+    assert!(answer.contains("COMPLETED") && answer.contains("anybody there"), "{answer}");
+}
