@@ -4,7 +4,7 @@
 
 use serde_json::{Value, json};
 
-use crate::site::TestSite;
+use crate::site::{TestSite, eventually};
 
 fn agent(name: &str, does: &str, example: &str) -> String {
     format!(
@@ -31,7 +31,9 @@ async fn a_site_asks_another_for_what_it_does_not_know_itself() {
     near.start();
     let is_smith = |one: &Value| one["displayName"] == "smith";
     assert!(!search(&near, "none").await.iter().any(is_smith));
-    let smith = search(&near, "auto").await.into_iter().find(is_smith).expect("the other site knows it");
+    // Whoever answers late is left alone for some seconds, and then asked again.
+    let asked = async || search(&near, "auto").await.into_iter().find(is_smith);
+    let smith = eventually("what the other site knows", asked).await;
     assert_eq!(smith["source"], json!(far.url), "{smith}");
 
     let here = near.run(&["find", "forge a horseshoe of iron", "--json"]);
