@@ -8,8 +8,8 @@
 #![forbid(unsafe_code)]
 
 mod calls;
-mod connected;
 mod challenges;
+mod connected;
 mod error;
 mod federation;
 mod feeds;

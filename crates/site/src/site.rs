@@ -15,8 +15,8 @@ use agentsite_store::{
 use serde::Serialize;
 
 use crate::calls::SiteCalls;
-use crate::connected::Connected;
 use crate::challenges::Challenges;
+use crate::connected::Connected;
 use crate::federation::Federation;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
@@ -189,7 +189,9 @@ impl Site {
             finding,
             queries,
             registry,
-            challenges, connected, federation,
+            challenges,
+            connected,
+            federation,
             workers,
             concierge,
         });
