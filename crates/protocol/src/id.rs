@@ -91,49 +91,63 @@ impl schemars::JsonSchema for AgentName {
     }
 }
 
-/// The id of a task, made by the site that runs it.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct TaskId(uuid::Uuid);
+macro_rules! own_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(uuid::Uuid);
 
-impl TaskId {
-    /// Wraps a UUID.
-    #[must_use]
-    pub const fn from_uuid(id: uuid::Uuid) -> Self {
-        Self(id)
-    }
+        impl $name {
+            /// Wraps a UUID.
+            #[must_use]
+            pub const fn from_uuid(id: uuid::Uuid) -> Self {
+                Self(id)
+            }
 
-    /// The sixteen bytes, as the store keeps them.
-    #[must_use]
-    pub const fn as_bytes(&self) -> &[u8; 16] {
-        self.0.as_bytes()
-    }
+            /// The sixteen bytes, as the store keeps them.
+            #[must_use]
+            pub const fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
 
-    /// Reads the sixteen bytes back.
-    #[must_use]
-    pub const fn from_bytes(bytes: [u8; 16]) -> Self {
-        Self(uuid::Uuid::from_bytes(bytes))
-    }
+            /// Reads the sixteen bytes back.
+            #[must_use]
+            pub const fn from_bytes(bytes: [u8; 16]) -> Self {
+                Self(uuid::Uuid::from_bytes(bytes))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = uuid::Error;
+
+            fn from_str(text: &str) -> Result<Self, uuid::Error> {
+                uuid::Uuid::from_str(text).map(Self)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, out)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(&self.0, out)
+            }
+        }
+    };
 }
 
-impl FromStr for TaskId {
-    type Err = uuid::Error;
-
-    fn from_str(text: &str) -> Result<Self, uuid::Error> {
-        uuid::Uuid::from_str(text).map(Self)
-    }
+own_id! {
+    /// The id of a task, made by the site that runs it.
+    TaskId
 }
 
-impl fmt::Display for TaskId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, out)
-    }
-}
-
-impl fmt::Debug for TaskId {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, out)
-    }
+own_id! {
+    /// The id of a conversation that a person keeps with agents, made by the site.
+    ConversationId
 }
 
 macro_rules! foreign_id {

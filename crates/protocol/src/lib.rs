@@ -49,7 +49,9 @@ pub use challenge::{answer_challenge, verify_challenge};
 pub use delivery::{Delivery, DeliveryProof};
 pub use did::{did_web, did_web_keys, did_web_place};
 pub use extension::AgentExtension;
-pub use id::{AgentName, BadName, ContextId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId};
+pub use id::{
+    AgentName, BadName, ContextId, ConversationId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId, TaskId,
+};
 pub use journal::JournalLine;
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};

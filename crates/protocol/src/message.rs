@@ -7,7 +7,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ContextId, JsonMap, MessageId};
+use crate::{ContextId, JsonMap, MessageId, TaskId};
+
+/// The field of A2A in which a message names the tasks that it builds on.
+const REFERENCES: &str = "referenceTaskIds";
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,6 +121,25 @@ impl Message {
     pub fn plain_text(&self) -> String {
         plain_text(&self.parts)
     }
+
+    /// The tasks that the message builds on, in the order in which it names them; at most the last `most`. What has not the form of a task's
+    /// id is none of this site's and is left out.
+    #[must_use]
+    pub fn references(&self, most: usize) -> Vec<TaskId> {
+        let named = self.extra.get(REFERENCES).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let last = &named[named.len().saturating_sub(most)..];
+        last.iter().filter_map(|id| id.as_str()?.parse().ok()).collect()
+    }
+
+    /// Names the tasks that the message builds on, oldest first.
+    pub fn refer_to(&mut self, tasks: &[TaskId]) {
+        if tasks.is_empty() {
+            self.extra.remove(REFERENCES);
+        } else {
+            let named: Vec<Value> = tasks.iter().map(|id| id.to_string().into()).collect();
+            self.extra.insert(REFERENCES.into(), named.into());
+        }
+    }
 }
 
 /// All text among the parts, joined by a line feed.
@@ -144,6 +166,22 @@ mod tests {
         assert_eq!(Part::default().contents(), 0);
         let both = Part { url: Some("x".into()), ..Part::text("a") };
         assert_eq!(both.contents(), 2);
+    }
+
+    #[test]
+    fn references_are_the_last_ones_that_are_ids() {
+        let ids: Vec<TaskId> = (1..4).map(|number| TaskId::from_bytes([number; 16])).collect();
+        let mut message = Message::text("m".parse().unwrap(), Role::User, "and then?");
+        assert!(message.references(9).is_empty());
+        message.refer_to(&ids);
+        assert_eq!(message.references(9), ids);
+        assert_eq!(message.references(2), ids[1..]);
+        message.refer_to(&[]);
+        assert!(message.extra.is_empty());
+        message.extra.insert(REFERENCES.into(), serde_json::json!(["x", 7, ids[0].to_string()]));
+        assert_eq!(message.references(9), ids[..1]);
+        message.extra.insert(REFERENCES.into(), "no list".into());
+        assert!(message.references(9).is_empty());
     }
 
     #[test]

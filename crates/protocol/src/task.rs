@@ -23,7 +23,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{AgentName, Artifact, ContextId, Message, Owner, TaskId, Timestamp, Usage};
+use crate::{AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, Timestamp, Usage};
 
 /// Most events one task may have; Temporal warns at the same number. A task that says more than this fails, saying so.
 pub const MAX_EVENTS: u64 = 10_000;
@@ -70,6 +70,8 @@ pub struct Task {
     pub deadline: Option<Timestamp>,
     /// How long it is kept after it has ended, if its caller said so.
     pub ttl: Option<Duration>,
+    /// The kept conversation of which it is a turn.
+    pub conversation: Option<ConversationId>,
     /// What the runner asked to be reminded of in its next run, such as the id of a task at another site.
     pub memo: Option<Value>,
     /// What it has used so far.
@@ -121,6 +123,7 @@ impl Task {
             retries: 0,
             deadline: opening.deadline,
             ttl: opening.ttl.map(Duration::from_millis),
+            conversation: opening.conversation,
             memo: None,
             usage: Usage::default(),
         })

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::{ContextId, MessageId, TaskId, Timestamp};
+use crate::{ContextId, ConversationId, MessageId, TaskId, Timestamp};
 
 /// Tells the time.
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
@@ -62,6 +62,12 @@ impl Ids {
     #[must_use]
     pub fn context(&self) -> ContextId {
         ContextId::from_uuid(self.uuid())
+    }
+
+    /// A new id of a conversation.
+    #[must_use]
+    pub fn conversation(&self) -> ConversationId {
+        ConversationId::from_uuid(self.uuid())
     }
 
     /// A new message id.

@@ -9,7 +9,7 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{ListingChange, StoreError};
+use crate::{ConversationChange, ListingChange, StoreError};
 
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
@@ -32,7 +32,10 @@ pub struct Change {
     pub usage: Vec<UsageChange>,
     /// Entries of the hub. Each is guarded: when one does not fit, the whole change is refused.
     pub listings: Vec<ListingChange>,
-    /// Ended tasks whose time is over from now on, whatever was said before; the next expiry takes them. Others are not touched.
+    /// Conversations. Each is guarded in the same way.
+    pub conversations: Vec<ConversationChange>,
+    /// Ended tasks whose time is over from now on, whatever was said before; the next expiry takes them. Others are not touched, nor
+    /// those that a conversation keeps.
     pub forget: Vec<TaskId>,
 }
 

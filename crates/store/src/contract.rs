@@ -4,6 +4,7 @@
 //! [`Fresh::reread`]; an implementation that can be closed and opened again does so there, and must still know everything.
 //! Only what all stores share is here; what belongs to one (files, crashes) is tested beside it.
 
+pub(crate) mod conversations;
 pub(crate) mod expiry;
 pub(crate) mod keeping;
 pub(crate) mod listings;
@@ -83,6 +84,12 @@ macro_rules! contract_suite {
             listings: an_entry_is_put_read_and_removed, an_entry_keeps_its_owner, a_change_from_an_old_reading_is_refused,
                 a_refused_entry_leaves_nothing_of_its_batch, entries_are_paged_by_id, every_filter_of_entries_narrows_the_list,
                 entries_are_looked_at_in_the_order_they_are_due, holders_of_names_are_found_by_shape;
+            conversations: a_conversation_is_put_read_and_listed, pinned_ones_come_first_and_pages_join,
+                a_conversation_keeps_its_owner_and_a_change_from_an_old_reading_is_refused,
+                a_turn_comes_with_its_task_or_not_at_all, a_path_is_read_backwards_with_its_branches,
+                the_end_of_a_branch_is_its_newest_way, all_turns_come_in_the_order_they_were_said,
+                words_are_found_in_titles_questions_and_answers, nobody_finds_the_words_of_another,
+                a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
             expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, a_forgotten_task_goes_when_it_has_ended, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }

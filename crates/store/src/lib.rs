@@ -11,23 +11,30 @@
 mod change;
 #[cfg(test)]
 mod contract;
+mod conversation;
 mod listing;
 mod mem;
 mod metrics;
 mod query;
 mod sqlite;
+mod words;
 
 use std::path::Path;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
+    Usage,
 };
 use futures::future::BoxFuture;
 
 pub use change::{
     Change, KeyChange, KeyRecord, Notice, OutboxChange, OutboxRow, PushChange, SentKey, SettingChange,
     TaskChange, UsageChange,
+};
+pub use conversation::{
+    Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, MAX_SIBLINGS, Place,
+    Spot, Turn,
 };
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
@@ -64,11 +71,11 @@ pub enum StoreError {
         /// Whether the content is the same as the first time; false means that an id was used twice for two messages.
         same_body: bool,
     },
-    /// The entry of the hub is not as the change assumed it to be; read it again and decide again.
-    #[error("entry {0} has changed meanwhile: read it again, then try again")]
+    /// The entry of the hub or the conversation is not as the change assumed it to be; read it again and decide again.
+    #[error("{0} has changed meanwhile: read it again, then try again")]
     Moved(String),
-    /// The entry of the hub belongs to somebody else.
-    #[error("entry {0} belongs to somebody else")]
+    /// The entry of the hub or the conversation belongs to somebody else.
+    #[error("{0} belongs to somebody else")]
     Foreign(String),
     /// The disk is full; nothing of the change was kept.
     #[error("the disk is full: free some space or lower the retention limits, then try again")]
@@ -181,6 +188,32 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Who has names of these shapes (see [`Registration::shape`]): at most a few for each, by id.
     fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>>;
+
+    /// One conversation.
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>>;
+
+    /// Conversations that are wanted: pinned ones first, then the last changed first, with a cursor to the next page.
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>>;
+
+    /// How many conversations somebody has.
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64>;
+
+    /// The turn of a conversation that a task answers.
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>>;
+
+    /// The path to a turn: itself, the one before it, and so on towards the first, at most `limit`.
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>>;
+
+    /// Turns of a conversation on all branches in the order in which they were said, after the turn `after`.
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>>;
+
+    /// The end of the branch that goes through a turn: where it parts further on, the newest way is taken.
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>>;
 
     /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize>;

@@ -5,6 +5,7 @@
 //! writes no backup.
 
 mod content;
+mod conversations;
 mod listings;
 mod outbox;
 
@@ -14,13 +15,15 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
+    Usage,
 };
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page,
-    Parcel, Registration, Reply, Store, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    Change, Claim, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry, Found, JournalQuery,
+    KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place, Registration, Reply, Store,
+    StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
 };
 use content::Content;
 
@@ -259,6 +262,39 @@ impl Store for MemStore {
 
     fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
         self.reply(|content| content.listings.holders(&shapes))
+    }
+
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
+        self.reply(|content| content.conversations.get(id))
+    }
+
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+        self.reply(|content| content.conversations.list(&query, after, limit))
+    }
+
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+        self.reply(|content| content.conversations.count(owner))
+    }
+
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
+        self.reply(|content| content.conversations.turn(task))
+    }
+
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+        self.reply(|content| content.conversations.path(from, limit))
+    }
+
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
+        self.reply(|content| content.conversations.turns(id, after, limit))
+    }
+
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
+        self.reply(|content| content.conversations.leaf(from))
     }
 
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {

@@ -7,6 +7,7 @@
 
 mod apply;
 mod backup;
+mod conversations;
 mod expire;
 mod fault;
 mod file;
@@ -27,14 +28,15 @@ mod tests;
 use std::path::{Path, PathBuf};
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
+    Usage,
 };
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Durable, Expiry, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page,
-    Parcel, Registration, Reply, Store, StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor,
-    TaskFilter,
+    Change, Claim, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry, Found, JournalQuery,
+    KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place, Registration, Reply, Store,
+    StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
 };
 use readers::Readers;
 use ready::Ready;
@@ -188,6 +190,40 @@ impl Store for SqliteStore {
 
     fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
         self.readers.read(move |db| listings::holders(db, &shapes))
+    }
+
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
+        self.readers.read(move |db| conversations::one(db, id))
+    }
+
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+        self.readers.read(move |db| conversations::list(db, &query, after, limit))
+    }
+
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+        let owner = owner.clone();
+        self.readers.read(move |db| conversations::count(db, &owner))
+    }
+
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
+        self.readers.read(move |db| conversations::turn(db, task))
+    }
+
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+        self.readers.read(move |db| conversations::path(db, from, limit))
+    }
+
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
+        self.readers.read(move |db| conversations::turns(db, id, after, limit))
+    }
+
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
+        self.readers.read(move |db| conversations::leaf(db, from))
     }
 
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {

@@ -6,7 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentName, Artifact, ContextId, Message, Owner, TaskId, TaskState, Timestamp, Usage};
+use crate::{
+    AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, TaskState, Timestamp, Usage,
+};
 
 /// One thing that happened to a task.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -95,4 +97,7 @@ pub struct Opening {
     /// How long it is kept after it has ended, in milliseconds, when the caller wants less than the site's own rules give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
+    /// The kept conversation of which it is a turn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<ConversationId>,
 }

@@ -15,6 +15,7 @@ fn said(text: &str) -> Message {
 fn opening() -> TaskEvent {
     let opening = Opening {
         ttl: None,
+        conversation: None,
         agent: "echo".parse().unwrap(),
         context: "c1".parse().unwrap(),
         owner: Owner::stored("local"),

@@ -82,6 +82,7 @@ impl Life {
             parent: self.head.parent,
             deadline: None,
             ttl: None,
+            conversation: None,
         };
         self.change(vec![TaskEventKind::Opened(Box::new(opening))])
     }

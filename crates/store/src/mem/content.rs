@@ -11,10 +11,12 @@ use agentsite_protocol::{
 };
 
 use crate::{
-    Change, Claim, Expiry, JournalQuery, KeyChange, KeyRecord, Notice, OutboxQuery, Page, Parcel, PushChange,
-    StoreError, StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange, other_root,
+    Change, Claim, ConversationChange, Expiry, JournalQuery, KeyChange, KeyRecord, Notice, OutboxQuery, Page,
+    Parcel, PushChange, StoreError, StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange,
+    other_root,
 };
 
+use super::conversations::Conversations;
 use super::listings::Listings;
 use super::outbox::Outbox;
 
@@ -31,6 +33,7 @@ pub(super) struct Content {
     keys: BTreeMap<KeyId, KeyRecord>,
     settings: BTreeMap<String, String>,
     pub(super) listings: Listings,
+    pub(super) conversations: Conversations,
     usage: BTreeMap<(AgentName, i64), Usage>,
 }
 
@@ -40,6 +43,8 @@ struct Kept {
     head: TaskHead,
     commits: Vec<Vec<TaskEvent>>,
     expires_at: Option<Timestamp>,
+    /// Whether it is a turn of a conversation, which keeps it.
+    kept: bool,
 }
 
 impl Content {
@@ -47,9 +52,13 @@ impl Content {
         if let Some(task) = &change.task {
             self.guard(task)?;
         }
+        self.conversations.guard(&change.conversations)?;
         self.listings.change(change.listings)?;
         if let Some(task) = change.task {
             self.put_task(task);
+        }
+        for one in change.conversations {
+            self.talk(one);
         }
         for line in change.journal {
             self.lines += 1;
@@ -67,7 +76,7 @@ impl Content {
         }
         change.usage.into_iter().for_each(|change| self.add_usage(change));
         for id in change.forget {
-            let ended = self.tasks.get_mut(&id).filter(|kept| kept.head.state.is_terminal());
+            let ended = self.tasks.get_mut(&id).filter(|kept| kept.head.state.is_terminal() && !kept.kept);
             ended.into_iter().for_each(|kept| kept.expires_at = Some(Timestamp::from_millis(0)));
         }
         Ok(())
@@ -102,10 +111,22 @@ impl Content {
             head: change.head.clone(),
             commits: Vec::new(),
             expires_at: None,
+            kept: false,
         });
         kept.head = change.head;
-        kept.expires_at = change.expires_at;
+        kept.expires_at = change.expires_at.or(kept.expires_at);
         kept.commits.push(change.events);
+    }
+
+    fn talk(&mut self, change: ConversationChange) {
+        if let Some(kept) = change.keeps().and_then(|task| self.tasks.get_mut(&task)) {
+            kept.kept = true;
+        }
+        for task in self.conversations.change(change) {
+            if let Some(kept) = self.tasks.get_mut(&task) {
+                (kept.kept, kept.expires_at) = (false, Some(Timestamp::from_millis(0)));
+            }
+        }
     }
 
     fn change_push(&mut self, change: PushChange) {
@@ -238,7 +259,7 @@ impl Content {
     }
 
     pub(super) fn expire(&mut self, expiry: Expiry) -> usize {
-        let ended = self.tasks.values().filter(|kept| kept.head.state.is_terminal());
+        let ended = self.tasks.values().filter(|kept| kept.head.state.is_terminal() && !kept.kept);
         let mut ended: Vec<(Timestamp, TaskId)> =
             ended.map(|kept| (kept.head.updated_at, kept.head.id)).collect();
         ended.sort_unstable();
@@ -247,8 +268,9 @@ impl Content {
         let old = ended.iter().take_while(|(updated_at, _)| *updated_at < expiry.before).count();
         let go = old.max(too_many).min(ended.len()).min(expiry.portion);
         let mut gone: Vec<TaskId> = ended[..go].iter().map(|(_, id)| *id).collect();
+        let over = self.tasks.values().filter(|kept| kept.head.state.is_terminal());
         let mut over: Vec<(Timestamp, TaskId)> =
-            self.tasks.values().filter_map(|kept| Some((kept.expires_at?, kept.head.id))).collect();
+            over.filter_map(|kept| Some((kept.expires_at?, kept.head.id))).collect();
         over.retain(|(at, id)| *at <= expiry.now && !self.outbox.holds(*id));
         over.sort_unstable();
         let room = expiry.portion - go;

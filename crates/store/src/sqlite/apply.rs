@@ -8,7 +8,7 @@ use agentsite_protocol::{JournalLine, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::{listings, outbox, push, seal};
+use super::{conversations, listings, outbox, push, seal};
 use crate::{KeyChange, KeyRecord, SettingChange, StoreError, UsageChange, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
@@ -22,6 +22,9 @@ pub(super) fn apply(
     recent: &mut usize,
 ) -> rusqlite::Result<Result<(), StoreError>> {
     if let Some(refusal) = listings::refusal(db, &change.listings)? {
+        return Ok(Err(refusal));
+    }
+    if let Some(refusal) = conversations::refusal(db, &change.conversations)? {
         return Ok(Err(refusal));
     }
     if let Some(task) = &change.task {
@@ -54,8 +57,11 @@ pub(super) fn apply(
     for one in &change.listings {
         listings::change(db, one)?;
     }
+    for one in &change.conversations {
+        conversations::change(db, one)?;
+    }
     for task in &change.forget {
-        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4";
+        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
         db.prepare_cached(sql)?.execute([task.as_bytes().as_slice()])?;
     }
     Ok(Ok(()))
@@ -113,8 +119,8 @@ fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut us
         row
     } else {
         let sql =
-            "INSERT INTO tasks (id, state, seq, created_at, updated_at, seal, parent, agent, owner, context)
-                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
+            "INSERT INTO tasks (id, state, seq, created_at, updated_at, seal, parent, agent, owner, context, kept)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)";
         db.prepare_cached(sql)?.insert(params![
             head.id.as_bytes().as_slice(),
             state,
@@ -126,6 +132,7 @@ fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut us
             head.agent.as_str(),
             head.owner.as_str(),
             head.context.as_str(),
+            task.kept,
         ])?
     };
     let sql = "INSERT INTO task_events (task, first_seq, last_seq, seal, sent, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)";

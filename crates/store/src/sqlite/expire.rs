@@ -1,17 +1,18 @@
-//! Removes what is old: ended tasks with their events, message keys and push configs, journal lines, dead rows of the outbox.
+//! Removes what is old: turns of removed conversations, ended tasks with their events, message keys and push configs, journal lines, dead rows of the outbox.
 //!
-//! Promises: an open task never goes, nor one of which something still has to leave; one call removes at most a portion, so other changes wait for milliseconds only. The
+//! Promises: an open task never goes, nor one of which something still has to leave, nor one that a conversation keeps; one call removes at most a portion, so other changes wait for milliseconds only. The
 //! newest journal line always stays, so that places in the journal are never given twice. It does not shrink the file; freed pages
 //! are used again.
 
 use rusqlite::{Connection, params};
 
-use super::push;
 use super::ready::ReadySent;
+use super::{conversations, push};
 use crate::Expiry;
 
 /// Removes one portion and gives how many tasks went.
 pub(super) fn expire(db: &Connection, expiry: &Expiry, recent: &mut usize) -> rusqlite::Result<usize> {
+    conversations::release(db, expiry.portion)?;
     let rows = victims(db, expiry)?;
     for row in &rows {
         remove_keys(db, *row, recent)?;
@@ -30,10 +31,10 @@ pub(super) fn expire(db: &Connection, expiry: &Expiry, recent: &mut usize) -> ru
 /// Ended tasks that are too old or too many, oldest first.
 fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
     let ended: i64 = db
-        .prepare_cached("SELECT count(*) FROM tasks INDEXED BY tasks_ended WHERE state >= 4")?
+        .prepare_cached("SELECT count(*) FROM tasks INDEXED BY tasks_ended WHERE state >= 4 AND kept = 0")?
         .query_row([], |row| row.get(0))?;
     let too_many = ended.saturating_sub(bound(expiry.keep)).max(0);
-    let sql = "SELECT row, updated_at FROM tasks INDEXED BY tasks_ended WHERE state >= 4
+    let sql = "SELECT row, updated_at FROM tasks INDEXED BY tasks_ended WHERE state >= 4 AND kept = 0
                AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.dead = 0)
                ORDER BY updated_at, id LIMIT ?1";
     let mut oldest = db.prepare_cached(sql)?;
@@ -58,6 +59,7 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
 /// Ended tasks whose own time is over, the earliest first.
 fn over(db: &Connection, expiry: &Expiry, most: usize) -> rusqlite::Result<Vec<i64>> {
     let sql = "SELECT task FROM task_expiry WHERE expires_at <= ?1
+               AND (SELECT state FROM tasks WHERE row = task_expiry.task) >= 4
                AND NOT EXISTS (SELECT 1 FROM outbox JOIN tasks ON outbox.task = tasks.id
                                WHERE tasks.row = task_expiry.task AND outbox.dead = 0)
                ORDER BY expires_at, task LIMIT ?2";

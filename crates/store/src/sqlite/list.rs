@@ -70,20 +70,26 @@ fn classes(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, &'static 
     let wanted =
         |ended: bool| filter.states.is_empty() || filter.states.iter().any(|one| one.is_terminal() == ended);
     let open = wanted(false).then_some(("tasks_open", "state < 4"));
-    let ended = wanted(true).then_some((ended_index(filter), "state >= 4"));
-    open.into_iter().chain(ended)
+    let ended = match ended_index(filter) {
+        _ if !wanted(true) => [None, None],
+        Some(index) => [Some((index, "state >= 4")), None],
+        None => {
+            ["state >= 4 AND kept = 0", "state >= 4 AND kept = 1"].map(|class| Some(("tasks_ended", class)))
+        }
+    };
+    open.into_iter().chain(ended.into_iter().flatten())
 }
 
-/// The index that fits the most selective filter.
-fn ended_index(filter: &TaskFilter) -> &'static str {
+/// The index that fits the most selective filter; none when there is no selective one, and all ended tasks are looked at.
+fn ended_index(filter: &TaskFilter) -> Option<&'static str> {
     if filter.parent.is_some() {
-        "tasks_parent"
+        Some("tasks_parent")
     } else if filter.context.is_some() {
-        "tasks_context"
+        Some("tasks_context")
     } else if filter.owner.is_some() {
-        "tasks_owner"
+        Some("tasks_owner")
     } else {
-        "tasks_ended"
+        None
     }
 }
 

@@ -8,7 +8,8 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use super::listings::ReadyListing;
 use super::seal;
 use crate::{
-    Change, KeyChange, Notice, OutboxChange, PushChange, SettingChange, StoreError, TaskChange, UsageChange,
+    Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, SettingChange, StoreError,
+    TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
@@ -30,6 +31,7 @@ pub(super) struct Ready {
     pub(super) settings: Vec<SettingChange>,
     pub(super) usage: Vec<UsageChange>,
     pub(super) listings: Vec<ReadyListing>,
+    pub(super) conversations: Vec<ConversationChange>,
     pub(super) forget: Vec<TaskId>,
     /// About how many bytes it will write.
     pub(super) cost: usize,
@@ -46,6 +48,8 @@ pub(super) struct ReadyTask {
     pub(super) seal: i64,
     pub(super) sent: Option<ReadySent>,
     pub(super) expires_at: Option<i64>,
+    /// Whether a conversation keeps it from the beginning.
+    pub(super) kept: bool,
 }
 
 /// The key of a message and, behind it, the hash of its content: one blob in the row of events.
@@ -73,7 +77,11 @@ impl ReadySent {
 
 impl Ready {
     pub(super) fn new(change: Change) -> Result<Self, StoreError> {
-        let task = change.task.map(ReadyTask::new).transpose()?;
+        let mut task = change.task.map(ReadyTask::new).transpose()?;
+        if let Some(task) = &mut task {
+            task.kept = change.conversations.iter().any(|one| one.keeps() == Some(task.head.id));
+        }
+        let talked: usize = change.conversations.iter().map(conversation_cost).sum();
         let outbox: usize = change.outbox.iter().map(outbox_cost).sum();
         let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
         let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
@@ -81,15 +89,28 @@ impl Ready {
         let listings = change.listings.iter().map(ReadyListing::new).collect::<Result<Vec<_>, _>>()?;
         let listed: usize = listings.iter().map(|listing| listing.body.len()).sum();
         let body = task.as_ref().map_or(0, |task| task.body.len());
-        let cost = BASE_COST + body + outbox + lines + settings + push + listed;
+        let cost = BASE_COST + body + outbox + lines + settings + push + listed + talked;
         if cost > MAX_CHANGE {
             return Err(StoreError::Engine(format!(
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
             )));
         }
-        let Change { journal, push, notice, outbox, keys, settings, usage, forget, .. } =
+        let Change { journal, push, notice, outbox, keys, settings, usage, conversations, forget, .. } =
             Change { task: None, ..change };
-        Ok(Self { task, journal, push, notice, outbox, keys, settings, usage, listings, forget, cost })
+        Ok(Self {
+            task,
+            journal,
+            push,
+            notice,
+            outbox,
+            keys,
+            settings,
+            usage,
+            listings,
+            conversations,
+            forget,
+            cost,
+        })
     }
 }
 
@@ -108,7 +129,7 @@ impl ReadyTask {
         let blob = sent.as_ref().map(ReadySent::blob);
         let seal = seal::events(change.head.id, expect_seq + 1, last_seq, blob, body.as_bytes());
         let (root, expires_at) = (seal::root(&change.head), change.expires_at.map(Timestamp::as_millis));
-        Ok(Self { root, head: change.head, expect_seq, last_seq, body, seal, sent, expires_at })
+        Ok(Self { root, head: change.head, expect_seq, last_seq, body, seal, sent, expires_at, kept: false })
     }
 }
 
@@ -122,6 +143,14 @@ fn outbox_cost(change: &OutboxChange) -> usize {
         OutboxChange::Add(row) => row.body.len() + row.kind.len(),
         OutboxChange::Retry { error, .. } | OutboxChange::Dead { error, .. } => error.len(),
         OutboxChange::Done(_) | OutboxChange::Defer { .. } | OutboxChange::Replay { .. } => 0,
+    }
+}
+
+fn conversation_cost(change: &ConversationChange) -> usize {
+    match change {
+        ConversationChange::Put(new) => new.title.len(),
+        ConversationChange::Said { words, .. } | ConversationChange::Ended { words, .. } => words.len(),
+        ConversationChange::Remove { .. } => 0,
     }
 }
 

@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS];
 
 /// Version 1.
 ///
@@ -155,6 +155,55 @@ CREATE UNIQUE INDEX listings_id ON listings (id);
 CREATE INDEX listings_owner ON listings (owner, id);
 CREATE INDEX listings_due ON listings (due) WHERE due IS NOT NULL;
 CREATE INDEX listings_shape ON listings (shape, id);
+";
+
+/// Version 5: conversations.
+///
+/// A turn's parent is the row of another one, so that a path is walked by rows; 0 stands for none. The words of a question lie in
+/// `turn_words` at twice the row of the turn, those of its answer behind it; both indexes hold no text. Tasks that a conversation
+/// keeps stand apart in the index that expiry reads, so that it never walks over them.
+const CONVERSATIONS: &str = "
+CREATE TABLE conversations (
+    row INTEGER PRIMARY KEY,
+    id BLOB NOT NULL,
+    owner TEXT NOT NULL,
+    title TEXT NOT NULL,
+    named INTEGER NOT NULL,
+    pinned INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    revision INTEGER NOT NULL,
+    head BLOB,
+    turns INTEGER NOT NULL,
+    gone INTEGER NOT NULL DEFAULT 0
+);
+CREATE UNIQUE INDEX conversations_id ON conversations (id);
+CREATE INDEX conversations_owner ON conversations (owner, pinned, updated_at, id) WHERE gone = 0;
+CREATE INDEX conversations_gone ON conversations (gone) WHERE gone = 1;
+
+CREATE TABLE turns (
+    row INTEGER PRIMARY KEY,
+    conversation INTEGER NOT NULL,
+    parent INTEGER NOT NULL,
+    task BLOB NOT NULL,
+    at INTEGER NOT NULL,
+    agent TEXT NOT NULL,
+    context TEXT NOT NULL,
+    message TEXT NOT NULL
+);
+CREATE UNIQUE INDEX turns_task ON turns (task);
+CREATE INDEX turns_parent ON turns (conversation, parent);
+CREATE INDEX turns_conversation ON turns (conversation);
+
+CREATE VIRTUAL TABLE title_words USING fts5
+    (owner, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2');
+CREATE VIRTUAL TABLE turn_words USING fts5
+    (owner, words, content = '', contentless_delete = 1, tokenize = 'unicode61 remove_diacritics 2');
+
+ALTER TABLE tasks ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
+DROP INDEX tasks_ended;
+CREATE INDEX tasks_ended ON tasks (kept, updated_at, agent) WHERE state >= 4;
 ";
 
 /// The version of a file, after a look at whose file it is.

@@ -14,7 +14,7 @@ impl Dice {
     }
 }
 
-const TASKS: u64 = 30;
+const TASKS: u64 = 60;
 
 async fn written(path: &Path) -> Vec<(TaskHead, Vec<TaskEvent>)> {
     let store = open(path);
