@@ -4,6 +4,7 @@
 //! `{"error":{"code","message"}}`. It is ours and may change with the program; other agents use the A2A face.
 
 mod agents;
+mod conversations;
 mod find;
 mod hub;
 mod identity;
@@ -32,6 +33,7 @@ type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
 const ROUTES: [(&str, Handlers); 38] = [
+const ROUTES: [(&str, Handlers); 41] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -51,6 +53,14 @@ const ROUTES: [(&str, Handlers); 38] = [
     ("/api/hub/{id}/refresh", || post(hub::refresh)),
     ("/api/hub/{id}/suspend", || post(hub::suspend)),
     ("/api/hub/{id}/resume", || post(hub::resume)),
+    ("/api/conversations", || get(conversations::list).post(conversations::begin)),
+    ("/api/conversations/events", || get(conversations::all_events)),
+    ("/api/conversations/{id}", || {
+        get(conversations::show).patch(conversations::edit).delete(conversations::remove)
+    }),
+    ("/api/conversations/{id}/turns", || get(conversations::turns).post(conversations::say)),
+    ("/api/conversations/{id}/events", || get(conversations::events)),
+    ("/api/conversations/{id}/export", || get(conversations::export)),
     ("/api/tasks", || get(tasks::list)),
     ("/api/tasks/{id}", || get(tasks::show)),
     ("/api/tasks/{id}/events", || get(tasks::events)),

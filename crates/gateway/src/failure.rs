@@ -68,6 +68,7 @@ pub(crate) enum Fault {
     NeedsAbility,
     ProtocolVersion,
     NoSuchEntry,
+    Moved,
 }
 
 /// One row of the table.
@@ -128,7 +129,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 37] = [
+pub(crate) const TABLE: [Row; 38] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -180,6 +181,7 @@ pub(crate) const TABLE: [Row; 37] = [
     row(Fault::NeedsAbility, "needs_ability", 400, -32021, PRECONDITION, "CAPABILITY_REQUIRED"),
     row(Fault::ProtocolVersion, "protocol_version", 400, -32022, PRECONDITION, "VERSION_NOT_SUPPORTED"),
     row(Fault::NoSuchEntry, "no_such_entry", 404, OURS, "NOT_FOUND", "ENTRY_NOT_FOUND"),
+    row(Fault::Moved, "moved", 409, OURS, PRECONDITION, "CHANGED_MEANWHILE"),
 ];
 
 /// A fault with the words for its caller.
@@ -353,6 +355,13 @@ impl From<SiteError> for Failure {
             }
             SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
             SiteError::NoSuchQuery(_) | SiteError::NoSuchChallenge(_) => Fault::NoSuchResource,
+            SiteError::NoSuchQuery(_) | SiteError::NoSuchConversation(_) | SiteError::NoSuchTurn(_) => {
+                Fault::NoSuchResource
+            }
+            SiteError::ConversationMoved => Fault::Moved,
+            SiteError::BadConversation(_)
+            | SiteError::TooManyConversations(_)
+            | SiteError::TooManyTurns(_) => Fault::BadParams,
             SiteError::NotCancelable(_) => Fault::NotCancelable,
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,

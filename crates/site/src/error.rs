@@ -115,6 +115,24 @@ pub enum SiteError {
     /// The caller, or the site, keeps as many queries as it may.
     #[error("you keep {0} queries, and there is no room for another; forget one first")]
     TooManyQueries(usize),
+    /// There is none, or it belongs to somebody else.
+    #[error("there is no conversation `{0}` here")]
+    NoSuchConversation(String),
+    /// The conversation has none of this id.
+    #[error("the conversation has no turn `{0}`; read its turns to see which there are")]
+    NoSuchTurn(String),
+    /// Somebody changed it since it was read.
+    #[error("the conversation has changed meanwhile; read it again, then try again")]
+    ConversationMoved,
+    /// Something about a conversation is not right.
+    #[error("{0}")]
+    BadConversation(String),
+    /// The caller has as many conversations as it may.
+    #[error("you keep {0} conversations, as many as you may; delete one first")]
+    TooManyConversations(usize),
+    /// The conversation has as many turns as it may.
+    #[error("the conversation has {0} turns, as many as it may; begin another")]
+    TooManyTurns(u64),
     /// The index did not answer or could not be written.
     #[error(transparent)]
     Search(#[from] FindError),

@@ -10,6 +10,7 @@
 mod calls;
 mod challenges;
 mod connected;
+mod conversations;
 mod error;
 mod federation;
 mod feeds;
@@ -41,8 +42,13 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
-    JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats, StoredLine,
-    TaskCursor, TaskFilter,
+    ConversationCursor, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats,
+    StoredLine, TaskCursor, TaskFilter,
+};
+pub use conversations::export::ExportFormat;
+pub use conversations::{
+    ArtifactView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH,
+    MAX_TITLE, MAX_TURNS, Passage, Placing, TurnView, Utterance,
 };
 pub use challenges::ServedChallenge;
 pub use error::SiteError;
@@ -57,8 +63,7 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Challenge, ConnectedAgent, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError,
+    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

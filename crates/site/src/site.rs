@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Aside, LogLine, Manifest, Runner, Workshop};
-use agentsite_protocol::{AgentName, Caller, Ids, JournalLine, Task, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_protocol::{
+    AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
+};
 use agentsite_store::{
     Change, JournalQuery, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
@@ -40,6 +42,7 @@ mod cards;
 mod challenges;
 mod concierge;
 mod connect;
+mod conversations;
 mod find;
 mod finding;
 mod hub;
@@ -53,6 +56,7 @@ mod toolkit;
 use finding::Finding;
 
 pub use connect::ConnectedAgent;
+pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use queries::QueryWatch;
@@ -382,14 +386,9 @@ impl Site {
         agent: &AgentName,
         submission: impl Into<Submission>,
     ) -> Result<Sent, SiteError> {
-        let entry = self.0.hub.visible(caller, agent)?;
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
-        let (message, ttl, aside) = submission.part()?;
-        entry.check_extensions(&aside.extensions)?;
-        let aside = Aside { trace: caller.trace().cloned(), ..aside };
-        check_message(&message, self.0.settings.max_message.0)?;
-        entry.check_media_types(&message)?;
+        let (entry, message, ttl, aside) = self.accept(caller, agent, submission)?;
         // Each way has its own box: this future lies inside those of every face, which are moved several times for a request, and one that had room
         // for all ways at once would cost more to move than the way takes.
         let receiver = match receiver {
@@ -406,6 +405,22 @@ impl Site {
         }
         let origin = Origin { ttl, aside, receiver, ..Origin::default() };
         Box::pin(self.0.desk.send(caller, entry, message, origin)).await.map(Sent::Task)
+    }
+
+    /// Checks a message for an agent; gives the agent, what is written down, how long, and what only the agent sees.
+    fn accept(
+        &self,
+        caller: &Caller,
+        agent: &AgentName,
+        submission: Submission,
+    ) -> Result<(Arc<Entry>, Message, Option<Duration>, Aside), SiteError> {
+        let entry = self.0.hub.visible(caller, agent)?;
+        let (message, ttl, aside) = submission.part()?;
+        entry.check_extensions(&aside.extensions)?;
+        let aside = Aside { trace: caller.trace().cloned(), ..aside };
+        check_message(&message, self.0.settings.max_message.0)?;
+        entry.check_media_types(&message)?;
+        Ok((entry, message, ttl, aside))
     }
 
     /// A task as it is on disk.
@@ -545,11 +560,16 @@ impl Site {
     /// Removes a task that has ended, with everything that was said in it; what somebody must still be told of it leaves first.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended.
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended; [`SiteError::Forbidden`]
+    /// when it is a turn of a conversation, which keeps it.
     pub async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
         let task = self.task(caller, id).await?;
         if !task.head.state.is_terminal() {
             return Err(SiteError::TaskBusy(task.head.state));
+        }
+        if task.conversation.is_some() {
+            let why = "the task is a turn of a conversation and stays as long as it; delete the conversation";
+            return Err(SiteError::Forbidden(why.into()));
         }
         let line = JournalLine {
             at: self.ids().clock().now(),

@@ -34,6 +34,7 @@ pub use log::TaskWatch;
 pub use recover::Recovery;
 
 use crate::SiteError;
+use crate::conversations::Said;
 use crate::hub::Entry;
 use crate::lane::Admission;
 use drive::{Cause, Drive, Order};
@@ -64,6 +65,8 @@ pub(crate) struct Origin {
     pub(crate) aside: Aside,
     /// Who is to be told about the task from now on.
     pub(crate) receiver: Option<PushConfig>,
+    /// The turn of a conversation that the task becomes.
+    pub(crate) said: Option<Said>,
 }
 
 impl Desk {
@@ -75,13 +78,15 @@ impl Desk {
         message: Message,
         mut origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
-        let sent = (entry.manifest.repeats == Repeats::Same).then(|| SentKey {
+        // In a conversation the same message is the same turn, whatever the agent makes of repeats.
+        let known_again = entry.manifest.repeats == Repeats::Same || origin.said.is_some();
+        let sent = known_again.then(|| SentKey {
             owner: caller.owner().clone(),
             agent: entry.manifest.name.clone(),
             message: message.message_id.clone(),
             body_hash: body_hash(&message),
         });
-        let cause = Cause { sent, receiver: origin.receiver.take() };
+        let cause = Cause { sent, receiver: origin.receiver.take(), said: origin.said.take() };
         match &message.task_id {
             None => self.open_task(caller, entry, message, cause, origin).await,
             Some(id) => {
@@ -100,7 +105,7 @@ impl Desk {
         origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
         let admission = self.admit(&entry)?;
-        let id = self.ids.task();
+        let id = cause.said.as_ref().map_or_else(|| self.ids.task(), Said::task);
         let context = message.context_id.clone().unwrap_or_else(|| self.ids.context());
         message.context_id = Some(context.clone());
         message.task_id = Some(id.to_string());
@@ -112,6 +117,7 @@ impl Desk {
             parent: origin.parent,
             deadline: origin.deadline,
             ttl: origin.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
+            conversation: cause.said.as_ref().map(Said::conversation),
         };
         let kind = TaskEventKind::Opened(Box::new(opening));
         let event = TaskEvent { task: id, seq: 1, at: self.ids.clock().now(), kind };

@@ -7,6 +7,7 @@ mod challenges;
 mod choices;
 mod concierge;
 mod connected;
+mod conversations;
 mod crashes;
 mod federation;
 mod find;

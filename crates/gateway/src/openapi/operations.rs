@@ -123,6 +123,9 @@ const fn servers(path: &'static str, id: &'static str, summary: &'static str) ->
     Operation::new(Part::Servers, HttpMethod::Get, path, id, summary)
 }
 
+/// Media type of server-sent events.
+const STREAM: &str = "text/event-stream";
+
 const CARD: &str = "application/mcp-server-card+json";
 
 /// How a list of servers is narrowed.
@@ -136,6 +139,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 
 /// Every operation.
 pub(crate) const OPERATIONS: [Operation; 62] = [
+pub(crate) const OPERATIONS: [Operation; 67] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
@@ -201,6 +205,56 @@ pub(crate) const OPERATIONS: [Operation; 62] = [
     post("/api/hub/{id}/refresh", "refreshEntry", "Look at an entry again now").gives("HubEntry"),
     post("/api/hub/{id}/suspend", "suspendEntry", "Take an entry out for a while").gives("HubEntry"),
     post("/api/hub/{id}/resume", "resumeEntry", "Bring an entry back").gives("HubEntry"),
+    get(
+        "/api/conversations",
+        "listConversations",
+        "Your conversations, pinned ones first, then the last changed first",
+    )
+    .asks(&[
+        ("text", "string", "With these words in title, questions or answers"),
+        ("limit", "integer", "50 when left out"),
+        ("cursor", "string", "next of the page before"),
+    ])
+    .gives("Conversations"),
+    post("/api/conversations", "beginConversation", "Begin a conversation, with first words or without")
+        .takes("NewConversation")
+        .with("201")
+        .gives("BegunConversation"),
+    get("/api/conversations/events", "followConversations", "What happens to your conversations, as it does")
+        .gives("ConversationEvent")
+        .in_type(STREAM),
+    get("/api/conversations/{id}", "getConversation", "One conversation without its turns")
+        .gives("Conversation"),
+    patch(
+        "/api/conversations/{id}",
+        "editConversation",
+        "Rename it, pin it, or choose the branch that is shown",
+    )
+    .takes("ConversationEdit")
+    .gives("Conversation"),
+    delete("/api/conversations/{id}", "deleteConversation", "Delete it with everything that was said in it")
+        .asks(&[("revision", "integer", "Only if this is still its revision")]),
+    get("/api/conversations/{id}/turns", "listTurns", "A page of the path that is shown, oldest first")
+        .asks(&[
+            ("before", "string", "before of the page after; the last turns when left out"),
+            ("limit", "integer", "50 when left out"),
+        ])
+        .gives("Turns"),
+    post(
+        "/api/conversations/{id}/turns",
+        "say",
+        "Say something: a new turn, an edit or retry of one, or an answer to what was asked back",
+    )
+    .takes("Saying")
+    .with("201")
+    .gives("Turn"),
+    get("/api/conversations/{id}/events", "followConversation", "What happens to a conversation, as it does")
+        .gives("ConversationEvent")
+        .in_type(STREAM),
+    get("/api/conversations/{id}/export", "exportConversation", "A conversation as Markdown or JSON")
+        .asks(&[("format", "string", "md or json; md when left out")])
+        .gives("Export")
+        .in_type("text/markdown"),
     get("/api/tasks", "listTasks", "Your tasks, the last changed first")
         .asks(&[
             ("agent", "string", "Of this agent"),

@@ -9,6 +9,7 @@ mod api;
 mod ard;
 mod bad_input;
 mod callers;
+mod conversations;
 mod extensions;
 mod find;
 mod foreign;

@@ -219,14 +219,17 @@ impl Errand {
     fn outgoing(&mut self, parts: Vec<Part>) -> Message {
         let Job { owner, context, ids, .. } = &self.job;
         let known = || self.contexts.find(owner, context);
-        Message {
+        let mut message = Message {
             message_id: if self.anew { ids.message() } else { message_id(&self.job) },
             context_id: self.memo.remote_context.clone().or_else(known),
             task_id: self.memo.remote_task.clone(),
             role: Role::User,
             parts,
             extra: with_credential(self.job.message.extra.clone(), self.job.aside.credential.as_ref()),
-        }
+        };
+        // The ids of our tasks mean nothing there.
+        message.refer_to(&[]);
+        message
     }
 
     /// Reads a stream to its end.

@@ -22,6 +22,7 @@ const PAGES: [(&str, &str); 16] = pages![
     "docs/conformance.md",
     "docs/connect-agents.md",
     "docs/connect.md",
+    "docs/conversations.md",
     "docs/extensions.md",
     "docs/hub.md",
     "docs/library.md",

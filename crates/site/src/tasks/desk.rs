@@ -16,6 +16,7 @@ use super::drive::Order;
 use super::journal;
 use super::log::TaskLog;
 use super::sleep::Sleepers;
+use crate::conversations::{Feed, Told, ended};
 use crate::push::Bell;
 use crate::{SiteError, SiteMetrics};
 
@@ -30,6 +31,8 @@ pub(crate) struct Desk {
     pub(crate) metrics: SiteMetrics,
     /// How receivers hear of tasks.
     pub(crate) bell: Arc<Bell>,
+    /// Those who follow conversations.
+    pub(crate) conversations: Feed,
     /// Fires when no new work is taken.
     pub(crate) stopping: CancellationToken,
     /// Fires when running work is given up.
@@ -58,6 +61,7 @@ impl Desk {
             ids,
             metrics,
             bell,
+            conversations: Feed::default(),
             stopping: CancellationToken::new(),
             halted: CancellationToken::new(),
             running: TaskTracker::new(),
@@ -119,10 +123,21 @@ impl Desk {
         let notice = self.bell.notice(task.head.id, &events, now);
         let expires_at = task.expires_at();
         let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
-        self.store.commit(Change { task: Some(change), journal, notice, ..Change::default() }).await?;
+        let conversations = ended(&task).into_iter().collect();
+        let change = Change { task: Some(change), journal, notice, conversations, ..Change::default() };
+        self.store.commit(change).await?;
+        self.tell_conversation(&task);
         self.sleepers.wake(task.head.id);
         self.bell.ring();
         Ok(task)
+    }
+
+    /// Tells those who follow the conversation of which a task is a turn where it stands now.
+    pub(super) fn tell_conversation(&self, task: &Task) {
+        if let Some(id) = task.conversation {
+            let told = Told::Turn(task.head.id, task.head.state);
+            self.conversations.tell(&task.head.owner, id, told);
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Live>> {

@@ -13,7 +13,7 @@ use agentsite_host::{Aside, Job, Reporter};
 use agentsite_protocol::{
     Command, Message, Outcome, PushConfig, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
 };
-use agentsite_store::{Change, PushChange, SentKey, StoreError, TaskChange, UsageChange};
+use agentsite_store::{Change, ConversationChange, PushChange, SentKey, StoreError, TaskChange, UsageChange};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -23,6 +23,7 @@ use super::job::run_deadline;
 use super::log::TaskLog;
 use super::{Desk, journal};
 use crate::SiteError;
+use crate::conversations::{Said, ended};
 use crate::hub::Entry;
 use crate::lane::{Admission, Slot};
 
@@ -47,6 +48,8 @@ pub(super) struct Cause {
     pub(super) sent: Option<SentKey>,
     /// Who is to be told from now on.
     pub(super) receiver: Option<PushConfig>,
+    /// The turn of a conversation that the task becomes.
+    pub(super) said: Option<Said>,
 }
 
 /// The drive ends without a result: the store or the site stopped.
@@ -80,6 +83,8 @@ pub(super) struct Drive {
     sent: Option<SentKey>,
     /// A receiver that comes with the first events.
     receiver: Option<PushConfig>,
+    /// The turn that the task becomes with the first events.
+    said: Option<Said>,
     accepted: Option<oneshot::Sender<Result<(), SiteError>>>,
     admission: Option<Admission>,
     slot: Option<Slot>,
@@ -108,6 +113,7 @@ impl Drive {
             committed,
             sent: None,
             receiver: None,
+            said: None,
             accepted: None,
             admission: None,
             slot: None,
@@ -127,7 +133,7 @@ impl Drive {
         accepted: oneshot::Sender<Result<(), SiteError>>,
     ) -> Self {
         (self.pending, self.committed, self.accepted) = (pending, committed, Some(accepted));
-        (self.sent, self.receiver) = (cause.sent, cause.receiver);
+        (self.sent, self.receiver, self.said) = (cause.sent, cause.receiver, cause.said);
         self
     }
 
@@ -358,7 +364,7 @@ impl Drive {
             }
         }
         self.committed = self.task.head.seq;
-        (self.sent, self.receiver, self.used) = (None, None, Usage::default());
+        (self.sent, self.receiver, self.said, self.used) = (None, None, None, Usage::default());
         self.count(&events);
         if self.log.is_told() {
             self.desk.bell.ring();
@@ -367,7 +373,11 @@ impl Drive {
             // Before anybody sees the end, so that a prompt further message finds the task free.
             self.desk.forget(self.task.head.id, &self.log);
         }
+        let moved = self.task.conversation.is_some() && events.iter().any(moves);
         self.log.publish(events);
+        if moved {
+            self.desk.tell_conversation(&self.task);
+        }
         if let Some(accepted) = self.accepted.take() {
             let _ = accepted.send(Ok(()));
         }
@@ -384,7 +394,9 @@ impl Drive {
         let put = |config: PushConfig| {
             PushChange::Put(head.id, PushConfig { task_id: head.id.to_string(), ..config })
         };
+        let said = self.said.clone().map(ConversationChange::from);
         Change {
+            conversations: said.into_iter().chain(ended(&self.task)).collect(),
             push: self.receiver.clone().map(put).into_iter().collect(),
             notice: self.desk.bell.notice(head.id, events, self.now()),
             journal: journal::lines(&self.task, events),
@@ -446,6 +458,16 @@ impl Drive {
         message.task_id = Some(self.task.head.id.to_string());
         message.context_id = Some(self.task.head.context.clone());
         message
+    }
+}
+
+/// Whether an event changes where a task stands, so that a list of tasks would show it.
+fn moves(event: &TaskEvent) -> bool {
+    use agentsite_protocol::TaskEventKind::{Opened, Said, Started, Status};
+    match &event.kind {
+        Opened(_) | Said { .. } | Started { .. } => true,
+        Status { state, .. } => *state != TaskState::Working,
+        _ => false,
     }
 }
 

@@ -1,15 +1,17 @@
 //! From a task to the Job that a runner gets.
 //!
 //! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier conversation as it
-//! asked for; never another owner's.
+//! asked for; never another owner's. The earlier conversation is what the message refers to, when it refers to tasks, and else the
+//! tasks of its context. It does not judge what is worth remembering.
 
 use agentsite_host::{Aside, Job, RuntimeKind};
-use agentsite_protocol::{Message, Role, Task, Timestamp, Usage};
+use agentsite_protocol::{Message, MessageId, Part, Role, Task, TaskId, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
 
 use super::Desk;
 use crate::SiteError;
+use crate::conversations::REMEMBERED;
 use crate::hub::Entry;
 
 /// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this is more than any
@@ -70,6 +72,10 @@ impl Desk {
         if most == 0 {
             return Ok(Vec::new());
         }
+        let referred = task.history.first().map(|first| first.references(REMEMBERED)).unwrap_or_default();
+        if !referred.is_empty() {
+            return self.referred(task, &referred, most).await;
+        }
         let filter = TaskFilter {
             owner: Some(task.head.owner.clone()),
             agent: Some(task.head.agent.clone()),
@@ -91,6 +97,47 @@ impl Desk {
         let from = said.len().saturating_sub(most);
         Ok(said.split_off(from))
     }
+
+    /// What was said in the tasks that the message refers to, in that order, at most the last `most` messages. A task of another owner counts
+    /// as none. Words of other agents name who said them; the agent's own are its own.
+    async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, SiteError> {
+        let message = task.history.first().map(|first| &first.message_id);
+        let mut newest_first = Vec::new();
+        for id in to.iter().rev().filter(|id| **id != task.head.id) {
+            if newest_first.len() >= most {
+                break;
+            }
+            let live = self.live(*id).and_then(|live| live.log.task());
+            let earlier = if live.is_some() { live } else { self.replay(*id).await? };
+            let Some(earlier) = earlier.filter(|earlier| earlier.head.owner == task.head.owner) else {
+                continue;
+            };
+            // A message to several agents at once is said once.
+            let same = earlier.history.first().map(|first| &first.message_id) == message;
+            let own = earlier.head.agent == task.head.agent;
+            let said = recalled(earlier, own, || self.ids.message());
+            newest_first.extend(said.into_iter().skip(usize::from(same)).rev());
+        }
+        newest_first.truncate(most);
+        newest_first.reverse();
+        Ok(newest_first)
+    }
+}
+
+/// What was said in an earlier task, as far as it is settled, oldest first.
+fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message> {
+    let (name, ended) = (earlier.head.agent.clone(), earlier.head.state.is_terminal());
+    let answer = Some(earlier.answer()).filter(|answer| ended && !answer.is_empty());
+    let answer = answer.map(|answer| Message::text(id(), Role::Agent, answer));
+    let mark = |mut message: Message| {
+        if !own && message.role == Role::Agent {
+            // Not in the role of the one who reads it: a model would take the words for its own.
+            message.role = Role::User;
+            message.parts.insert(0, Part::text(format!("[{name} answered]")));
+        }
+        message
+    };
+    earlier.history.into_iter().chain(answer).map(mark).collect()
 }
 
 /// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.

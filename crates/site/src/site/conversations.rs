@@ -1,0 +1,606 @@
+//! The verbs of a site about conversations: begin, say, list, read, change, follow, export, delete.
+//!
+//! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to the people who run the site. What was said is on
+//! disk with its task before the verb answers; the task then runs by itself. Two who change the same conversation at once both get their way,
+//! one after the other, unless one of them insists on what it had read. Guests have no conversations: nobody could tell theirs apart.
+
+use agentsite_protocol::{AgentName, Caller, ConversationId, Message, Part, Role, Task, TaskId};
+use agentsite_store::{
+    Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
+    Spot, StoreError, Turn,
+};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::{MAX_PAGE, Site};
+use crate::conversations::export::ExportFormat;
+use crate::conversations::passage::passage;
+use crate::conversations::{
+    ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage,
+    Placing, REMEMBERED, Said, Told, TurnView, Utterance, decide,
+};
+use crate::tasks::Origin;
+use crate::{SiteError, Submission};
+
+/// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
+const TRIES: usize = 16;
+
+/// Turns of one page of an export.
+const EXPORTED: usize = 50;
+
+/// A page of the path of a conversation.
+#[derive(Debug, Clone)]
+pub struct TurnPage {
+    /// The turns, oldest first.
+    pub turns: Vec<TurnView>,
+    /// The oldest turn of the page, when there are more before it.
+    pub before: Option<TaskId>,
+}
+
+impl Site {
+    /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it has its first turn at once.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the words.
+    pub async fn begin_conversation(
+        &self,
+        caller: &Caller,
+        agent: Option<AgentName>,
+        title: Option<String>,
+        first: Option<Utterance>,
+    ) -> Result<(ConversationView, Option<TurnView>), SiteError> {
+        known(caller)?;
+        let agent = agent.unwrap_or_else(|| self.concierge());
+        self.0.hub.visible(caller, &agent)?;
+        let title = title.map(|title| decide::title(&title)).transpose()?;
+        let count = self.0.store.count_conversations(caller.owner()).await?;
+        if count >= MAX_CONVERSATIONS as u64 {
+            return Err(SiteError::TooManyConversations(MAX_CONVERSATIONS));
+        }
+        let now = self.ids().clock().now();
+        let new = Conversation {
+            id: self.ids().conversation(),
+            owner: caller.owner().clone(),
+            named: title.is_some(),
+            title: title.unwrap_or_else(|| decide::made_title(&[])),
+            pinned: false,
+            agent,
+            created_at: now,
+            updated_at: now,
+            revision: 0,
+            head: None,
+            turns: 0,
+        };
+        if let Some(first) = first {
+            let turn = self.add_turn(caller, new, &[], true, first).await?;
+            let kept = self.own(caller, turn.turn.conversation).await?;
+            return Ok((kept.into(), Some(self.turn_view(turn).await?)));
+        }
+        let new = Conversation { revision: 1, ..new };
+        self.put(new.clone()).await?;
+        Ok((new.into(), None))
+    }
+
+    /// Says something in a conversation: a new turn, whose task runs by itself, or an answer to what an agent asked back.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], [`SiteError::NoSuchTurn`], [`SiteError::NoSuchAgent`], [`SiteError::TooManyTurns`]; what is wrong
+    /// with the words; what the agent refuses.
+    pub async fn say(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        said: Utterance,
+    ) -> Result<TurnView, SiteError> {
+        known(caller)?;
+        if let Placing::Answering(turn) = said.placing {
+            return self.answer(caller, id, turn, said).await;
+        }
+        for _ in 0..TRIES {
+            let kept = self.own(caller, id).await?;
+            let (parent, said) = self.placed(&kept, said.clone()).await?;
+            let path = match parent {
+                Some(parent) => self.path_in(id, parent, REMEMBERED).await?,
+                None => Vec::new(),
+            };
+            let alone = match parent {
+                None => kept.turns == 0,
+                Some(parent) => kept.head == Some(parent) || self.0.store.leaf(parent).await? == Some(parent),
+            };
+            match self.add_turn(caller, kept, &path, alone, said).await {
+                Err(SiteError::Store(StoreError::Moved(_))) => {}
+                Ok(place) if place.turn.conversation != id => return Err(SiteError::IdReused),
+                done => return self.turn_view(done?).await,
+            }
+        }
+        Err(SiteError::ConversationMoved)
+    }
+
+    /// The turn after which something is said, and what is said with what it takes from the turn it stands beside.
+    async fn placed(
+        &self,
+        kept: &Conversation,
+        mut said: Utterance,
+    ) -> Result<(Option<TaskId>, Utterance), SiteError> {
+        let beside = match said.placing {
+            Placing::Last | Placing::Answering(_) => return Ok((kept.head, said)),
+            Placing::After(turn) => return Ok((Some(turn), said)),
+            Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
+        };
+        if said.parts.is_none() {
+            let task = self.0.desk.replay(beside.task).await?;
+            let first = task.and_then(|task| task.history.into_iter().next());
+            said.parts = Some(first.ok_or_else(|| no_turn(beside.task))?.parts);
+        }
+        said.agent.get_or_insert(beside.agent);
+        Ok((beside.parent, said))
+    }
+
+    /// Adds a turn with its task; gives the one that was added before when the message is a repeat.
+    async fn add_turn(
+        &self,
+        caller: &Caller,
+        kept: Conversation,
+        path: &[Place],
+        alone: bool,
+        said: Utterance,
+    ) -> Result<Place, SiteError> {
+        if kept.turns >= MAX_TURNS {
+            return Err(SiteError::TooManyTurns(MAX_TURNS));
+        }
+        let agent = said.agent.unwrap_or_else(|| kept.agent.clone());
+        let parts = said
+            .parts
+            .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
+        let (ids, now) = (self.ids(), self.ids().clock().now());
+        let context = decide::context(path, &agent, alone).cloned().unwrap_or_else(|| ids.context());
+        let turn = Turn {
+            task: ids.task(),
+            conversation: kept.id,
+            parent: path.first().map(|place| place.turn.task),
+            agent,
+            message: said.message.unwrap_or_else(|| ids.message()),
+            context,
+            at: now,
+        };
+        let title =
+            if kept.named || kept.turns > 0 { kept.title.clone() } else { decide::made_title(&parts) };
+        let conversation = Conversation {
+            title,
+            head: Some(turn.task),
+            turns: kept.turns + 1,
+            revision: kept.revision + 1,
+            updated_at: now,
+            ..kept
+        };
+        let message = asked(&turn, parts, path);
+        let words = message.plain_text();
+        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, message.into())?;
+        let said = Said { conversation, turn, words };
+        let origin = Origin { ttl, aside, said: Some(said), ..Origin::default() };
+        let watch = Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
+        // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
+        place.ok_or(SiteError::IdReused)
+    }
+
+    /// Answers what the agent of a turn asked back.
+    async fn answer(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        turn: TaskId,
+        said: Utterance,
+    ) -> Result<TurnView, SiteError> {
+        self.own(caller, id).await?;
+        let turn = self.turn_in(id, turn).await?;
+        let parts = said
+            .parts
+            .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
+        let mut message = Message::text(said.message.unwrap_or_else(|| self.ids().message()), Role::User, "");
+        (message.parts, message.task_id) = (parts, Some(turn.task.to_string()));
+        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, Submission::from(message))?;
+        let origin = Origin { ttl, aside, ..Origin::default() };
+        Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let place = self.path_in(id, turn.task, 1).await?.remove(0);
+        self.turn_view(place).await
+    }
+
+    /// The conversations of this caller: pinned ones first, then the last changed first; with a text those in which it stands.
+    ///
+    /// # Errors
+    /// [`SiteError::BadConversation`] when the text is too long; [`SiteError::Store`].
+    pub async fn conversations(
+        &self,
+        caller: &Caller,
+        text: Option<String>,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Result<Page<ConversationView, ConversationCursor>, SiteError> {
+        known(caller)?;
+        let text = text.filter(|text| !text.trim().is_empty());
+        if text.as_ref().is_some_and(|text| text.len() > MAX_SEARCH) {
+            let what = format!("what is searched for has at most {MAX_SEARCH} bytes; leave some words out");
+            return Err(SiteError::BadConversation(what));
+        }
+        let query = ConversationQuery { owner: caller.owner().clone(), text: text.clone() };
+        let page = self.0.store.conversations(query, after, limit.clamp(1, MAX_PAGE)).await?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for Found { conversation, spot } in page.items {
+            let mut view = ConversationView::from(conversation);
+            if let (Some(spot), Some(text)) = (spot, &text) {
+                view.passage = Some(self.passage(spot, &view.title, text).await?);
+            }
+            items.push(view);
+        }
+        Ok(Page { items, next: page.next })
+    }
+
+    async fn passage(&self, spot: Spot, title: &str, wanted: &str) -> Result<Passage, SiteError> {
+        let (of, turn) = match spot {
+            Spot::Title => return Ok(Passage { of: "title", turn: None, text: title.to_owned() }),
+            Spot::Question(turn) => ("question", turn),
+            Spot::Answer(turn) => ("answer", turn),
+        };
+        let task = self.0.desk.replay(turn).await?;
+        let words = |task: Task| {
+            let question = || task.history.first().map(Message::plain_text).unwrap_or_default();
+            if of == "answer" { task.answer() } else { question() }
+        };
+        let text = passage(&task.map(words).unwrap_or_default(), wanted);
+        Ok(Passage { of, turn: Some(turn), text })
+    }
+
+    /// One conversation.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
+    pub async fn conversation(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+    ) -> Result<ConversationView, SiteError> {
+        Ok(self.own(caller, id).await?.into())
+    }
+
+    /// A page of the path that is shown, oldest first: the last turns, or those before `before`.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`].
+    pub async fn turns(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        before: Option<TaskId>,
+        limit: usize,
+    ) -> Result<TurnPage, SiteError> {
+        let kept = self.own(caller, id).await?;
+        let from = match before {
+            Some(before) => self.turn_in(id, before).await?.parent,
+            None => kept.head,
+        };
+        let Some(from) = from else { return Ok(TurnPage { turns: Vec::new(), before: None }) };
+        let path = self.path_in(id, from, limit.clamp(1, MAX_PAGE)).await?;
+        let before = path.last().filter(|place| place.turn.parent.is_some()).map(|place| place.turn.task);
+        let mut turns = Vec::with_capacity(path.len());
+        for place in path.into_iter().rev() {
+            turns.push(self.turn_view(place).await?);
+        }
+        Ok(TurnPage { turns, before })
+    }
+
+    /// Renames a conversation, pins it, or chooses the branch that is shown.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`]; [`SiteError::ConversationMoved`] when
+    /// the edit names a revision and there is a newer one; [`SiteError::BadConversation`].
+    pub async fn edit_conversation(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        edit: ConversationEdit,
+    ) -> Result<ConversationView, SiteError> {
+        let title = edit.title.as_deref().map(decide::title).transpose()?;
+        for _ in 0..TRIES {
+            let mut kept = self.own(caller, id).await?;
+            insists(edit.revision, &kept)?;
+            if let Some(title) = &title {
+                (kept.title, kept.named) = (title.clone(), true);
+            }
+            kept.pinned = edit.pinned.unwrap_or(kept.pinned);
+            if let Some(turn) = edit.head {
+                self.turn_in(id, turn).await?;
+                kept.head = self.0.store.leaf(turn).await?;
+            }
+            kept.revision += 1;
+            match self.put(kept.clone()).await {
+                Err(SiteError::Store(StoreError::Moved(_))) => {}
+                done => return done.map(|()| kept.into()),
+            }
+        }
+        Err(SiteError::ConversationMoved)
+    }
+
+    /// Removes a conversation with everything that was said in it; what still runs for it is cancelled.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`] when a revision is named and there
+    /// is a newer one.
+    pub async fn delete_conversation(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        revision: Option<u64>,
+    ) -> Result<(), SiteError> {
+        for _ in 0..TRIES {
+            let kept = self.own(caller, id).await?;
+            insists(revision, &kept)?;
+            let running = self.running_in(id).await?;
+            let gone = ConversationChange::Remove { id, owner: kept.owner.clone(), revision: kept.revision };
+            match self.0.store.commit(Change { conversations: vec![gone], ..Change::default() }).await {
+                Err(StoreError::Moved(_)) => continue,
+                done => done?,
+            }
+            self.0.desk.conversations.tell(&kept.owner, id, Told::Removed);
+            for task in running {
+                // One that ended by itself meanwhile needs no more.
+                let _ = self.cancel(caller, task).await;
+            }
+            return self.expire().await.map(drop);
+        }
+        Err(SiteError::ConversationMoved)
+    }
+
+    /// The tasks of a conversation that have not ended.
+    async fn running_in(&self, id: ConversationId) -> Result<Vec<TaskId>, SiteError> {
+        let mut running = Vec::new();
+        for head in self.0.store.open_tasks().await? {
+            if self.0.store.turn(head.id).await?.is_some_and(|turn| turn.conversation == id) {
+                running.push(head.id);
+            }
+        }
+        Ok(running)
+    }
+
+    /// Follows one conversation, or all of this caller; the first event tells how it stands.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
+    pub async fn follow_conversations(
+        &self,
+        caller: &Caller,
+        id: Option<ConversationId>,
+    ) -> Result<ConversationWatch, SiteError> {
+        known(caller)?;
+        let news = self.0.desk.conversations.listen();
+        let first = match id {
+            Some(id) => Some(event(id, Told::Changed, Some(self.own(caller, id).await?))),
+            None => None,
+        };
+        Ok(ConversationWatch { site: self.clone(), caller: caller.clone(), id, news, first, ended: false })
+    }
+
+    /// Writes a conversation out, piece by piece.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
+    pub async fn export_conversation(
+        &self,
+        caller: &Caller,
+        id: ConversationId,
+        format: ExportFormat,
+    ) -> Result<ConversationExport, SiteError> {
+        let kept = self.own(caller, id).await?;
+        let mut left = Vec::new();
+        let mut from = kept.head.filter(|_| format == ExportFormat::Markdown);
+        while let Some(at) = from {
+            let path = self.0.store.path(at, MAX_PAGE).await?;
+            from = path.last().and_then(|place| place.turn.parent);
+            left.extend(path.iter().map(|place| place.turn.task));
+        }
+        let beginning = Some(format.beginning(&kept.into()));
+        Ok(ConversationExport {
+            site: self.clone(),
+            id,
+            format,
+            beginning,
+            left,
+            after: None,
+            any: false,
+            ended: false,
+        })
+    }
+
+    /// A conversation of this caller.
+    async fn own(&self, caller: &Caller, id: ConversationId) -> Result<Conversation, SiteError> {
+        known(caller)?;
+        let kept = self.0.store.conversation(id).await?;
+        kept.filter(|kept| kept.owner == *caller.owner())
+            .ok_or_else(|| SiteError::NoSuchConversation(id.to_string()))
+    }
+
+    /// A turn of this conversation.
+    async fn turn_in(&self, id: ConversationId, task: TaskId) -> Result<Turn, SiteError> {
+        let turn = self.0.store.turn(task).await?;
+        turn.filter(|turn| turn.conversation == id).ok_or_else(|| no_turn(task))
+    }
+
+    /// The path to a turn of this conversation, the nearest first; never empty.
+    async fn path_in(&self, id: ConversationId, from: TaskId, limit: usize) -> Result<Vec<Place>, SiteError> {
+        let path = self.0.store.path(from, limit).await?;
+        let right = path.first().is_some_and(|place| place.turn.conversation == id);
+        if right { Ok(path) } else { Err(no_turn(from)) }
+    }
+
+    /// A turn with its task as it is now.
+    async fn turn_view(&self, place: Place) -> Result<TurnView, SiteError> {
+        let id = place.turn.task;
+        let task = match self.0.desk.live(id).and_then(|live| live.log.task()) {
+            Some(task) => Some(task),
+            None => self.0.desk.replay(id).await?,
+        };
+        Ok(TurnView::new(place, task.as_ref()))
+    }
+
+    async fn put(&self, kept: Conversation) -> Result<(), SiteError> {
+        let (owner, id) = (kept.owner.clone(), kept.id);
+        let conversations = vec![ConversationChange::Put(Box::new(kept))];
+        self.0.store.commit(Change { conversations, ..Change::default() }).await?;
+        self.0.desk.conversations.tell(&owner, id, Told::Changed);
+        Ok(())
+    }
+}
+
+/// Follows conversations.
+#[derive(Debug)]
+pub struct ConversationWatch {
+    site: Site,
+    caller: Caller,
+    /// Only this one.
+    id: Option<ConversationId>,
+    news: tokio::sync::broadcast::Receiver<crate::conversations::News>,
+    first: Option<ConversationEvent>,
+    ended: bool,
+}
+
+impl ConversationWatch {
+    /// What changed next; waits for it. `None` after the conversation that is followed was removed. Cancellation safe: a change that was not
+    /// returned is followed by how the conversation stands then.
+    pub async fn next(&mut self) -> Option<ConversationEvent> {
+        if let Some(first) = self.first.take() {
+            return Some(first);
+        }
+        while !self.ended {
+            let news = match self.news.recv().await {
+                Ok(news) => news,
+                Err(RecvError::Closed) => return None,
+                Err(RecvError::Lagged(_)) => return Some(self.missed().await),
+            };
+            let wanted = self.id.is_none_or(|id| id == news.conversation);
+            if !wanted || news.owner != *self.caller.owner() {
+                continue;
+            }
+            let kept = self.site.own(&self.caller, news.conversation).await.ok();
+            let told = if kept.is_some() { news.told } else { Told::Removed };
+            self.ended = kept.is_none() && self.id.is_some();
+            return Some(event(news.conversation, told, kept));
+        }
+        None
+    }
+
+    /// What one is told who was too slow.
+    async fn missed(&mut self) -> ConversationEvent {
+        let Some(id) = self.id else {
+            return ConversationEvent {
+                kind: "changed",
+                id: None,
+                conversation: None,
+                turn: None,
+                state: None,
+            };
+        };
+        let kept = self.site.own(&self.caller, id).await.ok();
+        self.ended = kept.is_none();
+        let told = if kept.is_some() { Told::Changed } else { Told::Removed };
+        event(id, told, kept)
+    }
+}
+
+fn event(id: ConversationId, told: Told, kept: Option<Conversation>) -> ConversationEvent {
+    let (kind, turn, state) = match told {
+        Told::Changed => ("changed", None, None),
+        Told::Turn(turn, state) => ("turn", Some(turn), Some(state.word())),
+        Told::Removed => ("removed", None, None),
+    };
+    ConversationEvent { kind, id: Some(id), conversation: kept.map(Into::into), turn, state }
+}
+
+/// A conversation that is written out.
+#[derive(Debug)]
+pub struct ConversationExport {
+    site: Site,
+    id: ConversationId,
+    format: ExportFormat,
+    beginning: Option<String>,
+    /// Turns of the path that are still to be written, the first one last.
+    left: Vec<TaskId>,
+    /// The last turn that was written, when all are.
+    after: Option<TaskId>,
+    any: bool,
+    ended: bool,
+}
+
+impl ConversationExport {
+    /// The next piece; `None` at the end.
+    ///
+    /// # Errors
+    /// [`SiteError::Store`] when the store cannot be read.
+    pub async fn next(&mut self) -> Result<Option<String>, SiteError> {
+        if let Some(beginning) = self.beginning.take() {
+            return Ok(Some(beginning));
+        }
+        let turns = self.page().await?;
+        if turns.is_empty() {
+            let end = if self.ended { "" } else { self.format.end() };
+            self.ended = true;
+            return Ok(Some(end.to_owned()).filter(|end| !end.is_empty()));
+        }
+        let mut out = String::new();
+        for place in turns {
+            let view = self.site.turn_view(place).await?;
+            out.push_str(&self.format.turn(&view, !self.any));
+            self.any = true;
+        }
+        Ok(Some(out))
+    }
+
+    async fn page(&mut self) -> Result<Vec<Place>, SiteError> {
+        let store = &self.site.0.store;
+        let next: Vec<TaskId> = match self.format {
+            ExportFormat::Markdown => {
+                let from = self.left.len().saturating_sub(EXPORTED);
+                self.left.drain(from..).rev().collect()
+            }
+            ExportFormat::Json => {
+                let turns = store.turns(self.id, self.after, EXPORTED).await?;
+                turns.iter().map(|turn| turn.task).collect()
+            }
+        };
+        self.after = next.last().copied().or(self.after);
+        let mut page = Vec::with_capacity(next.len());
+        for task in next {
+            page.extend(store.path(task, 1).await?);
+        }
+        Ok(page)
+    }
+}
+
+/// The message of a turn, which names the turns that its agent shall remember.
+fn asked(turn: &Turn, parts: Vec<Part>, path: &[Place]) -> Message {
+    let mut message = Message::text(turn.message.clone(), Role::User, "");
+    (message.parts, message.context_id) = (parts, Some(turn.context.clone()));
+    let mut remembered: Vec<TaskId> = path.iter().map(|place| place.turn.task).collect();
+    remembered.reverse();
+    message.refer_to(&remembered);
+    message
+}
+
+/// Refuses guests.
+fn known(caller: &Caller) -> Result<(), SiteError> {
+    if !caller.is_anonymous() {
+        return Ok(());
+    }
+    let why = "conversations are kept for those who are known here; sign in or send an API key, or ask the agent without one";
+    Err(SiteError::Forbidden(why.into()))
+}
+
+/// Refuses a change that was decided on an older reading.
+fn insists(revision: Option<u64>, kept: &Conversation) -> Result<(), SiteError> {
+    if revision.is_none_or(|revision| revision == kept.revision) {
+        return Ok(());
+    }
+    Err(SiteError::ConversationMoved)
+}
+
+fn no_turn(task: TaskId) -> SiteError {
+    SiteError::NoSuchTurn(task.to_string())
+}
