@@ -34,6 +34,7 @@ type Handlers = fn() -> MethodRouter<Arc<Front>>;
 /// Every route of this face. The walk through the routes in the tests reads the same table.
 const ROUTES: [(&str, Handlers); 38] = [
 const ROUTES: [(&str, Handlers); 41] = [
+const ROUTES: [(&str, Handlers); 43] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -65,6 +66,8 @@ const ROUTES: [(&str, Handlers); 41] = [
     ("/api/tasks/{id}", || get(tasks::show)),
     ("/api/tasks/{id}/events", || get(tasks::events)),
     ("/api/tasks/{id}/cancel", || post(tasks::cancel)),
+    ("/api/tasks/{id}/retry", || post(tasks::retry)),
+    ("/api/tasks/{id}/graph", || get(tasks::graph)),
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
     ("/api/signin-links", || post(keys::sign_in_link)),

@@ -126,7 +126,8 @@ impl Message {
     /// id is none of this site's and is left out.
     #[must_use]
     pub fn references(&self, most: usize) -> Vec<TaskId> {
-        let named = self.extra.get(REFERENCES).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let named =
+            self.extra.get(REFERENCES).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let last = &named[named.len().saturating_sub(most)..];
         last.iter().filter_map(|id| id.as_str()?.parse().ok()).collect()
     }

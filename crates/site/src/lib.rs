@@ -63,7 +63,7 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage,
+    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

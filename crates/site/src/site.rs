@@ -46,6 +46,7 @@ mod conversations;
 mod find;
 mod finding;
 mod hub;
+mod lineage;
 mod listings;
 mod login;
 mod pins;
@@ -59,6 +60,7 @@ pub use connect::ConnectedAgent;
 pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
+pub use lineage::TaskGraph;
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 

@@ -1,7 +1,7 @@
-//! `agentsite task`: list, show, follow and cancel tasks of the running site.
+//! `agentsite task`: list, show, follow, cancel and repeat tasks of the running site, and show what they started.
 //!
 //! Promises: lists come in pages and say when there is more; `watch` prints every event once, from the first to the last, also when the
-//! task has ended. It changes nothing but by `cancel`.
+//! task has ended. It changes nothing but by `cancel` and `retry`.
 
 use agentsite_protocol::TaskState;
 use clap::{Args, Subcommand};
@@ -48,6 +48,16 @@ enum Verb {
         /// Its id.
         id: String,
     },
+    /// Ask the agent of an ended task the same again.
+    Retry {
+        /// Its id.
+        id: String,
+    },
+    /// Show a task and the tasks that it started.
+    Graph {
+        /// Its id.
+        id: String,
+    },
     /// Print the events of a task until it ends.
     Watch {
         /// Its id.
@@ -75,6 +85,17 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
             let path = format!("api/tasks/{}/cancel", escaped(&id));
             let task: Value = site.post(&path, &serde_json::json!({})).await?;
             show(shell, &task)?;
+            Ok(Exit::Ok)
+        }
+        Verb::Retry { id } => {
+            let path = format!("api/tasks/{}/retry", escaped(&id));
+            let task: Value = site.post(&path, &serde_json::json!({})).await?;
+            show(shell, &task)?;
+            Ok(Exit::Ok)
+        }
+        Verb::Graph { id } => {
+            let graph: Value = site.get(&format!("api/tasks/{}/graph", escaped(&id))).await?;
+            draw(shell, &graph)?;
             Ok(Exit::Ok)
         }
         Verb::Watch { id, after } => watch(shell, &site, &id, after).await,
@@ -108,6 +129,29 @@ async fn ls(
         shell.output.note(&format!("there is more: agentsite task ls --cursor {cursor}"));
     }
     Ok(Exit::Ok)
+}
+
+/// A task and those that it started, each indented below the one that started it.
+fn draw(shell: &Shell, graph: &Value) -> Result<(), CliError> {
+    if shell.output.is_json() {
+        shell.output.json(graph)?;
+        return Ok(());
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let tasks = list(graph, "tasks");
+    // Those that are still to be shown, the next one last.
+    let mut left: Vec<(usize, &Value)> = tasks.first().map(|root| (0, root)).into_iter().collect();
+    while let Some((depth, task)) = left.pop() {
+        let agent = format!("{}{}", "  ".repeat(depth), field(task, "agent"));
+        rows.push(vec![agent, word(task), field(task, "id"), field(task, "updatedAt")]);
+        let children = tasks.iter().skip(1).filter(|child| child["parent"] == task["id"]);
+        left.extend(children.map(|child| (depth + 1, child)).collect::<Vec<_>>().into_iter().rev());
+    }
+    shell.output.table(&["AGENT", "STATE", "ID", "CHANGED"], &rows)?;
+    if graph["cut"].as_bool() == Some(true) {
+        shell.output.note("there are more tasks than shown");
+    }
+    Ok(())
 }
 
 /// The state of a task in a word, however the answer writes it.

@@ -8,6 +8,7 @@ mod agents;
 mod ard_client;
 mod conformance;
 mod connected;
+mod conversations;
 mod elsewhere;
 mod embeddings;
 mod examples;

@@ -1,4 +1,4 @@
-//! `/api/tasks`: listing, reading, following and ending tasks.
+//! `/api/tasks`: listing, reading, following, ending and repeating tasks, and what they started.
 //!
 //! Promises: a task of another caller answers like one that does not exist. Events come in their stored form with their
 //! numbers; following resumes after `Last-Event-ID` or `?after=` without gap or repeat, also across restarts.
@@ -8,7 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, ContextId, Owner, Task, TaskEvent, TaskHead, TaskId, TaskState, Timestamp, Usage, WireTask,
+    AgentName, ContextId, ConversationId, Owner, Task, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
+    Usage, WireTask,
 };
 use agentsite_site::{SiteError, TaskFilter, TaskWatch};
 use axum::extract::{Path, State};
@@ -121,6 +122,9 @@ struct TaskView<'a> {
     attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<TaskId>,
+    /// The conversation of which it is a turn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    conversation: Option<ConversationId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     deadline: Option<Timestamp>,
     usage: Usage,
@@ -137,6 +141,7 @@ impl<'a> From<&'a Task> for TaskView<'a> {
             updated_at: task.head.updated_at,
             attempt: task.attempt,
             parent: task.head.parent,
+            conversation: task.conversation,
             deadline: task.deadline,
             usage: task.usage,
         }
@@ -155,6 +160,24 @@ pub(super) async fn cancel(
 ) -> Answer {
     let task = front.site.cancel(&asking.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
+}
+
+pub(super) async fn retry(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
+    let task = front.site.retry_task(&asking.caller, named(&id)?).await?;
+    json(StatusCode::CREATED, &TaskView::from(&task))
+}
+
+#[derive(Serialize)]
+struct Graph<'a> {
+    /// The task itself first; each of the others names its parent.
+    tasks: Vec<TaskRow<'a>>,
+    /// Whether there are more than told.
+    cut: bool,
+}
+
+pub(super) async fn graph(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
+    let graph = front.site.task_graph(&asking.caller, named(&id)?).await?;
+    json(StatusCode::OK, &Graph { tasks: graph.tasks.iter().map(TaskRow::from).collect(), cut: graph.cut })
 }
 
 #[derive(Deserialize)]

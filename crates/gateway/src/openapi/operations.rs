@@ -140,6 +140,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 /// Every operation.
 pub(crate) const OPERATIONS: [Operation; 62] = [
 pub(crate) const OPERATIONS: [Operation; 67] = [
+pub(crate) const OPERATIONS: [Operation; 69] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
@@ -273,6 +274,10 @@ pub(crate) const OPERATIONS: [Operation; 67] = [
     .asks(&[("after", "integer", "Number of the last event seen"), ("limit", "integer", "500 when left out")])
     .gives("Events"),
     post("/api/tasks/{id}/cancel", "cancelTask", "End a task").gives("Task"),
+    post("/api/tasks/{id}/retry", "retryTask", "Ask the agent of an ended task the same again")
+        .with("201")
+        .gives("Task"),
+    get("/api/tasks/{id}/graph", "getTaskGraph", "A task and the tasks that it started").gives("TaskGraph"),
     get("/api/keys", "listKeys", "The API keys").gives("Keys"),
     post("/api/keys", "makeKey", "Make an API key; its secret is shown once")
         .takes("NewKey")

@@ -68,6 +68,35 @@ async fn tasks_are_listed_read_and_ended() {
 }
 
 #[tokio::test]
+async fn an_ended_task_is_asked_again_and_tells_what_it_started() {
+    let story = Story::begin().await;
+    let sent = story.call("echo", "SendMessage", says("once more")).await;
+    let id = sent["result"]["task"]["id"].as_str().unwrap().to_owned();
+    let again = story.post(&format!("/api/tasks/{id}/retry")).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::CREATED);
+    let again = body(again).await;
+    assert_eq!(
+        (&again["agent"], &again["history"][0]["parts"][0]["text"]),
+        (&json!("echo"), &json!("once more"))
+    );
+    assert_ne!(again["id"], id);
+    let graph = get(&story, &format!("/api/tasks/{id}/graph")).await;
+    assert_eq!((&graph["tasks"][0]["id"], &graph["cut"]), (&json!(id), &json!(false)));
+    let long = story.long_task().await;
+    let busy = story.post(&format!("/api/tasks/{long}/retry")).send().await.unwrap();
+    assert_eq!(body(busy).await["error"]["code"], "task_busy");
+    let key = story.key(&["call"]).await;
+    for path in [format!("/api/tasks/{id}/graph"), format!("/api/tasks/{id}/retry")] {
+        let method = if path.ends_with("graph") { reqwest::Method::GET } else { reqwest::Method::POST };
+        let foreign = story.http.request(method, story.url(&path)).bearer_auth(&key).send().await.unwrap();
+        assert_eq!(foreign.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    let admin = story.key(&["admin"]).await;
+    let other = story.post(&format!("/api/tasks/{id}/retry")).bearer_auth(admin).send().await.unwrap();
+    assert_eq!(other.status(), StatusCode::FORBIDDEN, "only the one who asked asks again");
+}
+
+#[tokio::test]
 async fn a_key_is_made_shown_once_and_revoked() {
     let story = Story::begin().await;
     let given = json!({ "label": "laptop", "scopes": ["call", "call:hidden"], "expiresIn": "30d" });

@@ -13,7 +13,7 @@ use super::ConversationView;
 const QUEUE: usize = 256;
 
 /// What has changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
     /// Title, pin, or the branch that is shown.
     Changed,

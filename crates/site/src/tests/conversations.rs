@@ -360,6 +360,36 @@ async fn a_conversation_keeps_its_tasks_until_it_is_deleted() {
 }
 
 #[tokio::test]
+async fn an_ended_task_is_asked_again_as_a_branch_of_its_conversation() {
+    let story = Story::begin().await;
+    let agent = story.agent("echo", echo());
+    let (talk, turn) = story.talk(&agent, "again").await;
+    let task = story.site.retry_task(&Caller::local(), turn.id).await.unwrap();
+    assert_eq!(task.conversation, Some(talk.id));
+    assert_eq!(story.ended(task.head.id).await.siblings, [turn.id, task.head.id]);
+    let loose = story.ask(&agent, "loose").await;
+    let again = story.site.retry_task(&Caller::local(), loose.head.id).await.unwrap();
+    assert_ne!(again.head.id, loose.head.id);
+    assert_eq!((again.head.context, again.conversation), (loose.head.context, None));
+}
+
+#[tokio::test]
+async fn a_task_tells_what_it_started() {
+    let story = Story::begin().await;
+    story.agent("calc", ScriptedRunner::new().chunk("4"));
+    story.site.install(manifest("echo", ""), None).await.unwrap();
+    let task = story.ask(&story.site.concierge(), "calc 2 + 2").await;
+    let graph = story.site.task_graph(&Caller::local(), task.head.id).await.unwrap();
+    let told: Vec<(&str, bool)> =
+        graph.tasks.iter().map(|head| (head.agent.as_str(), head.parent == Some(task.head.id))).collect();
+    assert_eq!(told, [(story.site.concierge().as_str(), false), ("calc", true)]);
+    assert!(!graph.cut);
+    let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Call]);
+    let error = story.site.task_graph(&stranger, task.head.id).await.unwrap_err();
+    assert!(matches!(error, SiteError::NoSuchTask(_)), "{error}");
+}
+
+#[tokio::test]
 async fn followers_hear_of_turns_changes_and_the_end() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo().pure());

@@ -1,4 +1,4 @@
-//! `agentsite task`: list, show, watch and cancel.
+//! `agentsite task`: list, show, watch, cancel, retry and graph.
 //!
 //! Pages neither lose nor repeat a task, a watch shows every event once and in order, and the end of the task is the end of the
 //! program. How tasks themselves behave is told elsewhere.
@@ -20,6 +20,21 @@ async fn begun(site: &TestSite) -> String {
     let params = json!({"message": message("x"), "configuration": {"returnImmediately": true}});
     let begun = site.rpc("slow", "SendMessage", params).await;
     begun["result"]["task"]["id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_task_is_asked_again_and_its_graph_is_drawn() {
+    let site = TestSite::started();
+    let id = site.run(&["call", "concierge", "calc 6 * 7", "--json"]).ok();
+    let tasks = site.run(&["task", "ls", "--agent", "concierge", "--json"]).ok().json();
+    let root = tasks["tasks"][0]["id"].as_str().unwrap_or_else(|| panic!("{id:?} {tasks}")).to_owned();
+    let graph = site.run(&["task", "graph", &root]).ok().out();
+    let lines: Vec<&str> = graph.lines().collect();
+    assert!(lines[1].starts_with("concierge") && lines[2].starts_with("  calc"), "{graph}");
+    let again = site.run(&["task", "retry", &root, "--json"]).ok().json();
+    assert_eq!(again["agent"], "concierge");
+    assert_ne!(again["id"], root.as_str());
+    assert_eq!(site.run(&["task", "retry", "nonsense"]).code(), 6);
 }
 
 #[test]
