@@ -7,9 +7,6 @@
 use agentsite_protocol::{AgentName, ContextId, ConversationId, MessageId, Owner, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::Page;
-use crate::query::MAX_PAGE;
-
 /// A tree of turns that a person has with agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conversation {
@@ -172,19 +169,5 @@ impl ConversationCursor {
     pub(crate) fn of(conversation: &Conversation) -> Self {
         let Conversation { pinned, updated_at, id, .. } = conversation;
         Self { pinned: *pinned, updated_at: *updated_at, id: *id }
-    }
-}
-
-impl Page<Found, ConversationCursor> {
-    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the next.
-    pub(crate) fn of(mut items: Vec<Found>, after: Option<ConversationCursor>, limit: usize) -> Self {
-        let place = |found: &Found| ConversationCursor::of(&found.conversation);
-        let limit = limit.clamp(1, MAX_PAGE);
-        items.retain(|found| after.is_none_or(|after| place(found) < after));
-        items.sort_by_key(|found| std::cmp::Reverse(place(found)));
-        let more = items.len() > limit;
-        items.truncate(limit);
-        let next = items.last().filter(|_| more).map(place);
-        Self { items, next }
     }
 }

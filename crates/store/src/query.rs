@@ -5,7 +5,7 @@
 use agentsite_protocol::{AgentName, ContextId, JournalLine, Owner, TaskHead, TaskId, TaskState, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::OutboxRow;
+use crate::{ConversationCursor, Found, OutboxRow};
 
 /// One page of a list.
 #[derive(Debug, Clone)]
@@ -27,6 +27,20 @@ impl Page<TaskHead, TaskCursor> {
         items.truncate(limit);
         let last = items.last().filter(|_| more);
         let next = last.map(|head| TaskCursor { updated_at: head.updated_at, id: head.id });
+        Self { items, next }
+    }
+}
+
+impl Page<Found, ConversationCursor> {
+    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the next.
+    pub(crate) fn of(mut items: Vec<Found>, after: Option<ConversationCursor>, limit: usize) -> Self {
+        let place = |found: &Found| ConversationCursor::of(&found.conversation);
+        let limit = limit.clamp(1, MAX_PAGE);
+        items.retain(|found| after.is_none_or(|after| place(found) < after));
+        items.sort_by_key(|found| std::cmp::Reverse(place(found)));
+        let more = items.len() > limit;
+        items.truncate(limit);
+        let next = items.last().filter(|_| more).map(place);
         Self { items, next }
     }
 }
