@@ -354,10 +354,10 @@ impl From<SiteError> for Failure {
                 Fault::BadParams
             }
             SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
-            SiteError::NoSuchQuery(_) | SiteError::NoSuchChallenge(_) => Fault::NoSuchResource,
-            SiteError::NoSuchQuery(_) | SiteError::NoSuchConversation(_) | SiteError::NoSuchTurn(_) => {
-                Fault::NoSuchResource
-            }
+            SiteError::NoSuchQuery(_)
+            | SiteError::NoSuchChallenge(_)
+            | SiteError::NoSuchConversation(_)
+            | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
             SiteError::ConversationMoved => Fault::Moved,
             SiteError::BadConversation(_)
             | SiteError::TooManyConversations(_)

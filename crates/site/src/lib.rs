@@ -45,12 +45,12 @@ pub use agentsite_store::{
     ConversationCursor, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats,
     StoredLine, TaskCursor, TaskFilter,
 };
+pub use challenges::ServedChallenge;
 pub use conversations::export::ExportFormat;
 pub use conversations::{
     ArtifactView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH,
     MAX_TITLE, MAX_TURNS, Passage, Placing, TurnView, Utterance,
 };
-pub use challenges::ServedChallenge;
 pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
@@ -63,7 +63,9 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat, Matches, QueryWatch, Site, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage,
+    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat,
+    Matches, QueryWatch, Site, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError,
+    TurnPage,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

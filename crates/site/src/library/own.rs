@@ -12,7 +12,7 @@ macro_rules! pages {
 }
 
 /// The pages for users.
-const PAGES: [(&str, &str); 16] = pages![
+const PAGES: [(&str, &str); 17] = pages![
     "README.md",
     "docs/agents.md",
     "docs/ard.md",
