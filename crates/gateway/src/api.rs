@@ -1,6 +1,6 @@
 //! The REST face under `/api`: what the command line and the pages need of a site.
 //!
-//! Promises: JSON in camelCase; every route refuses callers of whom nothing is known before it looks at anything else; errors are
+//! Promises: JSON in camelCase; every route but the session refuses callers of whom nothing is known before it looks at anything else; errors are
 //! `{"error":{"code","message"}}`. It is ours and may change with the program; other agents use the A2A face.
 
 mod agents;
@@ -12,6 +12,7 @@ mod keys;
 mod operation;
 mod outbox;
 mod queries;
+mod session;
 mod tasks;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
 const ROUTES: [(&str, Handlers); 46] = [
+const ROUTES: [(&str, Handlers); 36] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -69,6 +71,7 @@ const ROUTES: [(&str, Handlers); 46] = [
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
     ("/api/signin-links", || post(keys::sign_in_link)),
+    ("/api/session", || get(session::show).post(session::begin).delete(session::end)),
     ("/api/outbox", || get(outbox::list)),
     ("/api/outbox/{id}", || get(outbox::show).delete(outbox::forget)),
     ("/api/outbox/{id}/retry", || post(outbox::send_again)),

@@ -247,7 +247,7 @@ fn secret(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
 }
 
 /// The session in the cookies of a request.
-fn session(headers: &HeaderMap) -> Option<&str> {
+pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let mut pairs =
         cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));

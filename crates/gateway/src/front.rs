@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::caller::{Claim, Door};
+use crate::caller::{Claim, Door, SESSION_COOKIE};
 use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
 use crate::line::Line;
@@ -161,8 +161,14 @@ impl Front {
     }
 
     /// Whether this caller reaches the site by TLS.
-    pub(crate) fn is_secure(&self, parts: &Parts) -> bool {
+    fn is_secure(&self, parts: &Parts) -> bool {
         line(parts).is_ok_and(|line| self.door.is_secure(line, parts, self.listen))
+    }
+
+    /// The cookie that holds a browser's session; no script and no other site gets at it.
+    pub(crate) fn session_cookie(&self, parts: &Parts, secret: &str) -> String {
+        let secure = if self.is_secure(parts) { "; Secure" } else { "" };
+        format!("{SESSION_COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}")
     }
 }
 

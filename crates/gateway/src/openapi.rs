@@ -139,6 +139,15 @@ mod tests {
     }
 
     #[test]
+    fn every_operation_has_a_name_of_its_own() {
+        let mut names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.id).collect();
+        names.sort_unstable();
+        for pair in names.windows(2) {
+            assert_ne!(pair[0], pair[1]);
+        }
+    }
+
+    #[test]
     fn every_route_of_the_rest_face_is_described() {
         for path in crate::api_paths() {
             assert!(DOCUMENT.paths.paths.contains_key(path), "{path}");

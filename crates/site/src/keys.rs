@@ -200,6 +200,28 @@ impl Keys {
         Ok(Session { secret: made.secret, expires_at })
     }
 
+    /// Begins a browser's session for whoever holds this key. An admin gets a secret of its own, which can be ended apart from the key. For
+    /// anybody else the key itself is the session, so that what belongs to the key belongs to the browser, too.
+    pub(crate) async fn begin_session(&self, secret: &str) -> Result<Session, SiteError> {
+        let caller = self.caller(secret).await?;
+        let expires_at = self.ids.clock().now().plus(SESSION_LIFE);
+        if !caller.is_admin() {
+            return Ok(Session { secret: secret.to_owned(), expires_at });
+        }
+        let made = self.make("admin", "browser", vec![Scope::Admin], Some(expires_at), true).await?;
+        Ok(Session { secret: made.secret, expires_at })
+    }
+
+    /// Ends a browser's session; a key goes on working.
+    pub(crate) async fn end_session(&self, secret: &str) -> Result<(), SiteError> {
+        self.caller(secret).await?;
+        let of_session = self.list().into_iter().find(|record| record.session && record.hash == hash(secret));
+        if let Some(record) = of_session {
+            self.revoke("admin", &record.id).await?;
+        }
+        Ok(())
+    }
+
     /// Removes keys and sessions that have expired.
     pub(crate) async fn sweep(&self) -> Result<usize, SiteError> {
         let now = self.ids.clock().now();

@@ -139,6 +139,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 
 /// Every operation.
 pub(crate) const OPERATIONS: [Operation; 74] = [
+pub(crate) const OPERATIONS: [Operation; 61] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
@@ -175,13 +176,17 @@ pub(crate) const OPERATIONS: [Operation; 74] = [
     )
     .asks(&[("after", "integer", "Number of the last one seen")])
     .gives("AppearedList"),
-    get("/api/hub", "listEntries", "The agents from elsewhere that you may see, by their names everywhere")
-        .asks(&[
-            ("format", "string", "listings, catalog or servers"),
-            ("after", "string", "next of the page before"),
-            ("limit", "integer", "100 when left out"),
-        ])
-        .gives("HubPage"),
+    get(
+        "/api/hub",
+        "listHubEntries",
+        "The agents from elsewhere that you may see, by their names everywhere",
+    )
+    .asks(&[
+        ("format", "string", "listings, catalog or servers"),
+        ("after", "string", "next of the page before"),
+        ("limit", "integer", "100 when left out"),
+    ])
+    .gives("HubPage"),
     post("/api/hub", "registerAgent", "Register an agent by the address of its card, or by the card")
         .takes("Registering")
         .with("201")
@@ -193,7 +198,7 @@ pub(crate) const OPERATIONS: [Operation; 74] = [
     )
     .takes("ImportSource")
     .gives("Imported"),
-    get("/api/hub/{id}", "getEntry", "One agent from elsewhere").gives("HubEntry"),
+    get("/api/hub/{id}", "getHubEntry", "One agent from elsewhere").gives("HubEntry"),
     patch("/api/hub/{id}", "changeEntry", "Change who sees an entry, where it runs and what it costs")
         .takes("HubEdit")
         .gives("HubEntry"),
@@ -285,6 +290,11 @@ pub(crate) const OPERATIONS: [Operation; 74] = [
     post("/api/signin-links", "makeSignInLink", "Make a link by which a browser signs in once")
         .with("201")
         .gives("Link"),
+    get("/api/session", "getSession", "Who you are to the site").gives("Session"),
+    post("/api/session", "signIn", "Sign a browser in with a key; the session is a cookie")
+        .takes("SigningIn")
+        .gives("Session"),
+    delete("/api/session", "signOut", "End the session of a browser"),
     get("/api/outbox", "listLetters", "What has to leave the site, and what could not")
         .asks(&[
             ("state", "string", "waiting or dead"),

@@ -99,7 +99,8 @@ async fn every_route_of_the_rest_face_refuses_callers_without_a_name() {
     let story = Story::with(GatewaySettings { rates, ..GatewaySettings::default() }).await;
     let paths = api_paths();
     assert!(paths.len() >= 14);
-    for path in paths {
+    // Only who is not known signs in.
+    for path in paths.into_iter().filter(|path| *path != "/api/session") {
         let path = path.replace("{name}", "echo").replace("{id}", "01234567-89ab-7def-8123-456789abcdef");
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let request = story.http.request(method.clone(), story.url(&path)).header("via", "1.1 proxy");

@@ -98,4 +98,20 @@ impl Site {
     pub async fn sign_in(&self, one_time: &str) -> Result<Session, SiteError> {
         self.0.keys.sign_in(one_time).await
     }
+
+    /// Signs a browser in with a key.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it is unknown, revoked or expired.
+    pub async fn begin_session(&self, key: &str) -> Result<Session, SiteError> {
+        self.0.keys.begin_session(key).await
+    }
+
+    /// Ends the session of a browser; a key that was its session goes on working elsewhere.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it has ended already.
+    pub async fn end_session(&self, secret: &str) -> Result<(), SiteError> {
+        self.0.keys.end_session(secret).await
+    }
 }

@@ -125,6 +125,26 @@ async fn the_admin_token_is_made_once_and_links_work_once() {
 }
 
 #[tokio::test]
+async fn a_browser_signed_in_by_a_key_is_who_the_key_is_and_an_admins_ends_apart_from_its_key() {
+    let story = Story::begin().await;
+    let admin = Caller::local();
+    let call = story.site.new_key(&admin, "friend", vec![Scope::Call], None).await.unwrap();
+    let session = story.site.begin_session(&call.secret).await.unwrap();
+    let owner = story.site.caller_by_key(&session.secret).await.unwrap().owner().clone();
+    assert_eq!(&owner, story.site.caller_by_key(&call.secret).await.unwrap().owner());
+    story.site.end_session(&session.secret).await.unwrap();
+    assert!(story.site.caller_by_key(&call.secret).await.is_ok(), "the key goes on working");
+
+    let all = story.site.new_key(&admin, "operator", vec![Scope::Admin], None).await.unwrap();
+    let session = story.site.begin_session(&all.secret).await.unwrap();
+    assert_ne!(session.secret, all.secret);
+    story.site.end_session(&session.secret).await.unwrap();
+    assert!(matches!(story.site.caller_by_key(&session.secret).await, Err(SiteError::BadKey)));
+    assert!(story.site.caller_by_key(&all.secret).await.unwrap().is_admin());
+    assert!(matches!(story.site.begin_session("ask_k_wrong").await, Err(SiteError::BadKey)));
+}
+
+#[tokio::test]
 async fn operations_are_for_admins() {
     let story = Story::begin().await;
     let (caller, id) = key_caller(&story, &["call"]).await;

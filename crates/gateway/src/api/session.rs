@@ -1,0 +1,107 @@
+//! `/api/session`: who a browser is, signing in with a key, and signing out.
+//!
+//! Promises: strangers learn the name of the site and that they are strangers, nothing else; the secret of a session is in its cookie only, which no
+//! script reads. What a caller may do is the site's matter.
+
+use std::sync::Arc;
+
+use agentsite_protocol::Caller;
+use agentsite_site::SiteError;
+use axum::extract::State;
+use axum::response::Response;
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
+use serde::{Deserialize, Serialize};
+
+use super::{Answer, Asking, Given, json, nothing};
+use crate::caller::session;
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+
+/// Who asks, as pages tell it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Session<'a> {
+    role: &'static str,
+    owner: &'a str,
+    signed_in: bool,
+    site: SiteTold<'a>,
+}
+
+#[derive(Serialize)]
+struct SiteTold<'a> {
+    name: &'a str,
+    description: &'a str,
+    version: &'a str,
+    concierge: String,
+}
+
+/// What a browser signs in with.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SigningIn {
+    key: String,
+}
+
+pub(super) async fn show(State(front): State<Arc<Front>>, parts: Parts) -> Answer {
+    let caller = front.admit(&parts).await?;
+    // From this machine a browser whose session ended is known without it.
+    let signed_in = session(&parts.headers).is_some() && caller.owner() != Caller::local().owner();
+    told(&front, &caller, signed_in)
+}
+
+/// A page of another origin cannot come here: a request with JSON needs leave beforehand, which nobody gives.
+pub(super) async fn begin(
+    State(front): State<Arc<Front>>,
+    parts: Parts,
+    Given(given): Given<SigningIn>,
+) -> Answer {
+    // Whoever tries keys out is slowed down by address.
+    front.admit_stranger(&parts)?;
+    let begun = match front.site.begin_session(given.key.trim()).await {
+        Err(SiteError::BadKey) => {
+            let sentence =
+                "this key is not known here; ask whoever runs the site for one (`agentsite key new`)";
+            return Err(Failure::new(Fault::Unauthenticated, sentence));
+        }
+        begun => begun?,
+    };
+    let caller = front.site.caller_by_key(&begun.secret).await?;
+    let mut response = told(&front, &caller, true)?;
+    put_cookie(&mut response, &front.session_cookie(&parts, &begun.secret));
+    Ok(response)
+}
+
+pub(super) async fn end(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
+    if let Some(secret) = session(&asking.parts.headers) {
+        match front.site.end_session(secret).await {
+            Ok(()) | Err(SiteError::BadKey) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let mut response = nothing();
+    put_cookie(&mut response, &format!("{}; Max-Age=0", front.session_cookie(&asking.parts, "")));
+    Ok(response)
+}
+
+fn told(front: &Front, caller: &Caller, signed_in: bool) -> Answer {
+    let role = match (caller.is_admin(), caller.is_anonymous()) {
+        (true, _) => "admin",
+        (false, true) => "guest",
+        (false, false) => "user",
+    };
+    let settings = front.site.settings();
+    let site = SiteTold {
+        name: &settings.name,
+        description: &settings.description,
+        version: env!("CARGO_PKG_VERSION"),
+        concierge: front.site.concierge().to_string(),
+    };
+    json(StatusCode::OK, &Session { role, owner: caller.owner().as_str(), signed_in, site })
+}
+
+fn put_cookie(response: &mut Response, cookie: &str) {
+    if let Ok(cookie) = HeaderValue::from_str(cookie) {
+        response.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+}
