@@ -27,6 +27,7 @@ mod stages;
 mod test;
 mod tidy;
 mod tools;
+mod web;
 mod workspace;
 
 use std::process::ExitCode;
@@ -60,6 +61,7 @@ const CHORES: &[Chore] = &[
         help: generate::HELP,
         run: generate::run,
     },
+    Chore { name: "web", summary: "build and check the pages", help: web::HELP, run: web::run },
     Chore {
         name: "crash",
         summary: "kill the server many times under load",

@@ -10,6 +10,7 @@ use crate::node;
 use crate::python;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::tools;
+use crate::web;
 use crate::workspace::{Workspace, run as run_command};
 
 /// What `cargo xtask test --help` prints.
@@ -21,6 +22,8 @@ Runs the test stages in order and stops at the first failure.
   setup     the Python environments of the end-to-end tests (always runs; reused when nothing changed)
   node      the npm packages of the end-to-end tests (always runs; reused when nothing changed)
   tools     programs of others that the tests drive (always runs; built once)
+  browser   what the pages are built with and tried in (always runs; reused when nothing changed)
+  pages     the pages: types, logic, size, and that what is committed is what the sources give
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
   doctests  the examples in the documentation";
 
@@ -29,6 +32,8 @@ const STAGES: &[Stage] = &[
     Stage { name: "setup", always: true, run: python::set_up },
     Stage { name: "node", always: true, run: node::set_up },
     Stage { name: "tools", always: true, run: tools::set_up },
+    Stage { name: "browser", always: true, run: web::set_up },
+    Stage { name: "pages", always: false, run: web::check },
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "doctests", always: false, run: doctests },
 ];
@@ -56,7 +61,8 @@ fn tests(workspace: &Workspace) -> Outcome {
             .env("AGENTSITE_TEST_PYTHON_MCP", python(python::MCP))
             .env("AGENTSITE_TEST_NODE", node::node(workspace))
             .env("AGENTSITE_TEST_NPM", node::modules(workspace))
-            .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace)),
+            .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace))
+            .env("AGENTSITE_TEST_CHROMIUM", web::chromium()),
     )
 }
 

@@ -1,12 +1,13 @@
-//! Pages for people: the front page, signing in, and what a browser sees when nothing is there.
+//! Pages for people and their twins for programs, signing in, and what is seen where nothing is.
 //!
-//! Promises: no script at all, and a content policy that lets none in; every foreign text is escaped by `html`. Readable on
-//! a phone, in light and in dark. The full interface comes later; this page says what the site has and how to call it.
+//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML; the few pages that are written here hold no
+//! script, and every foreign text in them is escaped by `html`. The addresses of the other faces keep their own answers.
 
 mod for_models;
-mod front_page;
 mod html;
 mod reference;
+mod shell;
+mod twin;
 
 use std::sync::Arc;
 
@@ -19,7 +20,6 @@ use axum::routing::get;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
-use crate::caller::SESSION_COOKIE;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use for_models::Extent;
@@ -32,26 +32,13 @@ const STYLE: &str = include_str!("pages/style.css");
 
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/", get(home))
+    shell::routes()
+        .merge(twin::routes())
         .route("/signin", get(sign_in))
         .route("/style.css", get(style))
         .route("/docs/api", get(reference_page))
         .route("/llms.txt", get(short_text))
         .route("/llms-full.txt", get(full_text))
-}
-
-async fn home(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    match front.admit(&parts).await {
-        Ok(caller) => {
-            let agents = front.site.agents(&caller);
-            let settings = front.site.settings();
-            let page = front_page::write(settings, &agents, &caller, &front.base(&parts));
-            respond(StatusCode::OK, "text/html; charset=utf-8", page.into_string())
-        }
-        Err(failure) => refuse(&parts.headers, &failure),
-    }
 }
 
 async fn short_text(front: State<Arc<Front>>, request: Request) -> Response {
@@ -106,6 +93,9 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
     if let Err(failure) = front.admit_stranger(&parts) {
         return refuse(&parts.headers, &failure);
     }
+    if parts.uri.query().is_none() {
+        return shell::page(&parts);
+    }
     let token = Query::<SignIn>::try_from_uri(&parts.uri).map(|Query(asked)| asked.token).unwrap_or_default();
     match front.site.sign_in(&token).await {
         Ok(session) => signed_in(&front, &parts, &session.secret),
@@ -121,8 +111,7 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
 }
 
 fn signed_in(front: &Front, parts: &Parts, secret: &str) -> Response {
-    let secure = if front.is_secure(parts) { "; Secure" } else { "" };
-    let cookie = format!("{SESSION_COOKIE}={secret}; HttpOnly; SameSite=Strict; Path=/{secure}");
+    let cookie = front.session_cookie(parts, secret);
     // The page is for browsers that came by a link on another site: they do not send a strict cookie along with the redirect.
     let mut page = Html::page("Signed in");
     page.open("main")
@@ -158,10 +147,15 @@ pub(crate) async fn wrong_method(request: Request) -> Response {
     response
 }
 
+/// Whether the caller is a browser or asks like one.
+fn wants_html(headers: &HeaderMap) -> bool {
+    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    accept.contains("text/html")
+}
+
 /// A failure as a page for browsers, as JSON for programs.
 fn refuse(headers: &HeaderMap, failure: &Failure) -> Response {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    if !accept.contains("text/html") {
+    if !wants_html(headers) {
         return failure.rest();
     }
     let status = failure.status();

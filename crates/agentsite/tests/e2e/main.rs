@@ -12,4 +12,5 @@ mod crash;
 mod faces;
 mod folder;
 mod misfortune;
+mod pages;
 mod site;

@@ -79,7 +79,7 @@ async fn the_catalogue_tells_everybody_the_public_agents_in_both_their_forms() {
     hold(&story, "mcp_catalog", get(&story, "/.well-known/mcp/catalog.json").await);
     let robots = story.get("/robots.txt").send().await.unwrap().text().await.unwrap();
     assert!(robots.contains(&format!("Agentmap: http://{}/.well-known/ai-catalog.json", story.address)));
-    let page = story.get("/").send().await.unwrap().text().await.unwrap();
+    let page = story.get("/").header("accept", "text/html").send().await.unwrap().text().await.unwrap();
     assert!(page.contains(r#"<link rel="ard" href="/.well-known/ard.json">"#));
     assert!(page.contains(r#"<link rel="ai-catalog" href="/.well-known/ai-catalog.json">"#));
 }

@@ -1,27 +1,26 @@
 //! Pages, health and metrics.
 //!
-//! Looks are not judged here; that pages hold no script and escape foreign text is.
+//! Looks are not judged here, and the interface itself is tried in a browser; what is served, to whom and with which headers is.
 
 use agentsite_gateway::GatewaySettings;
 use reqwest::StatusCode;
 
 use crate::story::{Story, body, says};
 
+/// What a browser says that it takes.
+const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
+
 #[tokio::test]
-async fn the_front_page_shows_the_agents_and_how_to_call_them() {
+async fn who_wants_no_html_gets_the_twin_of_a_page() {
     let story = Story::begin().await;
     let response = story.get("/").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    let policy = response.headers()["content-security-policy"].to_str().unwrap().to_owned();
-    assert!(policy.contains("default-src 'none'") && policy.contains("frame-ancestors 'none'"), "{policy}");
-    assert_eq!(response.headers()["x-content-type-options"], "nosniff");
+    assert_eq!(response.headers()["content-type"], "text/markdown; charset=utf-8");
     assert_eq!(response.headers()["referrer-policy"], "no-referrer");
     let page = response.text().await.unwrap();
     assert!(page.contains("agentsite call echo"), "{page}");
     assert!(page.contains(&format!("http://{}/a2a/echo", story.address)));
-    assert!(page.contains("it&#39;s &lt;me&gt; &amp; &quot;you&quot;"));
-    assert!(page.contains("&lt;b&gt;only&lt;/b&gt;"));
-    assert!(!page.contains("<script") && !page.contains("<b>"));
+    assert!(!page.contains("<b>"), "{page}");
 
     let stranger = story.get("/").header("via", "1.1 proxy").send().await.unwrap().text().await.unwrap();
     assert!(stranger.contains("agentsite call echo") && !stranger.contains("hidden"));
@@ -29,7 +28,131 @@ async fn the_front_page_shows_the_agents_and_how_to_call_them() {
 }
 
 #[tokio::test]
-async fn a_page_has_a_head_and_a_style() {
+async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
+    let story = Story::begin().await;
+    let task = story.long_task().await;
+    let pages = [
+        ("/index.md", "# agentsite"),
+        ("/hub.md", "| [echo]("),
+        ("/hub/echo.md", "# echo"),
+        ("/register.md", "/api/hub"),
+        ("/chat.md", "SendStreamingMessage"),
+        ("/tasks.md", task.as_str()),
+        ("/ops.md", "# Operations"),
+    ];
+    for (path, says) in pages {
+        let text = story.get(path).header("accept", BROWSER).send().await.unwrap().text().await.unwrap();
+        assert!(text.contains(says), "{path}: {text}");
+    }
+    let one = story.get(&format!("/tasks/{task}.md")).send().await.unwrap().text().await.unwrap();
+    assert!(one.contains("- agent: long") && one.contains("## Artifacts"), "{one}");
+    for path in ["/hub/nobody.md", "/tasks/nothing.md", "/hub/urn:air:example.org:agents:nobody.md"] {
+        assert_eq!(story.get(path).send().await.unwrap().status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    let hub = story.get("/hub.md").header("via", "x").send().await.unwrap().text().await.unwrap();
+    assert!(hub.contains("[echo](") && !hub.contains("hidden"), "{hub}");
+    for path in ["/tasks.md", "/ops.md"] {
+        let refused = story.get(path).header("via", "x").send().await.unwrap();
+        assert!([401, 403].contains(&refused.status().as_u16()), "{path}: {}", refused.status());
+    }
+}
+
+#[tokio::test]
+async fn a_browser_gets_the_interface_with_nothing_inline_and_keeps_what_it_has() {
+    let story = Story::begin().await;
+    for path in [
+        "/",
+        "/hub",
+        "/hub/echo",
+        "/register",
+        "/chat",
+        "/chat/c",
+        "/tasks",
+        "/tasks/t",
+        "/ops",
+        "/ops/keys",
+        "/signin",
+    ] {
+        let page = story.get(path).header("accept", BROWSER).send().await.unwrap();
+        assert_eq!(page.status(), StatusCode::OK, "{path}");
+        assert_eq!(page.headers()["content-type"], "text/html; charset=utf-8", "{path}");
+        let policy = page.headers()["content-security-policy"].to_str().unwrap().to_owned();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"), "{policy}");
+        assert!(policy.contains("frame-ancestors 'none'") && !policy.contains("unsafe"), "{policy}");
+        assert_eq!(page.headers()["x-content-type-options"], "nosniff");
+        let twin = page.headers()["link"].to_str().unwrap().split(['<', '>']).nth(1).unwrap().to_owned();
+        let told = story.get(&twin).send().await.unwrap().status();
+        let missing = path == "/tasks/t";
+        assert_eq!(told, if missing { StatusCode::NOT_FOUND } else { StatusCode::OK }, "{twin}");
+    }
+    let page = story.get("/hub").header("accept", BROWSER).send().await.unwrap();
+    let tag = page.headers()["etag"].to_str().unwrap().to_owned();
+    let text = page.text().await.unwrap();
+    let again =
+        story.get("/hub").header("accept", BROWSER).header("if-none-match", tag).send().await.unwrap();
+    assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
+
+    let script = text.split("src=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+    for (accepted, encoding) in
+        [("gzip, deflate, br", Some("br")), ("gzip", Some("gzip")), ("identity", None)]
+    {
+        let file = story.get(script).header("accept-encoding", accepted).send().await.unwrap();
+        assert_eq!(file.headers()["content-type"], "text/javascript; charset=utf-8");
+        assert_eq!(file.headers()["cache-control"], "public, max-age=31536000, immutable");
+        assert_eq!(file.headers().get("content-encoding").map(|value| value.to_str().unwrap()), encoding);
+        assert!(!file.bytes().await.unwrap().is_empty());
+    }
+    let gone = story.get("/assets/index-older.js").header("accept", BROWSER).send().await.unwrap();
+    assert_eq!(gone.status(), StatusCode::NOT_FOUND);
+    for path in
+        ["/api/nothing", "/a2a/nobody", "/agents/urn:air:example.org:agents:nobody", "/huba", "/hub/a/b"]
+    {
+        let answer = story.get(path).header("accept", BROWSER).send().await.unwrap();
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_browser_signs_in_with_a_key_and_is_who_the_key_is() {
+    let story = Story::begin().await;
+    let stranger = |request: reqwest::RequestBuilder| request.header("via", "1.1 proxy");
+    let who = async |cookie: &str| {
+        body(stranger(story.get("/api/session")).header("cookie", cookie).send().await.unwrap()).await
+    };
+    assert_eq!(body(stranger(story.get("/api/session")).send().await.unwrap()).await["role"], "guest");
+    let key = story.key(&["call"]).await;
+    let sign_in = async |key: &str| {
+        let given = serde_json::json!({ "key": key });
+        stranger(story.http.post(story.url("/api/session"))).json(&given).send().await.unwrap()
+    };
+    assert_eq!(sign_in("ask_k_wrong").await.status(), StatusCode::UNAUTHORIZED);
+    let begun = sign_in(&key).await;
+    let set = begun.headers()["set-cookie"].to_str().unwrap().to_owned();
+    assert!(set.contains("HttpOnly; SameSite=Strict; Path=/"), "{set}");
+    let cookie = set.split(';').next().unwrap();
+    let known = who(cookie).await;
+    assert_eq!((&known["role"], &known["signedIn"]), (&"user".into(), &true.into()));
+    let by_key = body(stranger(story.get("/api/session")).bearer_auth(&key).send().await.unwrap()).await;
+    assert_eq!(known["owner"], by_key["owner"]);
+
+    let admin = story.key(&["admin"]).await;
+    let set = sign_in(&admin).await.headers()["set-cookie"].to_str().unwrap().to_owned();
+    let cookie = set.split(';').next().unwrap();
+    assert!(!cookie.contains(&admin), "an admin's browser has a secret of its own");
+    assert_eq!(who(cookie).await["role"], "admin");
+    let leave = |origin: &str| {
+        let request = stranger(story.http.delete(story.url("/api/session")));
+        request.header("cookie", cookie).header("origin", origin.to_owned()).send()
+    };
+    assert_eq!(leave("https://evil.example").await.unwrap().status(), StatusCode::FORBIDDEN);
+    let left = leave(&format!("http://{}", story.address)).await.unwrap();
+    assert_eq!(left.status(), StatusCode::NO_CONTENT);
+    assert!(left.headers()["set-cookie"].to_str().unwrap().ends_with("Max-Age=0"));
+    assert_eq!(who(cookie).await["role"], "guest");
+}
+
+#[tokio::test]
+async fn a_page_has_a_head_and_the_plain_pages_a_style() {
     let story = Story::begin().await;
     let head = story.http.head(story.url("/")).send().await.unwrap();
     assert_eq!(head.status(), StatusCode::OK);

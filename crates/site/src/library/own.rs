@@ -28,6 +28,7 @@ const PAGES: [(&str, &str); 17] = pages![
     "docs/library.md",
     "docs/mcp.md",
     "docs/openai.md",
+    "docs/pages.md",
     "docs/push.md",
     "docs/search.md",
 ];

@@ -1,0 +1,33 @@
+//! The pages in a browser: the stories of `web/tests`, run by Node against this binary.
+//!
+//! Promises: each file of stories is one test here; what it printed is shown when it fails. The browser is Debian's, the packages are those that
+//! `cargo xtask test` installed.
+
+use std::process::Command;
+
+use crate::site::{BINARY, repository};
+
+#[test]
+fn people_get_what_they_come_for() {
+    run("journeys.test.ts");
+}
+
+#[test]
+fn every_page_is_for_everybody_and_foreign_text_never_runs() {
+    run("everybody.test.ts");
+}
+
+fn run(file: &str) {
+    let wanted = |name: &str| {
+        std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; run `cargo xtask test`"))
+    };
+    let output = Command::new(wanted("AGENTSITE_TEST_NODE"))
+        .args(["--test", "--test-reporter=spec", &format!("tests/{file}")])
+        .current_dir(repository("web"))
+        .env("AGENTSITE_TEST_BINARY", BINARY)
+        .env("AGENTSITE_TEST_CHROMIUM", wanted("AGENTSITE_TEST_CHROMIUM"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+}

@@ -1,0 +1,222 @@
+//! The twins of the pages about agents: the site, the hub, one agent.
+//!
+//! Promises: shows only agents that this caller may see; commands can be copied as they stand, because text in them is quoted for the shell. It decides
+//! nothing and calls nobody.
+
+use agentsite_protocol::listing::Listing;
+use agentsite_protocol::{AgentName, Caller, Skill, Visibility};
+use agentsite_site::AgentView;
+
+use super::line;
+use crate::failure::{Failure, Fault};
+use crate::front::Front;
+use crate::hub as every;
+
+/// Words to call an agent with that names no example of its own.
+const GREETING: &str = "hello";
+
+/// Examples shown of each skill; more would bury the next agent.
+const EXAMPLES: usize = 3;
+
+/// Most agents of the hub's twin; beyond that a search is the better way.
+const MAX_AGENTS: usize = 1_000;
+
+/// Where the line to copy gets its message id.
+const MESSAGE_ID: &str = "MESSAGE-ID";
+
+/// The site: who asks, its agents, and where to go on.
+pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
+    let settings = front.site.settings();
+    let mut text = format!("# {}\n\n", line(&settings.name));
+    if !settings.description.is_empty() {
+        text.push_str(&format!("> {}\n\n", line(&settings.description)));
+    }
+    text.push_str(&format!("You are {}.\n\n## Agents\n\n", who(caller)));
+    let agents = front.site.agents(caller);
+    if agents.is_empty() {
+        text.push_str(no_agents(caller));
+    }
+    for agent in agents.iter().take(MAX_AGENTS) {
+        text.push_str(&format!("### [{}]({base}/hub/{}.md)\n\n", agent.name, agent.name));
+        text.push_str(&format!("{} ({})\n\n", line(&agent.description), facts(agent)));
+        text.push_str(&format!("```sh\n{}\n{}\n```\n\n", call_line(agent), curl_line(agent, base)));
+    }
+    if !caller.is_admin() {
+        text.push_str(
+            "Do you run this site? On its machine, run `agentsite signin` and open the link it prints.\n\n",
+        );
+    }
+    text.push_str(&format!(
+        "## Pages\n\n- [Hub]({base}/hub.md)\n- [Register an agent]({base}/register.md)\n- [Chat]({base}/chat.md)\n- [Tasks]({base}/tasks.md)\n\
+         - [Operations]({base}/ops.md)\n- [HTTP interfaces]({base}/openapi.json)\n- [For models]({base}/llms.txt)\n"
+    ));
+    text
+}
+
+/// Every agent, of this site and from elsewhere.
+pub(super) async fn hub(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
+    let mut text = format!(
+        "# Agents\n\nAsk for what you need: `POST {base}/search` with `{{\"query\":{{\"text\":\"…\"}}}}`; with a key `POST {base}/api/find`.\n\n\
+         | agent | what it does | owner | proof | answers | visibility |\n|---|---|---|---|---|---|\n"
+    );
+    let all = every::all(&front.site, caller, base).await?;
+    for listing in all.iter().take(MAX_AGENTS) {
+        text.push_str(&row(listing, base));
+    }
+    if all.len() > MAX_AGENTS {
+        text.push_str(&format!("\n{} more: search for them.\n", all.len() - MAX_AGENTS));
+    }
+    Ok(text)
+}
+
+fn row(listing: &Listing, base: &str) -> String {
+    let key = if listing.local { listing.name.clone() } else { listing.id.clone() };
+    format!(
+        "| [{}]({base}/hub/{}.md) | {} | {} | {} | {} | {} |\n",
+        line(&listing.name),
+        line(&key),
+        line(&listing.description),
+        line(&listing.owner),
+        word(&listing.proof),
+        if listing.live { "yes" } else { "no" },
+        seen(listing.visibility)
+    )
+}
+
+/// One agent: what it can do and how it is called.
+pub(super) async fn one(front: &Front, caller: &Caller, id: &str, base: &str) -> Result<String, Failure> {
+    if let Ok(name) = id.parse::<AgentName>() {
+        return Ok(own(&front.site.agent(caller, &name)?, base));
+    }
+    let found = every::one(&front.site, caller, id, base).await?;
+    found.map(|listing| elsewhere(&listing, base)).ok_or_else(|| {
+        Failure::new(Fault::NoSuchAgent, "there is no agent of this name; the hub lists them at /hub.md")
+    })
+}
+
+fn own(agent: &AgentView, base: &str) -> String {
+    let name = &agent.name;
+    let mut text = format!("# {name}\n\n{}\n\n{}\n\n", line(&agent.description), facts(agent));
+    if let Some(reason) = &agent.reason {
+        text.push_str(&format!("It is not ready: {}\n\n", line(reason)));
+    }
+    skills(&mut text, &agent.skills);
+    text.push_str(&format!("## Call it\n\n```sh\n{}\n{}\n```\n\n", call_line(agent), curl_line(agent, base)));
+    text.push_str(&format!(
+        "- A2A: {base}/a2a/{name}\n- MCP: {base}/mcp/{name}\n- Card: {base}/a2a/{name}/.well-known/agent-card.json\n- API: GET {base}/api/agents/{name}\n"
+    ));
+    text
+}
+
+fn elsewhere(listing: &Listing, base: &str) -> String {
+    let mut text = format!("# {}\n\n{}\n\n", line(&listing.name), line(&listing.description));
+    text.push_str(&format!(
+        "- id: {}\n- owner: {}\n- proof: {}\n- answers: {}\n- visibility: {}\n",
+        line(&listing.id),
+        line(&listing.owner),
+        word(&listing.proof),
+        if listing.live { "yes" } else { "no" },
+        seen(listing.visibility)
+    ));
+    for warning in &listing.warnings {
+        text.push_str(&format!("- warning: {}\n", line(warning)));
+    }
+    if let Some(url) = &listing.url {
+        text.push_str(&format!("- card: {}\n", line(url)));
+    }
+    text.push_str(&format!("- API: GET {base}/api/hub/{}\n\n", line(&listing.id)));
+    skills(&mut text, &listing.skills);
+    text
+}
+
+fn skills(text: &mut String, skills: &[Skill]) {
+    for skill in skills {
+        text.push_str(&format!("## {}\n\n{}\n\n", line(&skill.name), line(&skill.description)));
+        for example in skill.examples.iter().take(EXAMPLES) {
+            text.push_str(&format!("- such as: {}\n", line(example)));
+        }
+        text.push('\n');
+    }
+}
+
+fn who(caller: &Caller) -> &'static str {
+    if caller.owner() == Caller::local().owner() {
+        "at this machine and may do everything"
+    } else if caller.is_admin() {
+        "signed in and may do everything"
+    } else if caller.is_anonymous() {
+        "not signed in and see the public agents"
+    } else {
+        "known by your key"
+    }
+}
+
+fn no_agents(caller: &Caller) -> &'static str {
+    if caller.is_admin() {
+        "None yet. Make one; it answers within a second: `agentsite agent new greeter --lang sh`\n\n"
+    } else {
+        "This site shows its agents to callers with a key.\n\n"
+    }
+}
+
+fn facts(agent: &AgentView) -> String {
+    let (running, queued) = (agent.running, agent.queued);
+    format!(
+        "{}, version {}, {}, {running} running, {queued} waiting",
+        agent.health,
+        line(&agent.version),
+        seen(agent.visibility)
+    )
+}
+
+fn seen(visibility: Visibility) -> &'static str {
+    match visibility {
+        Visibility::Private => "private",
+        Visibility::Peers => "for callers with a key",
+        Visibility::Public => "public",
+    }
+}
+
+/// The word that an enumeration has in JSON.
+fn word(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value).ok().and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
+}
+
+fn example(agent: &AgentView) -> &str {
+    agent.skills.iter().find_map(|skill| skill.examples.first()).map_or(GREETING, String::as_str)
+}
+
+fn call_line(agent: &AgentView) -> String {
+    format!("agentsite call {} {}", agent.name, quote(example(agent)))
+}
+
+fn curl_line(agent: &AgentView, base: &str) -> String {
+    let body = serde_json::json!({
+        "jsonrpc": "2.0", "id": 1, "method": "SendMessage",
+        "params": { "message": { "messageId": MESSAGE_ID, "role": "ROLE_USER", "parts": [{ "text": example(agent) }] } },
+    });
+    let url = quote(&format!("{base}/a2a/{}", agent.name));
+    format!(
+        "curl {url} -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d {}",
+        // Outside the quotes, so that the shell makes another id each time: the same one twice is the same message.
+        quote(&body.to_string()).replace(MESSAGE_ID, "'$(date +%s%N)'")
+    )
+}
+
+/// Quotes a text for the shell, on one line and without what would end a block of code.
+fn quote(text: &str) -> String {
+    let one_line: String =
+        text.chars().map(|letter| if letter.is_control() || letter == '`' { ' ' } else { letter }).collect();
+    format!("'{}'", one_line.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_copied_whatever_the_example_says() {
+        assert_eq!(quote("it's"), r"'it'\''s'");
+        assert_eq!(quote("a\nb; rm -rf / ```"), "'a b; rm -rf /    '");
+    }
+}

@@ -1,0 +1,59 @@
+// Which page an address stands for, and its address back. Pure; `place.svelte.ts` listens to the browser.
+
+export type Page =
+  | { name: "hub" }
+  | { name: "agent"; id: string; tab: string }
+  | { name: "register" }
+  | { name: "chat"; context: string; agent: string }
+  | { name: "tasks" }
+  | { name: "task"; id: string }
+  | { name: "ops"; tab: string }
+  | { name: "signin" }
+  | { name: "missing" };
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+export function pageOf(path: string, query: URLSearchParams): Page {
+  const [first = "", second = "", ...more] = path.split("/").filter(Boolean).map(decoded);
+  if (more.length > 0) return { name: "missing" };
+  switch (first) {
+    case "":
+      return { name: "hub" };
+    case "hub":
+      return second ? { name: "agent", id: second, tab: query.get("tab") ?? "overview" } : { name: "hub" };
+    case "register":
+      return second ? { name: "missing" } : { name: "register" };
+    case "chat":
+      return { name: "chat", context: second, agent: query.get("agent") ?? "" };
+    case "tasks":
+      return second ? { name: "task", id: second } : { name: "tasks" };
+    case "ops":
+      return { name: "ops", tab: second || "status" };
+    case "signin":
+      return { name: "signin" };
+    default:
+      return { name: "missing" };
+  }
+}
+
+export const paths = {
+  hub: "/hub",
+  agent: (id: string, tab?: string) => `/hub/${encodeURIComponent(id)}${tab ? `?tab=${tab}` : ""}`,
+  register: "/register",
+  chat: (context = "", agent = "") => `/chat${context ? `/${encodeURIComponent(context)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+  tasks: "/tasks",
+  task: (id: string) => `/tasks/${encodeURIComponent(id)}`,
+  ops: (tab = "") => `/ops${tab ? `/${tab}` : ""}`,
+  signin: "/signin",
+};
+
+/** The address of the page's twin in Markdown. */
+export function twinOf(path: string): string {
+  return ["", "/", "/signin"].includes(path) ? "/index.md" : `${path.replace(/\/$/, "")}.md`;
+}

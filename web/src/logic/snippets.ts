@@ -1,0 +1,50 @@
+// What a person copies to call an agent from elsewhere. Text is quoted for the place where it is pasted.
+
+export interface Snippet {
+  id: "call" | "curl" | "python" | "mcp";
+  code: string;
+}
+
+export function shellQuoted(text: string): string {
+  return `'${text.replace(/[\u0000-\u001f\u007f]/g, " ").replaceAll("'", `'\\''`)}'`;
+}
+
+export interface Callee {
+  name: string;
+  /** Where it is called by A2A. */
+  url: string;
+  /** Where it is called by MCP, if it is. */
+  mcp?: string;
+  example: string;
+  local: boolean;
+}
+
+export function snippets(callee: Callee): Snippet[] {
+  const body = { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message: { messageId: "MESSAGE-ID", role: "ROLE_USER", parts: [{ text: callee.example }] } } };
+  const json = shellQuoted(JSON.stringify(body)).replace("MESSAGE-ID", `'$(date +%s%N)'`);
+  const out: Snippet[] = [];
+  if (callee.local) out.push({ id: "call", code: `agentsite call ${callee.name} ${shellQuoted(callee.example)}` });
+  if (callee.url) {
+    out.push({ id: "curl", code: `curl ${shellQuoted(callee.url)} \\\n  -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' \\\n  -d ${json}` });
+    out.push({ id: "python", code: python(callee) });
+  }
+  if (callee.mcp) out.push({ id: "mcp", code: JSON.stringify({ mcpServers: { [callee.name]: { type: "http", url: callee.mcp } } }, null, 2) });
+  return out;
+}
+
+function python(callee: Callee): string {
+  return `import asyncio, uuid
+import httpx
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
+from a2a.types import Message, Part, Role, SendMessageRequest
+
+async def main():
+    async with httpx.AsyncClient(timeout=60) as http:
+        card = await A2ACardResolver(http, ${JSON.stringify(callee.url)}).get_agent_card()
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(card)
+        message = Message(message_id=str(uuid.uuid4()), role=Role.ROLE_USER, parts=[Part(text=${JSON.stringify(callee.example)})])
+        async for event in client.send_message(SendMessageRequest(message=message)):
+            print(event)
+
+asyncio.run(main())`;
+}

@@ -1,0 +1,130 @@
+// Every page for everybody: both languages, both themes, phone and desktop, without a violation of WCAG AA; and foreign text never runs.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import type { Browser, Page } from "playwright-core";
+import { browse, script, Site, visit } from "./kit.ts";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** Texts that ran somewhere, sometime. Each calls `pwned` when it does. */
+const HOSTILE = [
+  "<script>pwned()</script>",
+  "<img src=x onerror=pwned()>",
+  "<svg/onload=pwned()>",
+  "[x](javascript:pwned())",
+  "<a href='javascript:pwned()'>x</a>",
+  "<iframe srcdoc='<script>parent.pwned()</script>'></iframe>",
+  "![x](x\" onerror=\"pwned())",
+  "<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=pwned()&gt;\">",
+  "<form><button formaction=javascript:pwned()>x</button></form>",
+  "<details open ontoggle=pwned()>",
+  "{@html '<img src=x onerror=pwned()>'} ${pwned()} {{pwned()}}",
+  "<style>@import 'javascript:pwned()';</style><p style=\"background:url(javascript:pwned())\">x</p>",
+  "</textarea></script><script>pwned()</script>",
+  "data:text/html,<script>pwned()</script>",
+];
+
+let browser: Browser;
+let site: Site;
+let task = "";
+let context = "";
+
+before(async () => {
+  browser = await browse();
+  const evil = HOSTILE.join(" ");
+  const skill = `[[skills]]\nid = "evil"\nname = ${JSON.stringify(HOSTILE[1])}\ndescription = ${JSON.stringify(evil)}\ntags = [${JSON.stringify(HOSTILE[0])}]\nexamples = [${JSON.stringify(HOSTILE[2])}]\n`;
+  site = await Site.start({
+    "evil/agent.toml": script("evil", evil, skill),
+    "evil/run.sh": `#!/bin/sh\ncat <<'END'\n${HOSTILE.join("\n\n")}\nEND\n`,
+  });
+  const message = { messageId: "m", role: "ROLE_USER", parts: [{ text: HOSTILE.join("\n") }, { raw: "PHNjcmlwdD4=", filename: "<img src=x onerror=pwned()>.html", mediaType: "text/plain" }] };
+  const answer = (await site.ask("/a2a/evil", { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } })) as { result: { task: { id: string; contextId: string } } };
+  task = answer.result.task.id;
+  context = answer.result.task.contextId;
+});
+
+after(async () => {
+  await browser.close();
+  await site.end();
+});
+
+function pages(): string[] {
+  return [
+    "/hub", "/hub?q=time", "/hub/calc", "/hub/calc?tab=try", "/hub/calc?tab=code", "/hub/calc?tab=card", "/hub/calc?tab=tasks", "/hub/calc?tab=log", "/register", "/chat",
+    `/chat/${context}`, "/tasks", `/tasks/${task}`, "/ops", "/ops/journal", "/ops/keys", "/ops/outbox", "/ops/identity", "/signin", "/nothing-here",
+  ].slice(0, -1);
+}
+
+async function settled(page: Page) {
+  await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
+  await page.waitForLoadState("networkidle").catch(() => undefined);
+}
+
+for (const [language, theme, width] of [["en", "light", 1280], ["en", "dark", 390], ["zh", "light", 390], ["zh", "dark", 1280]] as const) {
+  test(`every page in ${language}, ${theme}, ${width} px has no violation`, async () => {
+    // Only here the content policy is set aside: the examiner is a script of its own.
+    const { context, page, complaints } = await visit(browser, { viewport: { width, height: 900 }, colorScheme: theme, bypassCSP: true, reducedMotion: "reduce" });
+    await context.addInitScript((chosen) => localStorage.setItem("language", chosen), language);
+    for (const path of pages()) {
+      await page.goto(site.url + path);
+      await settled(page);
+      await page.evaluate(axe);
+      const found = await page.evaluate(async () => {
+        const { axe } = window as unknown as { axe: { run: (options: unknown) => Promise<{ violations: { id: string; nodes: { html: string; failureSummary: string }[] }[] }> } };
+        const run = await axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] });
+        return run.violations.map((one) => `${one.id}: ${one.nodes.map((node) => `${node.html.slice(0, 160)} ${node.failureSummary.slice(0, 200)}`).join(" | ")}`);
+      });
+      assert.deepEqual(found, [], path);
+      const wider = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      assert(wider <= 0, `${path} is ${wider} px wider than the window`);
+      assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), theme);
+    }
+    assert.deepEqual(complaints, []);
+    await context.close();
+  });
+}
+
+test("foreign text is shown and never runs", async () => {
+  const { context: tab, page, complaints } = await visit(browser);
+  let ran = 0;
+  await tab.exposeFunction("pwned", () => void (ran += 1));
+  page.on("dialog", (dialog) => void dialog.dismiss());
+  for (const path of ["/hub", "/hub?q=script+onerror", "/hub/evil", "/hub/evil?tab=try", "/hub/evil?tab=code", "/hub/evil?tab=card", "/hub/evil?tab=log", `/chat/${context}`, `/tasks/${task}`, "/ops/journal", "/chat?agent=%3Cimg%20src%3Dx%20onerror%3Dpwned()%3E"]) {
+    await page.goto(site.url + path);
+    await settled(page);
+    for (const link of await page.locator("a[href]").all()) assert.doesNotMatch((await link.getAttribute("href")) ?? "", /^\s*javascript:/i, path);
+  }
+  await page.goto(`${site.url}/chat?agent=evil`);
+  await page.getByLabel("Write a message").fill(HOSTILE.join("\n\n"));
+  await page.keyboard.press("Enter");
+  await page.getByRole("log").getByText("onerror").first().waitFor();
+  await settled(page);
+  assert.equal(ran, 0);
+  assert.deepEqual(complaints, []);
+  await tab.close();
+});
+
+test("the pages are used with the keyboard alone", async () => {
+  const { context, page } = await visit(browser);
+  await page.goto(`${site.url}/hub`);
+  await settled(page);
+  await page.keyboard.press("Tab");
+  assert.equal(await page.evaluate(() => document.activeElement?.textContent), "Go to the content");
+  await page.getByRole("button", { name: "Account and settings" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("menuitemradio", { name: "Dark" }).focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await page.keyboard.press("Escape");
+  await page.getByRole("searchbox").focus();
+  await page.keyboard.type("arithmetic");
+  await page.getByText(/% fit/).first().waitFor();
+  await page.getByRole("article").first().getByRole("link").focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("tab", { name: "Overview" }).focus();
+  await page.keyboard.press("ArrowRight");
+  await page.getByRole("tab", { name: "Try it", selected: true }).waitFor();
+  await context.close();
+});

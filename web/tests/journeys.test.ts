@@ -1,0 +1,185 @@
+// What people come for: a first answer by clicking, a conversation with a file, an agent from elsewhere, signing in, a site that dies under an open page.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import type { Browser } from "playwright-core";
+import { browse, script, Site, visit } from "./kit.ts";
+
+let browser: Browser;
+let site: Site;
+let other: Site;
+
+/** Says a text piece by piece, and waits for its line to be allowed to go on. */
+const SLOW = `#!/bin/sh
+echo "# Report"
+echo
+echo "| town | degrees |"
+echo "|---|---|"
+echo "| Rome | 21 |"
+while [ ! -e "$AGENTSITE_STORY/go" ]; do sleep 0.1; done
+echo
+echo "That is all."
+`;
+
+before(async () => {
+  browser = await browse();
+  other = await Site.start({ "greeter/agent.toml": script("greeter", "Greets whoever comes by"), "greeter/run.sh": "#!/bin/sh\necho hello\n" });
+  site = await Site.start(
+    { "asker/agent.toml": script("asker", "Asks for a city before it answers"), "asker/run.sh": ASKER },
+    { AGENTSITE_EGRESS_ALLOW: "127.0.0.0/8" },
+  );
+});
+
+const ASKER = `#!/bin/sh
+case "$(cat)" in
+  *Rome*) echo "It is sunny in Rome." ;;
+  *) echo "Which city?"; exit 10 ;;
+esac
+`;
+
+after(async () => {
+  await browser.close();
+  await site.end();
+  await other.end();
+});
+
+test("from the first page to the first answer by clicking", async () => {
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(site.url);
+  await page.getByRole("link", { name: "calc", exact: true }).click();
+  await page.getByRole("link", { name: "what is 2 + 2?" }).click();
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByRole("region", { name: "Answer" }).getByText("4", { exact: true }).waitFor();
+  await page.getByRole("tab", { name: "Use from code" }).click();
+  await page.getByText("agentsite call calc").first().waitFor();
+  await page.getByRole("tab", { name: "Tasks" }).click();
+  await page.getByRole("cell", { name: "Done" }).first().waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("search as you type shows why an agent fits", async () => {
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(`${site.url}/hub`);
+  await page.getByRole("searchbox").pressSequentially("what time is it in tokyo");
+  const first = page.getByRole("article").first();
+  await first.getByText("time in Tokyo").waitFor();
+  await first.getByText(/% fit/).waitFor();
+  assert.match(page.url(), /\?q=/);
+  await page.reload();
+  await page.getByRole("article").first().getByText(/% fit/).waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("a conversation finds whom to ask, takes a file, and is there after a reload", async () => {
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(`${site.url}/chat`);
+  await page.getByLabel("Write a message").fill("what is 6 * 7?");
+  await page.keyboard.press("Enter");
+  const log = page.getByRole("log");
+  await log.getByText("42", { exact: true }).waitFor();
+  await log.getByText("2 steps").waitFor();
+  await page.waitForURL(/\/chat\/.+/);
+
+  await page.goto(`${site.url}/chat?agent=echo`);
+  await page.locator("#files").setInputFiles({ name: "note.txt", mimeType: "text/plain", buffer: Buffer.from("a note") });
+  await page.getByLabel("Write a message").fill("**keep** this\n\n| a | b |\n|---|---|\n| 1 | 2 |");
+  await page.getByRole("button", { name: "Send" }).click();
+  await log.locator("strong", { hasText: "keep" }).waitFor();
+  await log.locator("td", { hasText: "2" }).waitFor();
+  await log.getByRole("link", { name: /note\.txt/ }).nth(1).waitFor();
+  await page.waitForURL(/\/chat\/.+/);
+  await page.reload();
+  await log.locator("strong", { hasText: "keep" }).waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("an agent that asks is answered in the same task", async () => {
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(`${site.url}/chat?agent=asker`);
+  await page.getByLabel("Write a message").fill("what is the weather?");
+  await page.keyboard.press("Enter");
+  await page.getByText("Which city?").waitFor();
+  await page.getByPlaceholder("Answer the question").fill("Rome");
+  await page.keyboard.press("Enter");
+  await page.getByText("It is sunny in Rome.").waitFor();
+  const { tasks } = (await site.ask("/api/tasks?agent=asker")) as { tasks: unknown[] };
+  assert.equal(tasks.length, 1);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("an agent of another site is registered by its address, found, suspended and removed", async () => {
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(`${site.url}/register`);
+  await page.getByLabel("Address of the agent").fill(`${other.url}/a2a/greeter`);
+  await page.getByRole("button", { name: "Register", exact: true }).click();
+  const entry = page.getByRole("region", { name: "Registration" });
+  await entry.getByText("urn:air:").waitFor();
+  await page.getByRole("link", { name: "greeter" }).click();
+  await page.getByRole("heading", { level: 1, name: /greeter/ }).waitFor();
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await page.getByText("Suspended").first().waitFor();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Suspend" }).waitFor();
+  await page.getByRole("button", { name: "Remove" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Remove" }).click();
+  await page.waitForURL(/\/hub$/);
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("a key made in the pages signs another browser in, and nobody else's tasks are there", async () => {
+  const operator = await visit(browser);
+  await operator.page.goto(`${site.url}/ops/keys`);
+  await operator.page.getByLabel("For whom").fill("a friend");
+  await operator.page.getByRole("button", { name: "Make a key" }).click();
+  const secret = (await operator.page.getByRole("status").locator("code").textContent()) ?? "";
+  assert.match(secret, /^ask_/);
+  // The mark of a proxy makes a stranger of a browser at this machine.
+  const friend = await visit(browser, { extraHTTPHeaders: { via: "1.1 proxy" } });
+  await friend.page.goto(`${site.url}/signin`);
+  await friend.page.getByLabel("Key").fill(secret);
+  await friend.page.getByRole("button", { name: "Sign in" }).click();
+  await friend.page.getByRole("link", { name: "Tasks" }).click();
+  await friend.page.getByText("No tasks here").waitFor();
+  assert.equal(await friend.page.getByRole("link", { name: "Operations" }).count(), 0);
+  assert.equal(await friend.page.evaluate(() => document.cookie), "");
+  await friend.page.getByRole("button", { name: "Account and settings" }).click();
+  await friend.page.getByRole("menuitem", { name: "Sign out" }).click();
+  await friend.page.getByRole("link", { name: "Tasks" }).waitFor({ state: "detached" });
+  assert.deepEqual([...operator.complaints, ...friend.complaints], []);
+  await operator.context.close();
+  await friend.context.close();
+});
+
+test("a guest sees the public agents and talks with them", async () => {
+  const { context, page, complaints } = await visit(browser, { extraHTTPHeaders: { via: "1.1 proxy" } });
+  await page.goto(site.url);
+  await page.getByRole("link", { name: "calc", exact: true }).click();
+  await page.getByRole("link", { name: "Chat", exact: true }).last().click();
+  await page.getByLabel("Write a message").fill("1 + 1");
+  await page.keyboard.press("Enter");
+  await page.getByRole("log").getByText("2", { exact: true }).waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("a site that is killed under an open page comes back to the same conversation", async () => {
+  const mortal = await Site.start({ "slow/agent.toml": script("slow", "Says its report slowly", '[limits]\nretry = 3\n'), "slow/run.sh": SLOW });
+  const { context, page } = await visit(browser);
+  mortal.write("slow/run.sh", SLOW.replaceAll("$AGENTSITE_STORY", mortal.folder));
+  await page.goto(`${mortal.url}/chat?agent=slow`);
+  await page.getByLabel("Write a message").fill("report");
+  await page.keyboard.press("Enter");
+  const log = page.getByRole("log");
+  await log.locator("td", { hasText: "Rome" }).first().waitFor();
+  await page.waitForURL(/\/chat\/.+/);
+  await mortal.kill();
+  mortal.write("../go", "");
+  await mortal.begin();
+  await log.getByText("That is all.").waitFor();
+  await context.close();
+  await mortal.end();
+});

@@ -1,0 +1,112 @@
+// What every story needs: the real binary in a folder of its own on a free port, and Debian's browser. Nothing waits for time.
+import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { createInterface } from "node:readline";
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
+
+const BINARY = wanted("AGENTSITE_TEST_BINARY");
+const CHROMIUM = wanted("AGENTSITE_TEST_CHROMIUM");
+
+function wanted(name: string): string {
+  const value = process.env[name];
+  if (!value) throw new Error(`${name} is not set; run \`cargo xtask test\``);
+  return value;
+}
+
+export class Site {
+  url = "";
+  signIn = "";
+  #process?: ChildProcess;
+
+  readonly folder: string;
+  readonly settings: Record<string, string>;
+
+  private constructor(folder: string, settings: Record<string, string>) {
+    this.folder = folder;
+    this.settings = settings;
+  }
+
+  /** A running site; `agents` are files below `agents/`, by path, and `settings` variables of its environment. */
+  static async start(agents: Record<string, string> = {}, settings: Record<string, string> = {}): Promise<Site> {
+    const site = new Site(mkdtempSync(join(tmpdir(), "pages-")), settings);
+    for (const [name, text] of Object.entries(agents)) site.write(name, text);
+    await site.begin();
+    return site;
+  }
+
+  write(name: string, text: string) {
+    const path = join(this.folder, "agents", name);
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text, { mode: 0o755 });
+  }
+
+  /** Starts the site, on the address that it had before if it had one. */
+  async begin() {
+    const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
+    const env = { PATH: process.env.PATH ?? "", ...this.settings };
+    const child = spawn(BINARY, ["serve", "--json", "--listen", listen], { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] });
+    this.#process = child;
+    const lines = createInterface({ input: child.stdout });
+    for await (const line of lines) {
+      const banner = JSON.parse(line) as { url: string; signIn?: string };
+      this.url = banner.url;
+      this.signIn = banner.signIn ?? this.signIn;
+      break;
+    }
+    assert(this.url, "the site says where it listens");
+  }
+
+  async kill() {
+    const child = this.#process;
+    if (!child) return;
+    const gone = new Promise((done) => child.once("exit", done));
+    child.kill("SIGKILL");
+    await gone;
+    this.#process = undefined;
+  }
+
+  async end() {
+    await this.kill();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  async ask(path: string, body?: unknown): Promise<unknown> {
+    const response = await fetch(this.url + path, body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json", "a2a-version": "1.0" }, body: JSON.stringify(body) });
+    assert(response.ok, `${path}: ${response.status} ${await response.clone().text()}`);
+    return response.json();
+  }
+}
+
+const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
+
+/** A browser; each has a profile of its own, which goes with it. */
+export function browse(): Promise<Browser> {
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" ") });
+}
+
+export interface Visit {
+  context: BrowserContext;
+  page: Page;
+  /** What the page complained of; a story ends with none. */
+  complaints: string[];
+}
+
+export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-US", ...options });
+  context.setDefaultTimeout(30_000);
+  const page = await context.newPage();
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(`${page.url()}: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
+  return { context, page, complaints };
+}
+
+/** An agent that is a shell script. */
+export function script(name: string, description: string, more = ""): string {
+  return `name = ${JSON.stringify(name)}\ndescription = ${JSON.stringify(description)}\nvisibility = "public"\n${more}\n[runtime]\nkind = "exec"\ncommand = ["./run.sh"]\n`;
+}
