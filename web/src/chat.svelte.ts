@@ -116,8 +116,15 @@ class Chat {
       }
     } finally {
       if (!this.#following || this.#following.readyState === EventSource.CLOSED) this.busy = false;
-      void this.list();
+      void this.list().catch(() => undefined);
     }
+    if (live?.id && who.known) await this.#settle(live.id).catch(() => undefined);
+  }
+
+  /** Reads the task once more: what it took is known only to the site. */
+  async #settle(id: string) {
+    const now = await task(id);
+    this.tasks = this.tasks.map((one) => (one.id === id ? now : one));
   }
 
   /** Goes on after a reload or a cut: the site tells that something happened, and the task is read again. */

@@ -7,7 +7,7 @@ import { fieldsOf, valuesOf } from "./form";
 import { Frames } from "./frames";
 import { pageOf, paths, twinOf } from "./route";
 import { shellQuoted, snippets } from "./snippets";
-import { apply, merged, stateWord, titleOf, view, type Message, type Streamed, type Task } from "./turn";
+import { answerOf, apply, merged, stateWord, titleOf, took, view, type Message, type Streamed, type Task } from "./turn";
 
 const none = new URLSearchParams();
 
@@ -103,6 +103,12 @@ describe("a turn", () => {
 
   it("keeps files apart from words", () => {
     expect(merged([{ text: "a" }, { text: "b" }, { raw: "eA==" }, { text: "c" }])).toEqual([{ text: "ab" }, { raw: "eA==" }, { text: "c" }]);
+  });
+
+  it("tells what it took and what to copy of it", () => {
+    expect(took({ createdAt: "2026-01-01T00:00:00.000Z", updatedAt: "2026-01-01T00:00:01.250Z" })).toBe("1.3 s");
+    expect(took({})).toBe("");
+    expect(answerOf(folded([chunk("4", false), status("TASK_STATE_COMPLETED", said("ROLE_AGENT", "I asked calc."))]))).toBe("4");
   });
 
   it("gives a conversation its title and its state a word", () => {

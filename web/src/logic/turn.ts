@@ -143,6 +143,19 @@ export function plain(parts: Part[]): string {
   return parts.map((part) => part.text ?? part.filename ?? "").filter(Boolean).join("\n");
 }
 
+/** How long a task took, in words; nothing as long as it is not known. */
+export function took(task: { createdAt?: string; updatedAt?: string }): string {
+  if (!task.createdAt || !task.updatedAt) return "";
+  const millis = new Date(task.updatedAt).getTime() - new Date(task.createdAt).getTime();
+  return millis < 1000 ? `${millis} ms` : `${(millis / 1000).toFixed(1)} s`;
+}
+
+/** What was answered, as text to take along. */
+export function answerOf(task: Task): string {
+  const texts = view(task).map((item) => (item.kind === "made" ? plain(item.artifact.parts) : item.kind === "says" ? plain(item.message.parts) : ""));
+  return texts.filter(Boolean).join("\n\n");
+}
+
 /** The first words of a conversation, for its title. */
 export function titleOf(task: Task): string {
   const first = (task.history ?? []).find((message) => message.role === "ROLE_USER");
