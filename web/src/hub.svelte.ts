@@ -12,6 +12,7 @@ export interface Shown {
   tags: string[];
   local: boolean;
   live: boolean;
+  /** Empty as long as nothing is known beside what was found. */
   health: string;
   visibility: "private" | "peers" | "public";
   owner: string;
@@ -41,6 +42,14 @@ export function ofListing(entry: Listing): Shown {
     tags: [...new Set([...(entry.tags ?? []), ...skills.flatMap((skill) => skill.tags ?? [])])], local: false, live: entry.live,
     health: entry.live ? "ready" : "down", visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
     price: entry.price, warnings: entry.warnings ?? [],
+  };
+}
+
+/** An agent that was found and has not been read yet. */
+function ofMatch(match: Match): Shown {
+  return {
+    key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, version: "", skills: [], tags: [], local: match.local, live: true,
+    health: "", visibility: "public", owner: "", proof: "none", standing: "active", warnings: [],
   };
 }
 
@@ -84,15 +93,18 @@ class Hub {
   readonly agents: Shown[] = $derived.by(() => {
     if (!this.asked || !this.matches) return this.all;
     const byName = new Map(this.all.map((one) => [one.local ? one.name : one.id, one]));
-    return this.matches.flatMap((match) => {
-      const known = byName.get(match.local ? match.name : match.id);
-      return known ? [{ ...known, match }] : [];
-    });
+    return this.matches.map((match) => ({ ...(byName.get(match.local ? match.name : match.id) ?? ofMatch(match)), match }));
   });
 
   async load() {
     try {
-      this.all = who.known ? await everything() : await publicOnes();
+      const read = who.known ? everything() : publicOnes();
+      let all: Shown[] = [];
+      for await (const more of read) {
+        all = [...all, ...more];
+        this.all = all;
+        this.ready = true;
+      }
       this.error = undefined;
     } catch (error) {
       this.error = error;
@@ -136,21 +148,22 @@ function fitting(matches: Match[]): Match[] {
   return matches.filter((match) => match.score >= Math.max(0.02, best * 0.3));
 }
 
-async function everything(): Promise<Shown[]> {
-  const own = (await api.get("/api/agents")).agents.map(ofAgent);
-  const others: Shown[] = [];
+/** Page by page, so that the first agents are seen at once. */
+async function* everything(): AsyncGenerator<Shown[]> {
+  yield (await api.get("/api/agents")).agents.map(ofAgent);
+  let read = 0;
   let after: string | undefined;
   do {
     const page = await api.get("/api/hub", { query: { after, limit: PAGE } });
-    others.push(...(page.items as unknown as Listing[]).map(ofListing));
+    yield (page.items as unknown as Listing[]).map(ofListing);
+    read += page.items.length;
     after = page.next;
-  } while (after && others.length < MOST);
-  return [...own, ...others];
+  } while (after && read < MOST);
 }
 
-async function publicOnes(): Promise<Shown[]> {
+async function* publicOnes(): AsyncGenerator<Shown[]> {
   const page = await api.get("/agents", { query: { pageSize: 100 } });
-  return eachOnce(page.items as PublicEntry[]);
+  yield eachOnce(page.items as PublicEntry[]);
 }
 
 /** The registry names an agent of the site also as a server of tools; one card is enough. */
