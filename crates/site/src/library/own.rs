@@ -12,7 +12,7 @@ macro_rules! pages {
 }
 
 /// The pages for users.
-const PAGES: [(&str, &str); 17] = pages![
+const PAGES: &[(&str, &str)] = &pages![
     "README.md",
     "docs/agents.md",
     "docs/ard.md",
@@ -41,7 +41,7 @@ pub(super) fn documents() -> Vec<Found> {
         kind: Kind::Markdown,
         version: Version { size: text.len() as u64, modified: None },
     };
-    PAGES.into_iter().map(document).collect()
+    PAGES.iter().copied().map(document).collect()
 }
 
 #[cfg(test)]
