@@ -131,7 +131,7 @@ async fn ls(
     Ok(Exit::Ok)
 }
 
-/// A task and those that it started, each indented below the one that started it.
+/// A task and those that it started, each below the one that started it with a dot for each step.
 fn draw(shell: &Shell, graph: &Value) -> Result<(), CliError> {
     if shell.output.is_json() {
         shell.output.json(graph)?;
@@ -142,7 +142,7 @@ fn draw(shell: &Shell, graph: &Value) -> Result<(), CliError> {
     // Those that are still to be shown, the next one last.
     let mut left: Vec<(usize, &Value)> = tasks.first().map(|root| (0, root)).into_iter().collect();
     while let Some((depth, task)) = left.pop() {
-        let agent = format!("{}{}", "  ".repeat(depth), field(task, "agent"));
+        let agent = format!("{}{}", "· ".repeat(depth), field(task, "agent"));
         rows.push(vec![agent, word(task), field(task, "id"), field(task, "updatedAt")]);
         let children = tasks.iter().skip(1).filter(|child| child["parent"] == task["id"]);
         left.extend(children.map(|child| (depth + 1, child)).collect::<Vec<_>>().into_iter().rev());

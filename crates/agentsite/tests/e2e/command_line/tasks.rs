@@ -30,7 +30,7 @@ fn a_task_is_asked_again_and_its_graph_is_drawn() {
     let root = tasks["tasks"][0]["id"].as_str().unwrap_or_else(|| panic!("{id:?} {tasks}")).to_owned();
     let graph = site.run(&["task", "graph", &root]).ok().out();
     let lines: Vec<&str> = graph.lines().collect();
-    assert!(lines[1].starts_with("concierge") && lines[2].starts_with("  calc"), "{graph}");
+    assert!(lines[1].starts_with("concierge") && lines[2].starts_with("· calc"), "{graph}");
     let again = site.run(&["task", "retry", &root, "--json"]).ok().json();
     assert_eq!(again["agent"], "concierge");
     assert_ne!(again["id"], root.as_str());
