@@ -137,7 +137,17 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
         }
         message
     };
-    earlier.history.into_iter().chain(answer).map(mark).collect()
+    let mut history = earlier.history;
+    if !own {
+        // Of what another agent said on the way only what it asked back matters: what the caller then answered.
+        let roles: Vec<Role> = history.iter().map(|message| message.role).collect();
+        let mut at = 0;
+        history.retain(|message| {
+            at += 1;
+            message.role == Role::User || roles.get(at) == Some(&Role::User)
+        });
+    }
+    history.into_iter().chain(answer).map(mark).collect()
 }
 
 /// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
