@@ -260,6 +260,112 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/conversations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Your conversations, pinned ones first, then the last changed first */
+        get: operations["listConversations"];
+        put?: never;
+        /** Begin a conversation, with first words or without */
+        post: operations["beginConversation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What happens to your conversations, as it does */
+        get: operations["followConversations"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One conversation without its turns */
+        get: operations["getConversation"];
+        put?: never;
+        post?: never;
+        /** Delete it with everything that was said in it */
+        delete: operations["deleteConversation"];
+        options?: never;
+        head?: never;
+        /** Rename it, pin it, or choose the branch that is shown */
+        patch: operations["editConversation"];
+        trace?: never;
+    };
+    "/api/conversations/{id}/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What happens to a conversation, as it does */
+        get: operations["followConversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A conversation as Markdown or JSON */
+        get: operations["exportConversation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/conversations/{id}/turns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A page of the path that is shown, oldest first */
+        get: operations["listTurns"];
+        put?: never;
+        /** Say something: a new turn, an edit or retry of one, or an answer to what was asked back */
+        post: operations["say"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/find": {
         parameters: {
             query?: never;
@@ -411,6 +517,58 @@ export interface paths {
         put?: never;
         post?: never;
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/identity/answer": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sign the challenge of an entry in another hub */
+        post: operations["answerChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/identity/challenges": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The challenges of other hubs that the site serves */
+        get: operations["listChallenges"];
+        put?: never;
+        /** Serve the challenge of another hub for an hour */
+        post: operations["serveChallenge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/identity/challenges/{word}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Serve a challenge no longer */
+        delete: operations["withdrawChallenge"];
         options?: never;
         head?: never;
         patch?: never;
@@ -728,6 +886,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/tasks/{id}/graph": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A task and the tasks that it started */
+        get: operations["getTaskGraph"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/tasks/{id}/retry": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask the agent of an ended task the same again */
+        post: operations["retryTask"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/explore": {
         parameters: {
             query?: never;
@@ -756,6 +948,23 @@ export interface paths {
         get: operations["getServerCard"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/rpc": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list */
+        post: operations["callHub"];
         delete?: never;
         options?: never;
         head?: never;
@@ -936,6 +1145,10 @@ export interface components {
             filter?: Record<string, never>;
             text?: string;
         };
+        BegunConversation: {
+            conversation: components["schemas"]["Conversation"];
+            turn?: components["schemas"]["Turn"];
+        };
         Buckets: {
             buckets: {
                 count: number;
@@ -953,6 +1166,59 @@ export interface components {
             };
             /** @enum {string} */
             specVersion: "1.0";
+        };
+        ChallengeToAnswer: {
+            entry: string;
+            word: string;
+        };
+        ChallengeToServe: {
+            word: string;
+        };
+        Conversation: {
+            /** @description The agent it was begun with */
+            agent: string;
+            /** Format: date-time */
+            createdAt: string;
+            /** @description The turn that is shown last */
+            head?: string;
+            id: string;
+            /** @description Whether you chose the title */
+            named: boolean;
+            passage?: components["schemas"]["Passage"];
+            pinned: boolean;
+            revision: number;
+            title: string;
+            turns: number;
+            /** Format: date-time */
+            updatedAt: string;
+        };
+        ConversationEdit: {
+            /** @description A turn on the branch that is to be shown */
+            head?: string;
+            pinned?: boolean;
+            /** @description Refused when there is a newer one */
+            revision?: number;
+            title?: string;
+        };
+        ConversationEvent: {
+            conversation?: components["schemas"]["Conversation"];
+            id?: string;
+            /** @enum {string} */
+            kind: "changed" | "turn" | "removed";
+            state?: string;
+            turn?: string;
+        };
+        Conversations: {
+            conversations: components["schemas"]["Conversation"][];
+            next?: string | null;
+        };
+        Coverage: {
+            answered: number;
+            asked: number;
+            failed?: {
+                registry: string;
+                why: string;
+            }[];
         };
         Entry: {
             capabilities?: string[];
@@ -1003,6 +1269,7 @@ export interface components {
             /** @enum {string} */
             resultType: "facets";
         };
+        Export: string;
         File: {
             file: string;
         };
@@ -1189,11 +1456,23 @@ export interface components {
             name: string;
             reason: components["schemas"]["Reason"];
             score: number;
+            source?: string;
         };
         Matches: {
             considered: number;
+            coverage?: components["schemas"]["Coverage"];
             matches: components["schemas"]["Match"][];
             without?: string;
+        };
+        NewConversation: {
+            /** @description The concierge when left out */
+            agent?: string;
+            /** @description Plain words, or parts as A2A has them */
+            message?: string | Record<string, never>[];
+            /** @description The same one again is the same message */
+            messageId?: string;
+            /** @description Made from the first words when left out */
+            title?: string;
         };
         NewKey: {
             /** Format: date-time */
@@ -1203,6 +1482,12 @@ export interface components {
             label?: string;
             scopes: string[];
         };
+        Passage: {
+            /** @enum {string} */
+            of: "title" | "question" | "answer";
+            text: string;
+            turn?: string;
+        };
         Proving: {
             answer?: Record<string, never>;
         };
@@ -1210,6 +1495,11 @@ export interface components {
             filter?: components["schemas"]["Filter"];
             limit?: number;
             offset?: number;
+            /**
+             * @default here
+             * @enum {string}
+             */
+            reach: "here" | "upstreams";
             text: string;
         };
         QueryToKeep: {
@@ -1235,6 +1525,49 @@ export interface components {
         };
         Reloading: {
             reloading: boolean;
+        };
+        RpcError: {
+            error: {
+                code: number;
+                message: string;
+            };
+            id: string | number | null;
+            jsonrpc: string;
+        };
+        RpcRequest: {
+            id?: string | number | null;
+            /** @enum {string} */
+            jsonrpc: "2.0";
+            /** @enum {string} */
+            method: "agents.find" | "agents.get" | "agents.list";
+            params?: components["schemas"]["Query"] | {
+                id: string;
+            } | {
+                after?: string;
+                limit?: number;
+            };
+        };
+        RpcResponse: {
+            id: string | number | null;
+            jsonrpc: string;
+            result?: components["schemas"]["Matches"] | components["schemas"]["Listing"] | {
+                agents: components["schemas"]["Listing"][];
+                next?: string;
+            };
+        };
+        Saying: {
+            /** @description The one that the conversation was begun with when left out */
+            agent?: string;
+            /** @description Answers what the agent of this turn asked back */
+            answers?: string;
+            /** @description Beside this turn: an edit, or without a message a retry */
+            instead?: string;
+            /** @description Plain words, or parts as A2A has them */
+            message?: string | Record<string, never>[];
+            /** @description The same one again is the same message */
+            messageId?: string;
+            /** @description After this turn; after the one that is shown last when left out */
+            parent?: string;
         };
         SearchRequest: {
             /**
@@ -1268,6 +1601,14 @@ export interface components {
             updatedAt?: string;
             url?: string;
             version?: string;
+        };
+        ServedChallenge: {
+            /** Format: date-time */
+            until: string;
+            word: string;
+        };
+        ServedChallenges: {
+            challenges: components["schemas"]["ServedChallenge"][];
         };
         Server: {
             $schema?: string;
@@ -1319,6 +1660,10 @@ export interface components {
                 version: string;
             };
         };
+        SignedAnswer: {
+            protected: string;
+            signature: string;
+        };
         SigningIn: {
             key: string;
         };
@@ -1347,6 +1692,7 @@ export interface components {
             artifacts?: Record<string, never>[];
             attempt: number;
             contextId: string;
+            conversation?: string;
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -1360,6 +1706,11 @@ export interface components {
             /** Format: date-time */
             updatedAt: string;
             usage: Record<string, never>;
+        };
+        TaskGraph: {
+            /** @description There are more than told */
+            cut: boolean;
+            tasks: components["schemas"]["TaskRow"][];
         };
         TaskRow: {
             agent: string;
@@ -1386,6 +1737,37 @@ export interface components {
                 state: string;
                 usable: boolean;
             }[];
+        };
+        Turn: {
+            agent: string;
+            answer: string;
+            artifacts: {
+                artifactId: string;
+                bytes: number;
+                mediaTypes: string[];
+                name?: string;
+            }[];
+            /** Format: date-time */
+            at: string;
+            contextId: string;
+            /** @description The answer is longer; the task has it whole */
+            cut?: boolean;
+            durationMs?: number;
+            /** @description Also the id of its task */
+            id: string;
+            messageId: string;
+            parent?: string;
+            question: Record<string, never>[];
+            siblings: string[];
+            state: string;
+            usage?: Record<string, never>;
+            /** @description What the agent asks back, or why it failed */
+            words?: string;
+        };
+        Turns: {
+            /** @description The oldest turn of the page, when there are more before it */
+            before?: string;
+            turns: components["schemas"]["Turn"][];
         };
     };
     responses: never;
@@ -1904,6 +2286,338 @@ export interface operations {
             };
         };
     };
+    listConversations: {
+        parameters: {
+            query?: {
+                /** @description With these words in title, questions or answers */
+                text?: string;
+                /** @description 50 when left out */
+                limit?: number;
+                /** @description next of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Your conversations, pinned ones first, then the last changed first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversations"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    beginConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewConversation"];
+            };
+        };
+        responses: {
+            /** @description Begin a conversation, with first words or without */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["BegunConversation"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    followConversations: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happens to your conversations, as it does */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ConversationEvent"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One conversation without its turns */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteConversation: {
+        parameters: {
+            query?: {
+                /** @description Only if this is still its revision */
+                revision?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete it with everything that was said in it */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    editConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConversationEdit"];
+            };
+        };
+        responses: {
+            /** @description Rename it, pin it, or choose the branch that is shown */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Conversation"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    followConversation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What happens to a conversation, as it does */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": components["schemas"]["ConversationEvent"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    exportConversation: {
+        parameters: {
+            query?: {
+                /** @description md or json; md when left out */
+                format?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A conversation as Markdown or JSON */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/markdown": components["schemas"]["Export"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listTurns: {
+        parameters: {
+            query?: {
+                /** @description before of the page after; the last turns when left out */
+                before?: string;
+                /** @description 50 when left out */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of the path that is shown, oldest first */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Turns"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    say: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Saying"];
+            };
+        };
+        responses: {
+            /** @description Say something: a new turn, an edit or retry of one, or an answer to what was asked back */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Turn"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     findAgents: {
         parameters: {
             query?: never;
@@ -2279,6 +2993,130 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Identity"];
                 };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    answerChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeToAnswer"];
+            };
+        };
+        responses: {
+            /** @description Sign the challenge of an entry in another hub */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SignedAnswer"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listChallenges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenges of other hubs that the site serves */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServedChallenges"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    serveChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeToServe"];
+            };
+        };
+        responses: {
+            /** @description Serve the challenge of another hub for an hour */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ServedChallenge"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    withdrawChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                word: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Serve a challenge no longer */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong, and what to do */
             default: {
@@ -3050,6 +3888,68 @@ export interface operations {
             };
         };
     };
+    getTaskGraph: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A task and the tasks that it started */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TaskGraph"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    retryTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Ask the agent of an ended task the same again */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     exploreRegistry: {
         parameters: {
             query?: never;
@@ -3110,6 +4010,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ServersError"];
+                };
+            };
+        };
+    };
+    callHub: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RpcRequest"];
+            };
+        };
+        responses: {
+            /** @description Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RpcResponse"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RpcError"];
                 };
             };
         };
