@@ -29,12 +29,12 @@ mod tests {
 
     use super::*;
 
-    fn told(results: Value) -> Result<Vec<(String, f64)>, String> {
+    fn told(results: &Value) -> Result<Vec<(String, f64)>, String> {
         let read = read(json!({ "results": results }).to_string().as_bytes(), 3)?;
         Ok(read.into_iter().map(|(listing, score)| (listing.id, score)).collect())
     }
 
-    fn entry(id: &str, score: Value) -> Value {
+    fn entry(id: &str, score: &Value) -> Value {
         json!({
             "identifier": id, "displayName": "Agent", "type": "application/a2a-agent-card+json",
             "url": "https://a.example/card.json", "score": score, "source": "https://forged.example",
@@ -43,30 +43,30 @@ mod tests {
 
     #[test]
     fn what_is_no_result_is_left_out() {
-        let mut nowhere = entry("urn:air:a.example:x:nowhere", json!(50));
+        let mut nowhere = entry("urn:air:a.example:x:nowhere", &json!(50));
         nowhere.as_object_mut().unwrap().remove("url");
-        let mut nameless = entry("urn:air:a.example:x:nameless", json!(50));
+        let mut nameless = entry("urn:air:a.example:x:nameless", &json!(50));
         nameless["displayName"] = json!("\u{0}");
-        let good = entry("urn:air:a.example:x:good", json!(95));
+        let good = entry("urn:air:a.example:x:good", &json!(95));
         assert_eq!(
-            told(json!([nowhere, nameless, good])),
+            told(&json!([nowhere, nameless, good])),
             Ok(vec![("urn:air:a.example:x:good".into(), 0.95)])
         );
         for odd in [json!(101), json!(-1), json!("95"), Value::Null] {
-            assert_eq!(told(json!([entry("urn:air:a.example:x:y", odd)])), Ok(Vec::new()));
+            assert_eq!(told(&json!([entry("urn:air:a.example:x:y", &odd)])), Ok(Vec::new()));
         }
         for id in ["", "calc", "urn:air:a", "urn:air:a.example:x:<script>", "https://a.example/card.json"] {
-            assert_eq!(told(json!([entry(id, json!(50))])), Ok(Vec::new()), "{id}");
+            assert_eq!(told(&json!([entry(id, &json!(50))])), Ok(Vec::new()), "{id}");
         }
-        assert_eq!(told(json!([1, null, [], "x"])), Ok(Vec::new()));
+        assert_eq!(told(&json!([1, null, [], "x"])), Ok(Vec::new()));
     }
 
     #[test]
     fn no_more_is_read_than_was_asked_for_and_texts_are_cut() {
         let many: Vec<Value> =
-            (0..9).map(|number| entry(&format!("urn:air:a.example:x:{number}"), json!(50))).collect();
-        assert_eq!(told(json!(many)).unwrap().len(), 3);
-        let mut long = entry("urn:air:a.example:x:long", json!(50));
+            (0..9).map(|number| entry(&format!("urn:air:a.example:x:{number}"), &json!(50))).collect();
+        assert_eq!(told(&json!(many)).unwrap().len(), 3);
+        let mut long = entry("urn:air:a.example:x:long", &json!(50));
         long["description"] = json!("y".repeat(100_000));
         let read = read(json!({ "results": [long] }).to_string().as_bytes(), 1).unwrap();
         assert_eq!(read[0].0.description.len(), 4_000);

@@ -109,7 +109,7 @@ async fn ask(finder: &Arc<Finder>, time: Duration, different: usize) -> Result<(
             while began.elapsed() < time {
                 let number = next.fetch_add(1, Ordering::Relaxed) % different;
                 let asked = Instant::now();
-                finder.find(&Ask::of(&cards::question(number), 10)).await?;
+                finder.find(&Ask::of(cards::question(number), 10)).await?;
                 times.push(asked.elapsed());
             }
             Ok::<_, agentsite_search::FindError>(times)

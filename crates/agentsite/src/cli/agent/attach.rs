@@ -70,7 +70,7 @@ pub(super) async fn attach(shell: &Shell, arguments: Attach) -> Result<Exit, Cli
             welcome.warnings.iter().for_each(|warning| output.note(&format!("note: {warning}")));
         }
         News::Lost(error, wait) => {
-            output.note(&format!("{error}; trying again in {} s", wait.as_secs().max(1)))
+            output.note(&format!("{error}; trying again in {} s", wait.as_secs().max(1)));
         }
         News::Notice(text) => output.note(&format!("the site says: {text}")),
     });
