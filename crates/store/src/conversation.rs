@@ -62,7 +62,7 @@ pub struct Place {
     pub siblings: Vec<TaskId>,
 }
 
-/// Most siblings that are told of a turn: more than anybody leafs through.
+/// Most siblings that are told of a turn: more than anybody looks through.
 pub const MAX_SIBLINGS: usize = 100;
 
 /// Turns that fit a search and are looked at, the newest first: a common word must not make a search long.

@@ -1,4 +1,6 @@
-//! Where a program connects, and how long it waits before it does so again. The conversation itself is told in the stories of the gateway.
+//! Where a program connects, and how long it waits before it does so again.
+//!
+//! The conversation itself is told in the stories of the gateway.
 
 use super::*;
 

@@ -1,4 +1,6 @@
 //! What is written is read as the same, and whatever else comes is answered with a sentence.
+//!
+//! No sockets here: these are told in the stories of the gateway.
 
 use proptest::prelude::*;
 use serde_json::json;

@@ -1,3 +1,7 @@
+//! Agents that were made up are the same each time and near what they were made from.
+//!
+//! How fast they are found is measured by `agentsite bench search`, not here.
+
 use super::*;
 use crate::{Ask, Blend, Embedders, Finder, FinderSettings, Hashed};
 

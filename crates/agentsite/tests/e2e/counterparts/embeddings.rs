@@ -13,16 +13,17 @@ async fn an_endpoint_gives_the_vectors_and_its_end_ends_no_search() {
     let config = format!("[search]\nembeddings = {{ url = {:?}, model = \"small\" }}\n", model.url);
     site.write("agentsite.toml", &config);
     site.start();
-    let find = || site.run(&["find", "what time is it in Tokyo?", "--json"]).json();
+    let find = |question: &str| site.run(&["find", question, "--json"]).json();
     let told = eventually("the agents have vectors of the endpoint", async || {
-        let told = find();
+        let told = find("what time is it in Tokyo?");
         let model = told["matches"][0]["reason"]["model"].as_str().unwrap_or_default();
         model.contains("endpoint:small@576").then_some(told)
     })
     .await;
     assert!(told.get("without").is_none(), "{told}");
     drop(model);
-    let told = find();
+    // Another question: what was answered once is remembered with its vectors.
+    let told = find("which time has Osaka?");
     assert!(!told["matches"].as_array().unwrap().is_empty(), "{told}");
     assert!(told["without"].as_str().unwrap().contains("endpoint"), "{told}");
 }

@@ -1,4 +1,6 @@
 //! The SDK for programs that want to be agents, against a real gateway.
+//!
+//! What the frames hold is told in `protocol`; programs in other languages are end-to-end stories.
 
 use std::sync::Arc;
 
