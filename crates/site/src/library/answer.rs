@@ -228,7 +228,9 @@ fn in_words(picks: &[Pick]) -> String {
         if at == 0 {
             let whole =
                 pick.passage.text.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n");
-            words.push_str(&format!("**{}**\n\n{whole}\n>\n> [1] {source}\n", pick.best.trim()));
+            // What is bold in the document would end the bold around it.
+            let best = pick.best.trim().replace("**", "");
+            words.push_str(&format!("**{best}**\n\n{whole}\n>\n> [1] {source}\n"));
         } else {
             words.push_str(&format!("\n{}\n\n[{}] {source}\n", pick.best.trim(), at + 1));
         }

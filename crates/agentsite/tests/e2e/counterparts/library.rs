@@ -35,7 +35,7 @@ fn the_sdk_client_asks_the_documentation_that_every_site_carries() {
         let text = sent["text"].as_str().unwrap();
         assert_eq!(sent["state"], "completed");
         let first = text.lines().next().unwrap_or_default();
-        assert!(first.contains("A task has at most **10** receivers."), "{binding}: {text}");
+        assert!(first.contains("A task has at most 10 receivers."), "{binding}: {text}");
         assert!(text.contains("[1] docs/push.md › "), "{binding}: {text}");
     }
 }
