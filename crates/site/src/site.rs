@@ -3,11 +3,11 @@
 //! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping finishes what it can and
 //! loses nothing that was accepted.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, Aside, LogLine, Manifest, Runner, Workshop};
+use agentsite_host::{AgentLog, Aside, Workshop};
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
@@ -37,6 +37,7 @@ use crate::{
 };
 
 mod access;
+mod agents;
 mod browse;
 mod cards;
 mod challenges;
@@ -273,111 +274,6 @@ impl Site {
         self.0.desk.stopping.is_cancelled()
     }
 
-    /// Adds an agent, or replaces the one of this name; does nothing when it is unchanged.
-    ///
-    /// # Errors
-    /// [`SiteError::Agent`] says what the agent lacks; an earlier version then goes on.
-    pub async fn install(&self, manifest: Manifest, folder: Option<PathBuf>) -> Result<(), SiteError> {
-        self.set_up(manifest, folder, false).await
-    }
-
-    /// Like [`Self::install`], also when the manifest is unchanged: for an agent whose other files have changed.
-    ///
-    /// # Errors
-    /// [`SiteError::Agent`] says what the agent lacks; the earlier version then goes on.
-    pub async fn reinstall(&self, manifest: Manifest, folder: Option<PathBuf>) -> Result<(), SiteError> {
-        self.set_up(manifest, folder, true).await
-    }
-
-    async fn set_up(&self, manifest: Manifest, folder: Option<PathBuf>, anew: bool) -> Result<(), SiteError> {
-        let name = manifest.name.clone();
-        let server = login::server_of(&manifest).cloned();
-        let known = self.0.hub.get(&name).is_some();
-        if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
-            if before.holder.is_some() {
-                self.give_way(&name).await?;
-            }
-            before.runner.stop().await;
-            self.drop_index(&before).await;
-        }
-        self.0.logins.keep_only(&name, server.as_ref()).await?;
-        self.relay_changes(&name);
-        if !known && !self.is_stopping() {
-            let hub = self.0.hub.clone();
-            self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
-        }
-        Ok(())
-    }
-
-    /// Adds an agent that runs in this process on a runner of your own, or replaces the one of this name.
-    pub fn install_runner(&self, manifest: Manifest, runner: Arc<dyn Runner>) {
-        let (log, name) = (AgentLog::new(self.ids().clock().clone()), manifest.name.clone());
-        self.0.hub.put(Entry::new(manifest, runner, log, None));
-        self.relay_changes(&name);
-    }
-
-    /// Takes an agent out; false when there was none.
-    pub async fn uninstall(&self, name: &AgentName) -> bool {
-        match self.0.hub.uninstall(name) {
-            Some(entry) => {
-                entry.runner.stop().await;
-                self.drop_index(&entry).await;
-                if let Err(error) = self.0.logins.keep_only(name, None).await {
-                    tracing::error!(agent = %name, %error, "The login of an agent that was taken out could not be removed.");
-                }
-                true
-            }
-            None => false,
-        }
-    }
-
-    /// Removes the index of a library that went, unless its next version is one, too.
-    async fn drop_index(&self, before: &Entry) {
-        let name = &before.manifest.name;
-        if before.is_library() && !self.0.hub.libraries().contains(name) {
-            self.0.hub.stacks.clear(name).await;
-        }
-    }
-
-    /// Says which agent folders could not be read.
-    pub fn set_broken(&self, broken: Vec<BrokenAgent>) {
-        self.0.hub.set_broken(broken);
-    }
-
-    /// Agent folders that could not be read; only the people who run the site see them.
-    #[must_use]
-    pub fn broken(&self, caller: &Caller) -> Vec<BrokenAgent> {
-        if caller.is_admin() { self.0.hub.broken() } else { Vec::new() }
-    }
-
-    /// The agents this caller may call, by name.
-    #[must_use]
-    pub fn agents(&self, caller: &Caller) -> Vec<AgentView> {
-        self.0.hub.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
-    }
-
-    /// One agent.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
-    pub fn agent(&self, caller: &Caller, name: &AgentName) -> Result<AgentView, SiteError> {
-        Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
-    }
-
-    /// The last lines of an agent's log.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`].
-    pub fn agent_log(
-        &self,
-        caller: &Caller,
-        name: &AgentName,
-        most: usize,
-    ) -> Result<Vec<LogLine>, SiteError> {
-        admin_only(caller)?;
-        Ok(self.0.hub.visible(caller, name)?.log.tail(most))
-    }
-
     /// Sends a message to an agent: opens a task, continues the one it names, or gets an answer at once.
     ///
     /// # Errors
@@ -606,15 +502,6 @@ impl Site {
     #[must_use]
     pub fn settings(&self) -> &SiteSettings {
         &self.0.settings
-    }
-
-    /// Folders and reasons may tell about the machine; only the people who run the site see them.
-    fn view(&self, caller: &Caller, mut view: AgentView) -> AgentView {
-        if !caller.is_admin() {
-            view.folder = None;
-            view.reason = None;
-        }
-        view
     }
 }
 

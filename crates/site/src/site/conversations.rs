@@ -4,28 +4,30 @@
 //! disk with its task before the verb answers; the task then runs by itself. Two who change the same conversation at once both get their way,
 //! one after the other, unless one of them insists on what it had read. Guests have no conversations: nobody could tell theirs apart.
 
+mod export;
+mod follow;
+
 use agentsite_protocol::{AgentName, Caller, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
     Spot, StoreError, Turn,
 };
-use tokio::sync::broadcast::error::RecvError;
 
 use super::{MAX_PAGE, Site};
 use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
-    ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage,
-    Placing, REMEMBERED, Said, Told, TurnView, Utterance, decide,
+    ConversationEdit, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage, Placing,
+    REMEMBERED, Said, Told, TurnView, Utterance, decide,
 };
 use crate::tasks::Origin;
 use crate::{SiteError, Submission};
+pub use export::ConversationExport;
+pub use follow::ConversationWatch;
+use follow::event;
 
 /// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
 const TRIES: usize = 16;
-
-/// Turns of one page of an export.
-const EXPORTED: usize = 50;
 
 /// A page of the path of a conversation.
 #[derive(Debug, Clone)]
@@ -447,130 +449,6 @@ impl Site {
         self.0.store.commit(Change { conversations, ..Change::default() }).await?;
         self.0.desk.conversations.tell(&owner, id, Told::Changed);
         Ok(())
-    }
-}
-
-/// Follows conversations.
-#[derive(Debug)]
-pub struct ConversationWatch {
-    site: Site,
-    caller: Caller,
-    /// Only this one.
-    id: Option<ConversationId>,
-    news: tokio::sync::broadcast::Receiver<crate::conversations::News>,
-    first: Option<ConversationEvent>,
-    ended: bool,
-}
-
-impl ConversationWatch {
-    /// What changed next; waits for it. `None` after the conversation that is followed was removed. Cancellation safe: a change that was not
-    /// returned is followed by how the conversation stands then.
-    pub async fn next(&mut self) -> Option<ConversationEvent> {
-        if let Some(first) = self.first.take() {
-            return Some(first);
-        }
-        while !self.ended {
-            let news = match self.news.recv().await {
-                Ok(news) => news,
-                Err(RecvError::Closed) => return None,
-                Err(RecvError::Lagged(_)) => return Some(self.missed().await),
-            };
-            let wanted = self.id.is_none_or(|id| id == news.conversation);
-            if !wanted || news.owner != *self.caller.owner() {
-                continue;
-            }
-            let kept = self.site.own(&self.caller, news.conversation).await.ok();
-            let told = if kept.is_some() { news.told } else { Told::Removed };
-            self.ended = kept.is_none() && self.id.is_some();
-            return Some(event(news.conversation, told, kept));
-        }
-        None
-    }
-
-    /// What one is told who was too slow.
-    async fn missed(&mut self) -> ConversationEvent {
-        let Some(id) = self.id else {
-            return ConversationEvent {
-                kind: "changed",
-                id: None,
-                conversation: None,
-                turn: None,
-                state: None,
-            };
-        };
-        let kept = self.site.own(&self.caller, id).await.ok();
-        self.ended = kept.is_none();
-        let told = if kept.is_some() { Told::Changed } else { Told::Removed };
-        event(id, told, kept)
-    }
-}
-
-fn event(id: ConversationId, told: Told, kept: Option<Conversation>) -> ConversationEvent {
-    let (kind, turn, state) = match told {
-        Told::Changed => ("changed", None, None),
-        Told::Turn(turn, state) => ("turn", Some(turn), Some(state.word())),
-        Told::Removed => ("removed", None, None),
-    };
-    ConversationEvent { kind, id: Some(id), conversation: kept.map(Into::into), turn, state }
-}
-
-/// A conversation that is written out.
-#[derive(Debug)]
-pub struct ConversationExport {
-    site: Site,
-    id: ConversationId,
-    format: ExportFormat,
-    beginning: Option<String>,
-    /// Turns of the path that are still to be written, the first one last.
-    left: Vec<TaskId>,
-    /// The last turn that was written, when all are.
-    after: Option<TaskId>,
-    any: bool,
-    ended: bool,
-}
-
-impl ConversationExport {
-    /// The next piece; `None` at the end.
-    ///
-    /// # Errors
-    /// [`SiteError::Store`] when the store cannot be read.
-    pub async fn next(&mut self) -> Result<Option<String>, SiteError> {
-        if let Some(beginning) = self.beginning.take() {
-            return Ok(Some(beginning));
-        }
-        let turns = self.page().await?;
-        if turns.is_empty() {
-            let end = if self.ended { "" } else { self.format.end() };
-            self.ended = true;
-            return Ok(Some(end.to_owned()).filter(|end| !end.is_empty()));
-        }
-        let mut out = String::new();
-        for place in turns {
-            let view = self.site.turn_view(place).await?;
-            out.push_str(&self.format.turn(&view, !self.any));
-            self.any = true;
-        }
-        Ok(Some(out))
-    }
-
-    async fn page(&mut self) -> Result<Vec<Place>, SiteError> {
-        let store = &self.site.0.store;
-        let next: Vec<TaskId> = match self.format {
-            ExportFormat::Markdown => {
-                let from = self.left.len().saturating_sub(EXPORTED);
-                self.left.drain(from..).rev().collect()
-            }
-            ExportFormat::Json => {
-                let turns = store.turns(self.id, self.after, EXPORTED).await?;
-                turns.iter().map(|turn| turn.task).collect()
-            }
-        };
-        self.after = next.last().copied().or(self.after);
-        let mut page = Vec::with_capacity(next.len());
-        for task in next {
-            page.extend(store.path(task, 1).await?);
-        }
-        Ok(page)
     }
 }
 
