@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use agentsite_search::population::{Population, Sample, Truth};
 use agentsite_search::{Ask, Audience, Blend, Embedders, Finder, FinderSettings, Hashed, MiniLm};
+use futures::FutureExt;
 use rustix::time::{ClockId, clock_gettime};
 
 /// Cards that agents are made from, and questions.
@@ -151,11 +152,7 @@ fn samples(
 
 /// What nobody waits for: without a runtime the finder does all its work on this thread.
 fn now<T>(work: impl Future<Output = T>) -> T {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(work).poll(&mut context) {
-        std::task::Poll::Ready(done) => done,
-        std::task::Poll::Pending => unreachable!("these embedders answer at once"),
-    }
+    work.now_or_never().expect("these embedders answer at once")
 }
 
 /// Processor time of this thread, in seconds.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use agentsite_search::population::{Population, Truth};
 use agentsite_search::{Ask, Audience, Blend, Embedders, Finder, FinderSettings, Static};
+use futures::FutureExt;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::{broken, population};
@@ -121,11 +122,7 @@ fn ask(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(f64, f64, f64), 
 
 /// What nobody waits for: without a runtime the finder does all its work on this thread.
 fn now<T>(work: impl Future<Output = T>) -> T {
-    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-    match std::pin::pin!(work).poll(&mut context) {
-        std::task::Poll::Ready(done) => done,
-        std::task::Poll::Pending => unreachable!("these embedders answer at once"),
-    }
+    work.now_or_never().expect("these embedders answer at once")
 }
 
 /// Processor time of this thread, in seconds.
