@@ -3,9 +3,10 @@
 //! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
 //! `keys`' matter.
 
-use agentsite_protocol::{Caller, KeyId, Owner, Scope, Timestamp};
+use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
 use agentsite_store::KeyRecord;
 
+use super::connect::key_owner;
 use super::{Site, admin_only};
 use crate::tokens::Tokens;
 use crate::{FirstRun, NewKey, Session, SiteError, TokenIssuer};
@@ -70,7 +71,7 @@ impl Site {
     pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
         admin_only(by)?;
         let revoked = self.0.keys.revoke(by.owner().as_str(), id).await?;
-        self.disconnect_owner(by, &Owner::stored(&format!("key:{id}"))).await?;
+        self.disconnect_owner(by.owner(), &key_owner(id), "was revoked").await?;
         Ok(revoked)
     }
 

@@ -9,7 +9,8 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, ConnectedRunner, Link, LinkEnd, Presence};
 use agentsite_protocol::link::{Introduction, LINK_VERSION};
-use agentsite_protocol::{AgentName, Caller, Owner, Timestamp};
+use agentsite_protocol::{AgentName, Caller, KeyId, Owner, Timestamp};
+use agentsite_store::KeyRecord;
 use tokio_util::sync::CancellationToken;
 
 use super::Site;
@@ -115,11 +116,16 @@ impl Site {
     }
 
     /// Takes out all agents of an owner who has lost the right to connect them.
-    pub(super) async fn disconnect_owner(&self, by: &Caller, owner: &Owner) -> Result<(), SiteError> {
+    pub(super) async fn disconnect_owner(
+        &self,
+        by: &Owner,
+        owner: &Owner,
+        why: &str,
+    ) -> Result<(), SiteError> {
         let all = self.0.connected.all();
         for kept in all.iter().filter(|kept| kept.record.owner == *owner) {
             let name = &kept.record.introduction.name;
-            self.take_out(name, by.owner(), format!("took {name} out: its owner's key was revoked")).await?;
+            self.take_out(name, by, format!("took {name} out: its owner's key {why}")).await?;
         }
         Ok(())
     }
@@ -180,7 +186,7 @@ impl Site {
                 Ok(here) => worker.idle(&format!("{here} programs are connected")),
                 Err(error) => worker.failing(&error.to_string()),
             }
-            let wait = self.0.settings.hub.lease.0.clamp(LOOK_LEAST, LOOK_AGAIN);
+            let wait = self.until_next_look();
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -190,9 +196,28 @@ impl Site {
         }
     }
 
+    /// How long nothing has to be looked at: until a lease or a key may end.
+    fn until_next_look(&self) -> Duration {
+        let (now, lease) = (self.0.connected.ids.clock().now(), self.0.settings.hub.lease.0);
+        let ends = self.0.keys.list().into_iter().filter_map(|key| key.expires_at);
+        let next = ends.filter(|end| *end > now).min().map_or(LOOK_AGAIN, |end| end.since(now));
+        lease.clamp(LOOK_LEAST, LOOK_AGAIN).min(next)
+    }
+
+    /// Takes out the agents that connected with a key whose time is over, as one that is revoked loses them.
+    async fn end_expired(&self) -> Result<(), SiteError> {
+        let now = self.0.connected.ids.clock().now();
+        let over = |key: &KeyRecord| key.expires_at.is_some_and(|end| end <= now);
+        for key in self.0.keys.list().into_iter().filter(over) {
+            self.disconnect_owner(&Owner::stored("site"), &key_owner(&key.id), "has expired").await?;
+        }
+        Ok(())
+    }
+
     /// One look; gives how many programs are connected.
     pub(crate) async fn look_after_connected(&self) -> Result<usize, SiteError> {
         let (connected, lease) = (&self.0.connected, self.0.settings.hub.lease.0);
+        self.end_expired().await?;
         let mut here = 0;
         for kept in connected.all() {
             let (name, presence) = (kept.record.introduction.name.clone(), kept.runner.presence());
@@ -260,6 +285,11 @@ impl Site {
         }
         Ok(())
     }
+}
+
+/// Whom what a key did belongs to.
+pub(super) fn key_owner(id: &KeyId) -> Owner {
+    Owner::stored(&format!("key:{id}"))
 }
 
 fn is_here(runner: &ConnectedRunner) -> bool {

@@ -261,6 +261,20 @@ async fn a_revoked_key_loses_its_agents() {
     assert_eq!(story.health("poet"), None);
 }
 
+#[tokio::test]
+async fn a_key_that_expires_loses_its_agents() {
+    let story = Story::begin().await;
+    let end = story.clock.now().plus(Duration::from_secs(60));
+    let key = story.site.new_key(&Caller::local(), "poet", vec![Scope::Call], Some(end)).await.unwrap();
+    let caller = story.site.caller_by_key(&key.secret).await.unwrap();
+    let poet = story.connect(&caller, introduction("poet")).await.unwrap();
+    assert_eq!(story.site.look_after_connected().await.unwrap(), 1);
+    story.clock.advance(60_000);
+    assert_eq!(story.site.look_after_connected().await.unwrap(), 0);
+    assert_eq!(poet.link.ended().await, LinkEnd::Removed);
+    assert_eq!(story.health("poet"), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn stopping_the_site_tells_its_programs() {
     let story = Story::begin().await;

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::find::skilled;
 use super::registry::Asked;
+use super::toolkit::result;
 use super::*;
 use crate::{AskedElsewhere, Coverage, Matches};
 
@@ -75,6 +76,25 @@ async fn registries_are_asked_when_the_query_wants_it_and_only_for_their_own() {
     assert_eq!(questions.len(), 2);
     let asked = json!({ "query": { "text": "who bakes bread" }, "federation": "none", "pageSize": 20 });
     assert_eq!(questions[0].1, asked);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_model_may_ask_the_registries_too() {
+    let story = story_of(&[ONE]).await;
+    story.scout.registry(ONE, answers(&[found("one.example", "miller", 100)]));
+    let kit = story.site.toolkit(&Caller::local(), None).unwrap();
+    let told = |reach: &'static str| {
+        let arguments = json!({ "query": "who bakes bread", "reach": reach });
+        let kit = kit.clone();
+        async move { result(&kit, "find_agents", arguments).await }
+    };
+    let near = told("here").await.structured_content.unwrap();
+    assert_eq!((near["agents"].as_array().unwrap().len(), near.get("coverage")), (1, None));
+    let wide = told("upstreams").await.structured_content.unwrap();
+    let agents = wide["agents"].as_array().unwrap();
+    assert_eq!((&agents[0]["name"], &agents[0]["source"]), (&json!("miller"), &json!("https://one.example")));
+    assert_eq!(wide["coverage"]["answered"], 1);
+    assert!(told("everywhere").await.is_error);
 }
 
 #[tokio::test(start_paused = true)]

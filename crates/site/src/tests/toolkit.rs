@@ -122,7 +122,7 @@ async fn call(
 }
 
 /// The result of a call that is answered at once.
-async fn result(kit: &Toolkit, name: &str, arguments: Value) -> ToolResult {
+pub(super) async fn result(kit: &Toolkit, name: &str, arguments: Value) -> ToolResult {
     match call(kit, PLAIN, name, arguments).await.unwrap() {
         Called::Reply(Reply::Done(result)) => result,
         other => panic!("{name}: {other:?}"),

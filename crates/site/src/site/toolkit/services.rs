@@ -115,6 +115,7 @@ impl Service {
                     "query": text("What you need, in plain language"),
                     "k": number(FOUND.1, "How many; 5 when left out"),
                     "filter": found::filter_schema(),
+                    "reach": found::reach_schema(),
                 }),
                 vec!["query"],
             ),

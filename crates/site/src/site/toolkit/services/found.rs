@@ -5,7 +5,7 @@
 
 use agentsite_host::Exchange;
 use agentsite_protocol::mcp::ToolResult;
-use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Match, Query};
+use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Match, Query, Reach};
 use serde_json::{Value, json};
 
 use super::describe::short;
@@ -36,6 +36,15 @@ pub(super) fn filter_schema() -> Value {
     })
 }
 
+/// How far to look, as a model may write it.
+pub(super) fn reach_schema() -> Value {
+    json!({
+        "type": "string",
+        "enum": ["here", "upstreams"],
+        "description": "`upstreams` also asks the registries elsewhere that the operator has named; `here` when left out",
+    })
+}
+
 /// Finds agents.
 pub(super) async fn find(
     site: &Site,
@@ -49,13 +58,17 @@ pub(super) async fn find(
             .map_err(|error| SiteError::BadMessage(format!("the filter is not right: {error}")))?,
     };
     let text = arguments["query"].as_str().unwrap_or_default().to_owned();
-    let query = Query { text, filter, limit: Some(most), ..Query::default() };
+    let reach = if arguments["reach"] == "upstreams" { Reach::Upstreams } else { Reach::Here };
+    let query = Query { text, filter, reach, limit: Some(most), ..Query::default() };
     let found = site.find(&exchange.caller, &query, "").await?;
     let rows: Vec<Value> = found.matches.iter().map(|one| row(site, one)).collect();
     let lines: Vec<String> = found.matches.iter().map(line).collect();
     let mut told = json!({ "agents": rows });
     if let Some(without) = found.without {
         told["without"] = without.into();
+    }
+    if let Some(coverage) = found.coverage {
+        told["coverage"] = json!(coverage);
     }
     let words = if lines.is_empty() {
         "No agent fits; say it otherwise, or list the agents.".to_owned()
@@ -77,6 +90,9 @@ fn row(site: &Site, one: &Match) -> Value {
         None => json!({ "name": one.name, "description": one.description, "id": one.id, "card": one.card }),
     };
     row["local"] = one.local.into();
+    if let Some(source) = &one.source {
+        row["source"] = json!(source);
+    }
     row["score"] = one.score.into();
     row["why"] = one.why().into();
     row["reason"] = json!(one.reason);
