@@ -12,6 +12,7 @@ mod card;
 mod extensions;
 mod grpc;
 mod operation;
+mod protojson;
 mod push;
 mod rest;
 mod rpc;

@@ -1,10 +1,14 @@
 //! Message and Part: what people and agents say to each other.
 //!
-//! Promises: the shape is A2A 1.0 ProtoJSON (camelCase, one of `text`, `raw`, `url`, `data` in a part). Fields that
-//! this version does not know are kept in `extra` and written out again.
+//! Promises: the shape is A2A 1.0 ProtoJSON (camelCase, one of `text`, `raw`, `url`, `data` in a part). What that form lets writers do
+//! otherwise is read too: names with underscores, the number of a role. Fields that this version does not know are kept in `extra` and
+//! written out again.
 //! It does not judge content and does not check media types.
 
-use serde::{Deserialize, Serialize};
+use std::fmt;
+
+use serde::de::{self, Unexpected, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{ContextId, JsonMap, MessageId, TaskId};
@@ -13,7 +17,7 @@ use crate::{ContextId, JsonMap, MessageId, TaskId};
 const REFERENCES: &str = "referenceTaskIds";
 
 /// Who speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum Role {
     /// The one who asks: a person, a program, another agent.
     #[serde(rename = "ROLE_USER")]
@@ -21,6 +25,38 @@ pub enum Role {
     /// The agent that was asked.
     #[serde(rename = "ROLE_AGENT")]
     Agent,
+}
+
+impl<'de> Deserialize<'de> for Role {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(RoleVisitor)
+    }
+}
+
+struct RoleVisitor;
+
+impl Visitor<'_> for RoleVisitor {
+    type Value = Role;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("`ROLE_USER` or `ROLE_AGENT`")
+    }
+
+    fn visit_str<E: de::Error>(self, word: &str) -> Result<Role, E> {
+        match word {
+            "ROLE_USER" => Ok(Role::User),
+            "ROLE_AGENT" => Ok(Role::Agent),
+            _ => Err(E::invalid_value(Unexpected::Str(word), &self)),
+        }
+    }
+
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Role, E> {
+        match number {
+            1 => Ok(Role::User),
+            2 => Ok(Role::Agent),
+            _ => Err(E::invalid_value(Unexpected::Unsigned(number), &self)),
+        }
+    }
 }
 
 /// One piece of content. Exactly one of `text`, `raw`, `url` and `data` is set in a well-formed part.
@@ -40,7 +76,7 @@ pub struct Part {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// Media type of the content.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "media_type", skip_serializing_if = "Option::is_none")]
     pub media_type: Option<String>,
     /// File name for `raw` and `url`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,12 +122,13 @@ impl Part {
 #[serde(rename_all = "camelCase")]
 pub struct Message {
     /// The sender's id of this message.
+    #[serde(alias = "message_id")]
     pub message_id: MessageId,
     /// The conversation it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "context_id", skip_serializing_if = "Option::is_none")]
     pub context_id: Option<ContextId>,
     /// The task it continues, as the sender wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default, alias = "task_id", skip_serializing_if = "Option::is_none")]
     pub task_id: Option<String>,
     /// Who speaks.
     pub role: Role,

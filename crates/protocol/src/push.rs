@@ -28,7 +28,7 @@ pub struct PushConfig {
     #[serde(default, deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// The task; empty until it is known.
-    #[serde(default, deserialize_with = "text", skip_serializing_if = "String::is_empty")]
+    #[serde(default, alias = "task_id", deserialize_with = "text", skip_serializing_if = "String::is_empty")]
     pub task_id: String,
     /// Where the receiver listens.
     #[serde(default, deserialize_with = "text")]

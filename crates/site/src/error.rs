@@ -15,7 +15,7 @@ pub enum SiteError {
     #[error("there is no agent `{0}` here; list the agents to see which there are")]
     NoSuchAgent(String),
     /// There is none, or it belongs to somebody else.
-    #[error("there is no task `{0}` here")]
+    #[error("task not found: there is no task `{0}` here")]
     NoSuchTask(String),
     /// It has ended.
     #[error("the task cannot be canceled: it is {}", .0.word())]

@@ -8,6 +8,7 @@ use agentsite_protocol::{PushConfig, TaskId};
 use serde::{Deserialize, Serialize};
 
 use super::operation::Answer;
+use super::protojson::number;
 use super::task::named_task;
 use super::{Call, read, wrong};
 use crate::failure::Failure;
@@ -25,6 +26,7 @@ const TOKEN: &str = "after.";
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ConfigWanted {
+    #[serde(alias = "task_id")]
     pub(super) task_id: String,
     pub(super) id: String,
 }
@@ -33,8 +35,11 @@ pub(super) struct ConfigWanted {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ConfigsWanted {
+    #[serde(alias = "task_id")]
     pub(super) task_id: String,
+    #[serde(alias = "page_size", deserialize_with = "number")]
     pub(super) page_size: Option<i64>,
+    #[serde(alias = "page_token")]
     pub(super) page_token: Option<String>,
 }
 
@@ -66,10 +71,14 @@ impl ConfigsWanted {
     }
 }
 
+/// The id of a config that A2A 0.3 sets without one: there a task has one such config, which setting it again changes, and clients ask for it by this word.
+const UNNAMED: &str = "default";
+
 /// Adds a receiver to a task.
 pub(super) async fn create(call: &Call<'_>, config: PushConfig) -> Result<Answer, Failure> {
     let task = task_of(call, &config.task_id).await?;
-    let config = PushConfig { is_old: call.as_old, ..config };
+    let id = if call.as_old && config.id.is_empty() { UNNAMED.to_owned() } else { config.id };
+    let config = PushConfig { is_old: call.as_old, id, ..config };
     let made = call.front.site.put_push_config(&call.caller, task, config).await?;
     Ok(Answer::PushConfig(shown(made)))
 }

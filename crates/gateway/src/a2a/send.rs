@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::extensions::{resume_after, ttl};
 use super::operation::Answer;
+use super::protojson::number;
 use super::{Call, read, task::history_length, violation, wrong};
 use crate::failure::{Failure, Violation};
 
@@ -26,8 +27,11 @@ struct SendParams {
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct Configuration {
+    #[serde(alias = "return_immediately")]
     pub(super) return_immediately: Option<bool>,
+    #[serde(alias = "history_length", deserialize_with = "number")]
     pub(super) history_length: Option<i64>,
+    #[serde(alias = "task_push_notification_config")]
     pub(super) task_push_notification_config: Option<PushConfig>,
 }
 
@@ -87,6 +91,9 @@ const KEPT_OF_MESSAGE: [&str; 3] = ["metadata", "extensions", "referenceTaskIds"
 
 /// Drops what the specification does not know: a field that came in would come out again in the task's history, and a strict reader refuses it.
 fn forget_unknown(message: &mut Message) {
+    if let Some(references) = message.extra.remove("reference_task_ids") {
+        message.extra.entry("referenceTaskIds").or_insert(references);
+    }
     message.extra.retain(|name, _| KEPT_OF_MESSAGE.contains(&name.as_str()));
     for part in &mut message.parts {
         part.extra.retain(|name, _| name == "metadata");
@@ -126,14 +133,14 @@ fn explain(params: &Value) -> Vec<Violation> {
         return vec![violation("message", "must be an object")];
     }
     let mut wrong = Vec::new();
-    match message.get("messageId") {
+    match message.get("messageId").or_else(|| message.get("message_id")) {
         Some(Value::String(id)) if !id.is_empty() => {}
         Some(Value::String(_)) => wrong.push(violation("message.messageId", "must not be empty")),
         Some(other) if !other.is_null() => wrong.push(violation("message.messageId", "must be a string")),
         _ => wrong.push(violation("message.messageId", "is required")),
     }
-    match message.get("role").and_then(Value::as_str) {
-        Some("ROLE_USER" | "ROLE_AGENT") => {}
+    match message.get("role") {
+        Some(role) if Role::deserialize(role).is_ok() => {}
         _ => wrong.push(violation("message.role", "must be ROLE_USER")),
     }
     match message.get("parts") {
@@ -151,6 +158,25 @@ mod tests {
 
     fn refusal(params: &str) -> String {
         Sending::read(params).err().unwrap().sentence.into_owned()
+    }
+
+    #[test]
+    fn names_with_underscores_and_numbers_as_text_are_read() {
+        let params = r#"{
+            "message": {"message_id": "m", "role": 1, "context_id": "c", "parts": [{"raw": "aGk=", "media_type": "text/plain"}], "reference_task_ids": ["t"]},
+            "configuration": {"return_immediately": true, "history_length": "2", "task_push_notification_config": {"task_id": "t", "url": "https://h.example"}}
+        }"#;
+        let sending = Sending::read(params).ok().unwrap();
+        assert!(sending.return_immediately && sending.receiver.is_some_and(|one| one.task_id == "t"));
+        assert_eq!(sending.history, Some(2));
+        let written = serde_json::to_value(&sending.message).unwrap();
+        assert_eq!(
+            written,
+            serde_json::json!({
+                "messageId": "m", "role": "ROLE_USER", "contextId": "c", "referenceTaskIds": ["t"],
+                "parts": [{ "raw": "aGk=", "mediaType": "text/plain" }],
+            })
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::extensions::resume_after;
 use super::operation::Answer;
+use super::protojson::{number, state};
 use super::{Call, read, violation, wrong};
 use crate::cursor;
 use crate::failure::Failure;
@@ -25,7 +26,7 @@ const MAX_PAGE: usize = 100;
 #[serde(rename_all = "camelCase")]
 pub(super) struct TaskWanted {
     pub(super) id: String,
-    #[serde(default)]
+    #[serde(default, alias = "history_length", deserialize_with = "number")]
     pub(super) history_length: Option<i64>,
     #[serde(default)]
     pub(super) metadata: Option<JsonMap>,
@@ -81,12 +82,19 @@ pub(super) async fn cancel(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answe
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ListWanted {
+    #[serde(alias = "context_id")]
     pub(super) context_id: Option<String>,
+    #[serde(deserialize_with = "state")]
     pub(super) status: Option<TaskState>,
+    #[serde(alias = "page_size", deserialize_with = "number")]
     pub(super) page_size: Option<i64>,
+    #[serde(alias = "page_token")]
     pub(super) page_token: Option<String>,
+    #[serde(alias = "history_length", deserialize_with = "number")]
     pub(super) history_length: Option<i64>,
+    #[serde(alias = "status_timestamp_after")]
     pub(super) status_timestamp_after: Option<Timestamp>,
+    #[serde(alias = "include_artifacts")]
     pub(super) include_artifacts: Option<bool>,
 }
 

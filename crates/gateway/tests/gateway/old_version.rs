@@ -207,6 +207,22 @@ async fn push_configs_have_the_shape_of_0_3() {
 }
 
 #[tokio::test]
+async fn a_push_config_without_an_id_is_one_that_can_be_set_again() {
+    let story = Story::begin().await;
+    let task = call(&story, "echo", "message/send", says("hi")).await["result"]["id"].clone();
+    for url in ["https://one.example", "https://two.example"] {
+        let whole = json!({ "taskId": task, "pushNotificationConfig": { "url": url } });
+        let set = call(&story, "echo", "tasks/pushNotificationConfig/set", whole).await;
+        assert_eq!(set["result"]["pushNotificationConfig"]["id"], "default", "{set}");
+        let wanted = json!({ "id": task, "pushNotificationConfigId": "default" });
+        let got = call(&story, "echo", "tasks/pushNotificationConfig/get", wanted).await;
+        assert_eq!(got["result"]["pushNotificationConfig"]["url"], url, "{got}");
+    }
+    let listed = call(&story, "echo", "tasks/pushNotificationConfig/list", json!({ "id": task })).await;
+    assert_eq!(listed["result"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+#[tokio::test]
 async fn a_field_that_is_wrong_is_named_in_the_words_of_the_caller() {
     let story = Story::begin().await;
     let mut params = says("hi");

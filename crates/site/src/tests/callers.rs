@@ -34,7 +34,7 @@ async fn a_foreign_task_answers_like_none() {
                 .unwrap_err(),
         ];
         for error in errors {
-            assert_eq!(error.to_string(), format!("there is no task `{id}` here"), "{name}");
+            assert_eq!(error.to_string(), format!("task not found: there is no task `{id}` here"), "{name}");
         }
     }
     assert!(story.site.tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());

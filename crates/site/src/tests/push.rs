@@ -370,7 +370,7 @@ async fn receivers_are_their_owners_matter() {
             story.site.remove_push_config(two, id, "a").await.unwrap_err(),
         ];
         for error in errors {
-            assert_eq!(error.to_string(), format!("there is no task `{id}` here"));
+            assert_eq!(error.to_string(), format!("task not found: there is no task `{id}` here"));
         }
     }
     let own = story.site.push_config(one, task, "a").await.unwrap();
