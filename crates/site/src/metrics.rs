@@ -105,12 +105,14 @@ impl SiteMetrics {
 
     /// Sums since the start.
     pub(crate) fn figures(&self) -> SiteFigures {
-        let entered = |state: TaskState| self.entered.get_or_create(&State { state: state.word() }).get();
+        // Owned, because a member that is borrowed keeps the family locked, and making the next one would wait for it for ever.
+        let entered = |state: TaskState| self.entered.get_or_create_owned(&State { state: state.word() }).get();
+        let tokens = |direction: &Direction| self.tokens.get_or_create_owned(direction).get();
         SiteFigures {
             started: entered(TaskState::Submitted),
             failed: entered(TaskState::Failed),
-            tokens_in: self.tokens.get_or_create(&READ).get(),
-            tokens_out: self.tokens.get_or_create(&WRITTEN).get(),
+            tokens_in: tokens(&READ),
+            tokens_out: tokens(&WRITTEN),
         }
     }
 
@@ -131,5 +133,20 @@ impl SiteMetrics {
 
     pub(crate) fn settled_after(&self, duration: Duration) {
         self.duration.observe(duration.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_before_anything_was_counted_and_after() {
+        let metrics = SiteMetrics::default();
+        assert_eq!(metrics.figures(), SiteFigures::default());
+        metrics.entered(TaskState::Submitted);
+        metrics.used(Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() });
+        let figures = metrics.figures();
+        assert_eq!((figures.started, figures.tokens_in, figures.tokens_out), (1, 3, 5));
     }
 }
