@@ -1,5 +1,6 @@
 // Who sits before the page, as the site knows them.
 import { api, Refused, type Session } from "./api/client";
+import { t } from "./taste.svelte";
 
 class Who {
   session = $state<Session>();
@@ -8,6 +9,8 @@ class Who {
   readonly known = $derived(this.session !== undefined && this.session.role !== "guest");
   readonly admin = $derived(this.session?.role === "admin");
   readonly siteName = $derived(this.session?.site.name ?? "agentsite");
+  /** As whom a browser is signed in: what its key is called, or the role that a link gave it. */
+  readonly name = $derived(this.session?.presence?.key ?? (this.session ? t(this.session.owner === "local" ? "role.local" : `role.${this.session.role}`) : t("role.guest")));
 
   async ask() {
     try {

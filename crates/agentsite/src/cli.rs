@@ -16,6 +16,7 @@ mod hub;
 mod identity;
 mod init;
 mod key;
+mod logs;
 mod manual;
 mod mcp;
 mod mcp_check;
@@ -111,6 +112,8 @@ enum Verb {
     Signin,
     /// Show the running site and every piece of background work.
     Status,
+    /// Print the log of the running site, and follow it.
+    Logs(logs::Arguments),
     /// Check everything that a site needs, and name the fix for what is wrong.
     Doctor,
     /// Speak MCP over stdin and stdout for the site of this folder; starts one when none runs.
@@ -189,6 +192,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Card(arguments)) => on_one_core(card::run(&shell, arguments)),
         Some(Verb::Signin) => on_one_core(signin::run(&shell)),
         Some(Verb::Status) => on_one_core(status::run(&shell)),
+        Some(Verb::Logs(arguments)) => on_one_core(logs::run(&shell, arguments)),
         Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),
         Some(Verb::Mcp(arguments)) => on_all_cores(mcp::run(&shell, arguments)),
         Some(Verb::Connect(arguments)) => connect::run(&shell, &arguments),

@@ -4,35 +4,31 @@
 //! once, in `sections`, and everything else is made from there.
 //! It does not build the site: `serve` does, from the values here.
 
+pub(crate) mod change;
 pub(crate) mod docs;
 mod keys;
 mod layers;
 pub(crate) mod models;
 mod place;
+mod reader;
+pub(crate) mod save;
 mod sections;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use agentsite_client::{AllowedTarget, MAX_DIMENSIONS};
 use agentsite_gateway::Network;
 
 pub(crate) use layers::{Loaded, Sources};
 pub(crate) use place::Place;
+pub(crate) use reader::Reader;
 pub(crate) use sections::{Anonymous, Config, Kit, LimitsSection, LogFormat, TelemetrySection};
 
 /// The file that is looked for in the current folder.
 pub(crate) const FILE: &str = "agentsite.toml";
-
-/// The variable that names another file.
-const FILE_VARIABLE: &str = "AGENTSITE_CONFIG";
-
-/// Longest file that is read; a larger one is something else by mistake.
-const MAX_FILE: u64 = 1 << 20;
 
 /// What is wrong with the configuration, and where.
 #[derive(Debug, thiserror::Error)]
@@ -65,45 +61,9 @@ pub(crate) enum ConfigError {
     },
 }
 
-/// Reads file, environment and flags, and checks that the values go together.
-///
-/// # Errors
-/// [`ConfigError`] with the first thing that is wrong.
-pub(crate) fn load(
-    file: Option<&Path>,
-    variables: &BTreeMap<String, String>,
-    flags: Vec<(&'static str, String)>,
-) -> Result<Loaded, ConfigError> {
-    let named = file.map(Path::to_owned).or_else(|| variables.get(FILE_VARIABLE).map(PathBuf::from));
-    let file = read(named.as_deref().unwrap_or(Path::new(FILE)), named.is_some())?;
-    let text = file.as_ref().map(|(_, text)| text.clone());
-    let loaded = Sources { file, variables: variables.clone(), flags }.join()?;
-    loaded.check(text.as_deref().unwrap_or_default())?;
-    Ok(loaded)
-}
-
 /// The JSON Schema of `agentsite.toml`.
 pub(crate) fn schema() -> serde_json::Value {
     schemars::schema_for!(Config).to_value()
-}
-
-fn read(path: &Path, must_exist: bool) -> Result<Option<(PathBuf, String)>, ConfigError> {
-    let failed = |source| ConfigError::Read { file: path.to_owned(), source };
-    match std::fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound && !must_exist => return Ok(None),
-        Err(error) => return Err(failed(error)),
-        Ok(found) if found.len() > MAX_FILE => {
-            let what = "the file is larger than 1MiB; is it really a configuration file?".into();
-            return Err(ConfigError::Place {
-                file: path.to_owned(),
-                place: Place { line: 1, column: 1 },
-                what,
-            });
-        }
-        Ok(_) => {}
-    }
-    let text = std::fs::read_to_string(path).map_err(failed)?;
-    Ok(Some((path.to_owned(), text)))
 }
 
 impl Loaded {

@@ -7,6 +7,7 @@ mod bench;
 mod cli;
 mod config;
 mod conformance;
+mod doctor;
 mod exit;
 mod folder;
 mod instance;

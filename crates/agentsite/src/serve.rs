@@ -6,6 +6,7 @@
 
 mod banner;
 mod figures;
+mod operator;
 mod parts;
 mod search;
 mod signals;
@@ -16,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_client::Circuits;
-use agentsite_gateway::{Gateway, GatewayMetrics};
+use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
@@ -27,7 +28,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::models::models;
-use crate::config::{Config, ConfigError, Kit, Loaded};
+use crate::config::{Config, Kit, Loaded, Reader};
 use crate::conformance;
 use crate::exit::{CliError, Exit};
 use crate::folder::AgentsFolder;
@@ -36,6 +37,7 @@ use crate::output::Output;
 use crate::telemetry::Telemetry;
 use banner::Banner;
 use figures::CircuitFigures;
+use operator::{InForce, Process};
 use signals::{Signal, Signals};
 
 /// How much longer than the drain a stop may take before the rest is given up: time for the last commits and traces.
@@ -45,12 +47,10 @@ const LAST_COMMITS: Duration = Duration::from_secs(10);
 pub(crate) struct Startup {
     /// The configuration.
     pub(crate) loaded: Loaded,
-    /// The environment.
-    pub(crate) variables: BTreeMap<String, String>,
+    /// Reads the configuration again.
+    pub(crate) reader: Reader,
     /// Where the banner goes.
     pub(crate) output: Output,
-    /// Reads the configuration again.
-    pub(crate) reread: Box<dyn Fn() -> Result<Loaded, ConfigError> + Send + Sync>,
     /// Set when the site is not the purpose of the process.
     pub(crate) guest: Option<Guest>,
 }
@@ -71,6 +71,7 @@ pub(crate) struct Guest {
 pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let config = startup.loaded.config.clone();
     let world = World::system();
+    let variables = startup.reader.variables().clone();
     let egress = parts::egress(&config)?;
     let telemetry =
         Telemetry::begin(&config.telemetry, startup.output.colours_err(), world.clock.clone(), &egress)?;
@@ -84,12 +85,12 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     data.create()?;
     let mut registry = Registry::default();
     let store = open_store(&data, &mut registry).await?;
-    let (models, complaints) = models(&config, &startup.variables);
+    let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
-    let environment = environment(&data, startup.variables.clone());
+    let environment = environment(&data, variables.clone());
     let circuits = Circuits::new(world.ids().rng().clone());
     registry.register_collector(Box::new(CircuitFigures(circuits.clone())));
-    let search = search::settings(&config, &startup.variables, &data, &egress, &circuits).await;
+    let search = search::settings(&config, &variables, &data, &egress, &circuits).await;
     let libraries = Some(data.libraries());
     let settings = SiteSettings { search, libraries, ..parts::site_settings(&config) };
     // The site puts its own keeper of credentials in the place of this one.
@@ -125,7 +126,14 @@ async fn serve(
     let config = &startup.loaded.config;
     // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
     let reload = Arc::new(Notify::new());
-    let (gateway, url) = open_gateway(config, site, registry, &reload).await?;
+    let in_force = InForce::new(startup.loaded.clone());
+    let operator = Process::new(startup.reader.clone(), in_force.clone(), site.clone(), reload.clone());
+    let settings = GatewaySettings {
+        log: telemetry.book(),
+        operator: Some(Arc::new(operator)),
+        ..parts::gateway_settings(config)?
+    };
+    let (gateway, url) = open_gateway(config, settings, site, registry, &reload).await?;
     let first_run = site.first_run().await.map_err(|error| CliError::error(error.to_string()))?;
     if let Some(first) = &first_run {
         data.keep_token(&first.admin_token)?;
@@ -149,7 +157,7 @@ async fn serve(
         None => Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?,
     }
 
-    let mut running = Running::begin(gateway, agents);
+    let mut running = Running::begin(gateway, agents, in_force);
     running.until_stopped(startup, telemetry, &reload, signals).await?;
     Ok(running)
 }
@@ -191,13 +199,13 @@ async fn open_site(
 
 async fn open_gateway(
     config: &Config,
+    mut settings: GatewaySettings,
     site: &Site,
     mut registry: Registry,
     reload: &Arc<Notify>,
 ) -> Result<(Gateway, String), CliError> {
     let metrics = GatewayMetrics::default();
     metrics.register(&mut registry);
-    let mut settings = parts::gateway_settings(config)?;
     settings.metrics = metrics;
     let again = reload.clone();
     settings.reload = Some(Arc::new(move || again.notify_one()));
@@ -213,17 +221,18 @@ struct Running {
     door: JoinHandle<()>,
     folder: JoinHandle<()>,
     look_again: Arc<Notify>,
+    in_force: InForce,
 }
 
 impl Running {
-    fn begin(gateway: Gateway, agents: AgentsFolder) -> Self {
+    fn begin(gateway: Gateway, agents: AgentsFolder, in_force: InForce) -> Self {
         let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
         let closing = stop.clone();
         let door = tokio::spawn(async move {
             gateway.serve(closing).await;
         });
         let folder = tokio::spawn(agents.follow(look_again.clone(), stop.clone()));
-        Self { stop, door, folder, look_again }
+        Self { stop, door, folder, look_again, in_force }
     }
 
     /// Waits for the signal to stop; answers signals and requests to reload.
@@ -248,13 +257,13 @@ impl Running {
 
     fn reload(&self, startup: &Startup, telemetry: &Telemetry) {
         self.look_again.notify_one();
-        match (startup.reread)() {
+        match startup.reader.load() {
             Err(error) => tracing::error!("nothing was reloaded but the agents: {error}"),
             Ok(loaded) => {
                 loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
                 let rules = telemetry.set_rules(&loaded.config.telemetry.log);
                 let _ = rules.inspect_err(|error| tracing::error!("{error}"));
-                let waiting = parts::need_restart(&startup.loaded, &loaded);
+                let waiting = self.in_force.reload(loaded);
                 if waiting.is_empty() {
                     tracing::info!("reloaded");
                 } else {

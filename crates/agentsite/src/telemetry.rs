@@ -1,15 +1,17 @@
-//! What the site tells its operator while it runs: log lines on stderr, traces over OTLP.
+//! What the site tells its operator while it runs: log lines on stderr and in the logbook of the pages, traces over OTLP.
 //!
 //! Promises: lines for people on a terminal, else one JSON object a line; rules for the log can be changed while the site runs; traces
 //! are collected only when an endpoint is set, and sent when the site stops.
 //! It does not decide what is logged: each part of the site does.
 
+mod book;
 mod otlp;
 
 use std::io::IsTerminal;
 use std::sync::Arc;
 
 use agentsite_client::Egress;
+use agentsite_gateway::LogBook;
 use agentsite_protocol::Clock;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::format::Writer;
@@ -20,6 +22,7 @@ use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 use crate::config::{LogFormat, TelemetrySection};
 use crate::exit::CliError;
+use book::BookLayer;
 use otlp::Traces;
 
 /// Only our own spans are traced; those of the HTTP client that sends them would beget more of themselves.
@@ -33,6 +36,7 @@ const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_site::tasks"];
 pub(crate) struct Telemetry {
     rules: reload::Handle<EnvFilter, Registry>,
     traces: Option<Traces>,
+    book: LogBook,
 }
 
 impl Telemetry {
@@ -47,7 +51,9 @@ impl Telemetry {
         egress: &Egress,
     ) -> Result<Self, CliError> {
         let (rules, handle) = reload::Layer::new(rules(&section.log)?);
-        let lines = lines(section.log_format, colour, clock);
+        let book = LogBook::default();
+        let kept = BookLayer::new(book.clone(), clock.clone());
+        let lines = lines(section.log_format, colour, clock).and_then(kept);
         let traces =
             section.otlp_endpoint.as_deref().map(|endpoint| Traces::begin(endpoint, egress)).transpose()?;
         let spans = traces.as_ref().map(|traces| {
@@ -57,7 +63,12 @@ impl Telemetry {
         });
         let registry = tracing_subscriber::registry().with(lines.with_filter(rules)).with(spans);
         registry.try_init().map_err(|error| CliError::error(format!("the log cannot begin: {error}")))?;
-        Ok(Self { rules: handle, traces })
+        Ok(Self { rules: handle, traces, book })
+    }
+
+    /// The last lines of the log.
+    pub(crate) fn book(&self) -> LogBook {
+        self.book.clone()
     }
 
     /// Changes what is logged.

@@ -4,11 +4,13 @@
 //! `{"error":{"code","message"}}`. It is ours and may change with the program; other agents use the A2A face.
 
 mod agents;
+mod config;
 mod conversations;
 mod find;
 mod hub;
 mod identity;
 mod keys;
+mod logs;
 mod operation;
 mod outbox;
 mod queries;
@@ -33,7 +35,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 47] = [
+const ROUTES: [(&str, Handlers); 52] = [
     ("/api/agents", || get(agents::list)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -80,6 +82,11 @@ const ROUTES: [(&str, Handlers); 47] = [
     ("/api/identity/challenges/{word}", || delete(identity::withdraw)),
     ("/api/identity/answer", || post(identity::answer)),
     ("/api/status", || get(operation::status)),
+    ("/api/charts", || get(operation::charts)),
+    ("/api/logs", || get(logs::list)),
+    ("/api/config", || get(config::show).post(config::save)),
+    ("/api/config/check", || post(config::check)),
+    ("/api/doctor", || get(config::last_examination).post(config::examine)),
     ("/api/journal", || get(operation::journal)),
     ("/api/backup", || post(operation::backup)),
     ("/api/reload", || post(operation::reload)),
@@ -152,6 +159,15 @@ impl<T: DeserializeOwned> FromRequest<Arc<Front>> for Given<T> {
             Failure::new(fault, format!("the body is not right: {error}"))
         })
     }
+}
+
+/// Refuses whoever does not run this site, before anything is looked at.
+fn admin_only(asking: &Asking) -> Result<(), Failure> {
+    if asking.caller.is_admin() {
+        return Ok(());
+    }
+    let sentence = "only the people who run this site may do that; use a key with the scope admin";
+    Err(Failure::new(Fault::Forbidden, sentence))
 }
 
 fn bad(sentence: String) -> Failure {

@@ -254,6 +254,11 @@ pub(crate) fn session(headers: &HeaderMap) -> Option<&str> {
     pairs.find(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value)
 }
 
+/// What a browser calls itself, as the list of sessions shows it.
+pub(crate) fn browser(headers: &HeaderMap) -> &str {
+    headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or("browser")
+}
+
 fn is_unsafe(method: &Method) -> bool {
     !matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS)
 }

@@ -14,6 +14,7 @@ use http::{HeaderValue, Method, StatusCode, header};
 use serde::Serialize;
 
 use crate::metrics::Outcome;
+use crate::operator::OperatorError;
 
 mod ard;
 mod grpc;
@@ -397,6 +398,17 @@ impl From<SiteError> for Failure {
             }
             _ => failure,
         }
+    }
+}
+
+impl From<OperatorError> for Failure {
+    fn from(error: OperatorError) -> Self {
+        let fault = match &error {
+            OperatorError::Moved => Fault::Moved,
+            OperatorError::Wrong(_) => Fault::BadParams,
+            OperatorError::File(_) => Fault::Unsupported,
+        };
+        Self::new(fault, error.to_string())
     }
 }
 

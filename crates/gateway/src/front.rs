@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::caller::{Claim, Door, SESSION_COOKIE};
+use crate::charts::Charts;
 use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
 use crate::line::Line;
@@ -37,6 +38,8 @@ pub(crate) struct Front {
     pub(crate) closing: CancellationToken,
     /// Places for sockets, which stay open for as long as their programs run.
     pub(crate) sockets: Arc<Semaphore>,
+    /// How the site fared over the last day.
+    pub(crate) charts: Charts,
     /// Conversations with programs that tell the whole transcript each time.
     pub(crate) transcripts: Transcripts,
     listen: SocketAddr,
@@ -60,6 +63,7 @@ impl Front {
             stop,
             closing: CancellationToken::new(),
             sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
+            charts: Charts::default(),
             transcripts: Transcripts::default(),
             listen,
             door,
@@ -107,7 +111,7 @@ impl Front {
             Claim::Session { secret, otherwise } => (secret, otherwise),
             plain => return plain_caller(&plain),
         };
-        match self.site.caller_by_key(secret).await {
+        match self.site.caller_by_session(secret).await {
             // A browser whose session ended is what it would be without the cookie.
             Err(SiteError::BadKey) => plain_caller(&(*otherwise)?),
             known => Ok(known?),

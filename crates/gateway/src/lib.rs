@@ -12,6 +12,7 @@ mod a2a;
 mod api;
 mod ard;
 mod caller;
+mod charts;
 mod cursor;
 mod document;
 mod failure;
@@ -21,13 +22,16 @@ mod identity;
 mod jsonrpc;
 mod limits;
 mod line;
+mod logbook;
 mod mcp;
 mod metrics;
 mod oauth;
 mod openai;
 mod openapi;
 mod operations;
+mod operator;
 mod pages;
+mod process;
 mod router;
 mod rpc;
 mod server;
@@ -44,8 +48,12 @@ pub use a2a::a2a_methods;
 pub use api::api_paths;
 pub use ard::fuzz_ard_filter;
 pub use jsonrpc::fuzz_decode;
+pub use logbook::{LogBook, LogRecord, Loudness};
 pub use mcp::fuzz_mcp;
 pub use metrics::GatewayMetrics;
+pub use operator::{
+    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, Operator, OperatorError,
+};
 pub use server::{Gateway, GatewayError};
 pub use settings::{
     AnonymousAccess, BadNetwork, DEFAULT_PORT, GatewaySettings, HttpLimits, Network, Rate, Rates, ReloadHook,

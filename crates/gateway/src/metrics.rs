@@ -3,6 +3,8 @@
 //! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can make them
 //! grow. It does not serve them: see `operations`.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::collector::Collector;
@@ -15,8 +17,10 @@ use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::process::{cpu_seconds, resident_bytes};
+
 /// Upper ends of the latency buckets in seconds: from a message answered in memory to a task of minutes.
-const LATENCY: [f64; 14] =
+pub(crate) const LATENCY: [f64; 14] =
     [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.25, 1.0, 5.0, 30.0, 120.0];
 
 /// Which face of the site was spoken to.
@@ -41,7 +45,8 @@ pub(crate) enum Face {
 }
 
 impl Face {
-    const ALL: [Self; 8] = [
+    /// All of them, in the order of their counters.
+    pub(crate) const ALL: [Self; 8] = [
         Self::A2a,
         Self::Mcp,
         Self::OpenAi,
@@ -65,6 +70,20 @@ impl Face {
             b"/ws/agent" => Self::Socket,
             b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
             _ => Self::Pages,
+        }
+    }
+
+    /// What it is called in figures.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::A2a => "a2a",
+            Self::Mcp => "mcp",
+            Self::OpenAi => "openai",
+            Self::Api => "api",
+            Self::Hub => "hub",
+            Self::Pages => "pages",
+            Self::Operations => "operations",
+            Self::Socket => "socket",
         }
     }
 }
@@ -95,19 +114,7 @@ impl Outcome {
 
 impl EncodeLabelValue for Face {
     fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
-        std::fmt::Write::write_str(
-            out,
-            match self {
-                Self::A2a => "a2a",
-                Self::Mcp => "mcp",
-                Self::OpenAi => "openai",
-                Self::Api => "api",
-                Self::Hub => "hub",
-                Self::Pages => "pages",
-                Self::Operations => "operations",
-                Self::Socket => "socket",
-            },
-        )
+        std::fmt::Write::write_str(out, self.word())
     }
 }
 
@@ -141,6 +148,9 @@ pub struct GatewayMetrics {
     requests: Family<RequestLabels, Counter>,
     latency: Family<FaceLabel, Histogram>,
     connections: Gauge,
+    streams: Gauge,
+    /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a histogram cannot be read back.
+    took: Arc<[AtomicU64; LATENCY.len() + 1]>,
     // The members of the two families, so that a request takes no lock to find its own.
     counters: [[Counter; 3]; 8],
     histograms: [Histogram; 8],
@@ -154,7 +164,8 @@ impl Default for GatewayMetrics {
             Outcome::ALL.map(|outcome| requests.get_or_create_owned(&RequestLabels { face, outcome }))
         });
         let histograms = Face::ALL.map(|face| latency.get_or_create_owned(&FaceLabel { face }));
-        Self { requests, latency, connections: Gauge::default(), counters, histograms }
+        let (connections, streams, took) = Default::default();
+        Self { requests, latency, connections, streams, took, counters, histograms }
     }
 }
 
@@ -165,12 +176,40 @@ impl GatewayMetrics {
         let what = "Time until the head of the answer";
         registry.register_with_unit("http_request_latency", what, Unit::Seconds, self.latency.clone());
         registry.register("http_connections", "Open connections", self.connections.clone());
+        registry.register("http_streams", "Open streams of events", self.streams.clone());
         registry.register_collector(Box::new(Process));
     }
 
     pub(crate) fn count(&self, face: Face, outcome: Outcome, took: Duration) {
         self.counters[face as usize][outcome as usize].inc();
-        self.histograms[face as usize].observe(took.as_secs_f64());
+        let seconds = took.as_secs_f64();
+        self.histograms[face as usize].observe(seconds);
+        let bucket = LATENCY.partition_point(|end| *end < seconds);
+        self.took[bucket].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Requests since the start: by face, and how many ended so.
+    pub(crate) fn sums(&self) -> Sums {
+        let ended = |outcome: Outcome| self.counters.iter().map(|face| face[outcome as usize].get()).sum();
+        Sums {
+            requests: Face::ALL
+                .map(|face| self.counters[face as usize].iter().map(prometheus_client::metrics::counter::Counter::get).sum()),
+            refused: ended(Outcome::Refused),
+            failed: ended(Outcome::Failed),
+            took: std::array::from_fn(|bucket| self.took[bucket].load(Ordering::Relaxed)),
+        }
+    }
+
+    /// Connections and streams that are open now.
+    pub(crate) fn open(&self) -> (u64, u64) {
+        let count = |gauge: &Gauge| u64::try_from(gauge.get()).unwrap_or(0);
+        (count(&self.connections), count(&self.streams))
+    }
+
+    /// Counts a stream of events until the guard is dropped.
+    pub(crate) fn stream(&self) -> OpenConnection {
+        self.streams.inc();
+        OpenConnection(self.streams.clone())
     }
 
     /// Counts a connection until the guard is dropped.
@@ -180,7 +219,20 @@ impl GatewayMetrics {
     }
 }
 
-/// One open connection.
+/// Requests since the start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Sums {
+    /// By face, in the order of [`Face::ALL`].
+    pub(crate) requests: [u64; Face::ALL.len()],
+    /// Turned down.
+    pub(crate) refused: u64,
+    /// Not answered.
+    pub(crate) failed: u64,
+    /// By how long they took.
+    pub(crate) took: [u64; LATENCY.len() + 1],
+}
+
+/// One open connection or stream.
 #[derive(Debug)]
 pub(crate) struct OpenConnection(Gauge);
 
@@ -193,9 +245,6 @@ impl Drop for OpenConnection {
 /// Reads the kernel's account of this process at each scrape; elsewhere than on Linux it stays silent.
 #[derive(Debug)]
 struct Process;
-
-/// Clock ticks a second in `/proc`; fixed at 100 for programs on every Linux machine.
-const TICKS: f64 = 100.0;
 
 impl Collector for Process {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
@@ -223,22 +272,6 @@ impl Collector for Process {
         }
         Ok(())
     }
-}
-
-fn resident_bytes() -> Option<i64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: i64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib * 1024)
-}
-
-fn cpu_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    // The second field is the program's name in parentheses and may hold anything; count from its end.
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
-    let user: f64 = fields.next()?.parse().ok()?;
-    let system: f64 = fields.next()?.parse().ok()?;
-    Some((user + system) / TICKS)
 }
 
 #[cfg(test)]

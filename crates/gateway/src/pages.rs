@@ -20,6 +20,7 @@ use axum::routing::get;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
+use crate::caller::browser;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use for_models::Extent;
@@ -97,7 +98,7 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
         return shell::page(&parts);
     }
     let token = Query::<SignIn>::try_from_uri(&parts.uri).map(|Query(asked)| asked.token).unwrap_or_default();
-    match front.site.sign_in(&token).await {
+    match front.site.sign_in(&token, browser(&parts.headers)).await {
         Ok(session) => signed_in(&front, &parts, &session.secret),
         Err(SiteError::BadKey) => {
             let failure = Failure::new(

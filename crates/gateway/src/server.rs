@@ -130,6 +130,10 @@ impl Gateway {
     pub async fn serve(self, stop: CancellationToken) {
         let front = Front::new(self.settings, self.site, self.registry, self.local, stop.clone());
         let connections = TaskTracker::new();
+        let (drawing, until) = (Arc::clone(&front), stop.clone());
+        connections.spawn(async move {
+            drawing.charts.keep(&drawing.site, &drawing.settings.metrics, &until).await;
+        });
         let places = Arc::new(Semaphore::new(front.settings.limits.connections));
         let house = Arc::new(House {
             router: router::join(&front),

@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::logbook::LogBook;
 use crate::metrics::GatewayMetrics;
+use crate::operator::Operator;
 
 /// Port of a site that was not told another one.
 pub const DEFAULT_PORT: u16 = 4747;
@@ -44,6 +46,10 @@ pub struct GatewaySettings {
     pub metrics: GatewayMetrics,
     /// What `POST /api/reload` calls.
     pub reload: Option<ReloadHook>,
+    /// The last lines of the process's log; what nobody writes into stays empty.
+    pub log: LogBook,
+    /// Whoever runs the process, asked about its configuration and health.
+    pub operator: Option<Arc<dyn Operator>>,
 }
 
 impl Default for GatewaySettings {
@@ -60,6 +66,8 @@ impl Default for GatewaySettings {
             metrics_public: false,
             metrics: GatewayMetrics::default(),
             reload: None,
+            log: LogBook::default(),
+            operator: None,
         }
     }
 }

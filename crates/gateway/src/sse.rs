@@ -16,6 +16,7 @@ use http::{HeaderValue, header};
 
 use crate::front::Front;
 use crate::line::AtWork;
+use crate::metrics::OpenConnection;
 
 /// A comment that keeps the connection awake; clients ignore it.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
@@ -58,7 +59,8 @@ pub(crate) fn json_event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
 
 /// A response that sends `first` at once and then what the source gives.
 pub(crate) fn respond(front: &Arc<Front>, at_work: AtWork, first: Vec<u8>, source: impl Source) -> Response {
-    let state = Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work };
+    let open = front.settings.metrics.stream();
+    let state = Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work, _open: open };
     let mut response = Response::new(Body::from_stream(stream::unfold(state, Following::step)));
     mark(&mut response);
     response
@@ -87,6 +89,7 @@ struct Following<S> {
     first: Option<Vec<u8>>,
     source: S,
     _at_work: AtWork,
+    _open: OpenConnection,
 }
 
 impl<S: Source> Following<S> {

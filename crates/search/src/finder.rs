@@ -25,7 +25,7 @@ use crate::rank::{self, Blend, Ranked};
 use crate::reading::{Reading, trim_facts};
 use crate::reason::{self, Texts};
 use crate::record::{Put, Reader, Record};
-use crate::{Audience, EmbedError, Embedder, Entry, Facts};
+use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
 /// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
 const LARGE: usize = 20_000;
@@ -328,6 +328,18 @@ impl Finder {
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.snapshot().len()
+    }
+
+    /// How many entries have only the fast vectors until [`Finder::deepen`] comes to them.
+    #[must_use]
+    pub fn shallow(&self) -> usize {
+        if self.embedders.full.is_none() { 0 } else { shallow(&self.shared.snapshot()).count() }
+    }
+
+    /// The model whose vectors count most.
+    #[must_use]
+    pub fn model(&self) -> &ModelId {
+        self.embedders.full.as_ref().unwrap_or(&self.embedders.fast).model()
     }
 
     /// Whether there are none.

@@ -92,6 +92,8 @@ pub struct AgentView {
     pub queued: usize,
     /// Most tasks at work at once.
     pub concurrency: usize,
+    /// Most tasks that may wait.
+    pub queue: usize,
     /// Where its file lies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub folder: Option<String>,
@@ -280,6 +282,7 @@ impl Entry {
             running: self.lane.running(),
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,
+            queue: self.manifest.limits.queue,
             folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
             demo: self.folder.is_none() && self.holder.is_none(),
         }

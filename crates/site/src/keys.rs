@@ -1,7 +1,9 @@
 //! Keys: how callers prove who they are.
 //!
 //! Promises: a key is shown once and kept only as a hash; comparison takes the same time whatever is wrong; a revoked or expired key stops
-//! working at once. One-time sign-in links work once and for a short while.
+//! working at once, and with it the sessions of browsers that were begun with it (`sessions`).
+
+mod sessions;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -16,17 +18,16 @@ use tokio::sync::Mutex;
 
 use crate::SiteError;
 
-/// How long a one-time sign-in link works.
-const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
-
-/// How long a browser stays signed in.
-const SESSION_LIFE: Duration = Duration::from_secs(30 * 86_400);
+pub use sessions::{Presence, Session};
 
 /// How exactly the last use of a key is noted; finer would cost a write for each request.
 const LAST_USED_GRAIN: Duration = Duration::from_secs(60);
 
 /// Most keys and sessions of a site: far more than people make by hand, few enough to be held in memory.
 const MAX_KEYS: usize = 10_000;
+
+/// Longest label of a key, in characters: a sentence, or what a browser calls itself.
+const MAX_LABEL: usize = 120;
 
 /// How every key of a site begins, so that it is recognised as one wherever it turns up.
 pub const KEY_PREFIX: &str = "ask_";
@@ -50,15 +51,6 @@ pub struct NewKey {
     pub secret: String,
 }
 
-/// A browser's session just begun.
-#[derive(Debug, Clone)]
-pub struct Session {
-    /// What the browser sends.
-    pub secret: String,
-    /// Until when.
-    pub expires_at: Timestamp,
-}
-
 /// All keys of a site.
 #[derive(Debug)]
 pub(crate) struct Keys {
@@ -77,25 +69,38 @@ impl Keys {
         Ok(Self { store, ids, known: RwLock::new(known), signing_in: Mutex::default() })
     }
 
-    /// Who holds this secret.
+    /// Who holds this key.
     pub(crate) async fn caller(&self, secret: &str) -> Result<Caller, SiteError> {
-        let id = secret.strip_prefix(KEY_PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
-        let id: KeyId = id.and_then(|id| id.parse().ok()).ok_or(SiteError::BadKey)?;
-        let record = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned();
-        let record = record.ok_or(SiteError::BadKey)?;
+        let record = self.proven(secret)?;
+        let key = self.behind(&record)?;
         let now = self.ids.clock().now();
-        let same: bool = record.hash.ct_eq(&hash(secret)).into();
-        if !same || record.expires_at.is_some_and(|end| end <= now) {
-            return Err(SiteError::BadKey);
+        for used in std::iter::once(&record).chain(record.of.is_some().then_some(&key)) {
+            if used.last_used_at.is_none_or(|last| now.since(last) >= LAST_USED_GRAIN) {
+                self.note_use(used, now).await;
+            }
         }
-        if record.last_used_at.is_none_or(|last| now.since(last) >= LAST_USED_GRAIN) {
-            self.note_use(&record, now).await;
-        }
-        Ok(if record.scopes.contains(&Scope::Admin) {
+        Ok(if key.scopes.contains(&Scope::Admin) {
             Caller::admin()
         } else {
-            Caller::key(&id, record.scopes.clone())
+            Caller::key(&key.id, key.scopes.clone())
         })
+    }
+
+    /// The record of a secret that is right and has not expired.
+    fn proven(&self, secret: &str) -> Result<Arc<KeyRecord>, SiteError> {
+        let id = secret.strip_prefix(KEY_PREFIX).and_then(|rest| rest.split_once('_')).map(|(id, _)| id);
+        let id: KeyId = id.and_then(|id| id.parse().ok()).ok_or(SiteError::BadKey)?;
+        let record = self.known(&id).ok_or(SiteError::BadKey)?;
+        let same: bool = record.hash.ct_eq(&hash(secret)).into();
+        if same && self.lasts(&record) { Ok(record) } else { Err(SiteError::BadKey) }
+    }
+
+    fn known(&self, id: &KeyId) -> Option<Arc<KeyRecord>> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
+    }
+
+    fn lasts(&self, record: &KeyRecord) -> bool {
+        record.expires_at.is_none_or(|end| end > self.ids.clock().now())
     }
 
     /// Makes a key.
@@ -105,40 +110,44 @@ impl Keys {
         label: &str,
         scopes: Vec<Scope>,
         expires_at: Option<Timestamp>,
-        session: bool,
     ) -> Result<NewKey, SiteError> {
+        let (id, secret) = self.secret();
+        let record = KeyRecord {
+            id,
+            hash: hash(&secret),
+            label: clean(label),
+            scopes,
+            created_at: self.ids.clock().now(),
+            expires_at,
+            last_used_at: None,
+            session: false,
+            of: None,
+        };
+        let what = format!("made the key {} ({})", record.id, record.label);
+        self.keep(by, what, record, Vec::new()).await.map(|record| NewKey { record, secret })
+    }
+
+    /// Writes a key or session down, and ends those whose place it takes.
+    async fn keep(
+        &self,
+        by: &str,
+        what: String,
+        record: KeyRecord,
+        gone: Vec<KeyId>,
+    ) -> Result<KeyRecord, SiteError> {
         let known = self.list().len();
         if known >= MAX_KEYS {
             return Err(SiteError::BadMessage(format!(
                 "there are {known} keys; revoke some before making more"
             )));
         }
-        let (id, secret) = self.secret();
-        let created_at = self.ids.clock().now();
-        let label: String = label.chars().filter(|letter| !letter.is_control()).take(120).collect();
-        let record = KeyRecord {
-            id,
-            hash: hash(&secret),
-            label,
-            scopes,
-            created_at,
-            expires_at,
-            last_used_at: None,
-            session,
-        };
-        let what = if session {
-            "signed in".to_owned()
-        } else {
-            format!("made the key {} ({})", record.id, record.label)
-        };
-        let change = Change {
-            keys: vec![KeyChange::Put(record.clone())],
-            journal: vec![self.line(by, what)],
-            ..Change::default()
-        };
+        let mut keys = vec![KeyChange::Put(record.clone())];
+        keys.extend(gone.iter().cloned().map(KeyChange::Remove));
+        let change = Change { keys, journal: vec![self.line(by, what)], ..Change::default() };
         self.store.commit(change).await?;
         self.remember(record.clone());
-        Ok(NewKey { record, secret })
+        self.drop_known(&gone);
+        Ok(record)
     }
 
     /// All keys and sessions, oldest first.
@@ -149,19 +158,30 @@ impl Keys {
         records
     }
 
-    /// Ends a key; false when there is none.
+    /// Ends a key and the sessions that stand for it, or one session; false when there is none.
     pub(crate) async fn revoke(&self, by: &str, id: &KeyId) -> Result<bool, SiteError> {
-        if !self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(id) {
-            return Ok(false);
-        }
+        let Some(record) = self.known(id) else { return Ok(false) };
+        let of_it = |one: &KeyRecord| one.of.as_ref() == Some(id);
+        let mut gone: Vec<KeyId> = self.list().into_iter().filter(of_it).map(|one| one.id).collect();
+        gone.push(id.clone());
+        let text = match (record.session, gone.len() - 1) {
+            (true, _) => format!("ended the session {id}"),
+            (false, 0) => format!("revoked the key {id}"),
+            (false, sessions) => format!("revoked the key {id} and its browser sessions ({sessions})"),
+        };
         let change = Change {
-            keys: vec![KeyChange::Remove(id.clone())],
-            journal: vec![self.line(by, format!("revoked the key {id}"))],
+            keys: gone.iter().cloned().map(KeyChange::Remove).collect(),
+            journal: vec![self.line(by, text)],
             ..Change::default()
         };
         self.store.commit(change).await?;
-        self.known.write().unwrap_or_else(PoisonError::into_inner).remove(id);
+        self.drop_known(&gone);
         Ok(true)
+    }
+
+    fn drop_known(&self, gone: &[KeyId]) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        gone.iter().for_each(|id| drop(known.remove(id)));
     }
 
     /// On the very first start, makes the admin token.
@@ -169,57 +189,10 @@ impl Keys {
         if self.store.setting(BEGUN).await?.is_some() {
             return Ok(None);
         }
-        let made = self.make("site", "admin token", vec![Scope::Admin], None, false).await?;
+        let made = self.make("site", "admin token", vec![Scope::Admin], None).await?;
         let begun = SettingChange { name: BEGUN.into(), value: Some(self.ids.clock().now().to_string()) };
         self.store.commit(Change { settings: vec![begun], ..Change::default() }).await?;
         Ok(Some(FirstRun { admin_token: made.secret }))
-    }
-
-    /// Makes a one-time token for a browser.
-    pub(crate) async fn new_sign_in(&self) -> Result<String, SiteError> {
-        let token = hex(&self.random::<32>());
-        let end = self.ids.clock().now().plus(SIGN_IN_LIFE);
-        let setting = SettingChange { name: sign_in_name(&token), value: Some(end.to_string()) };
-        self.store.commit(Change { settings: vec![setting], ..Change::default() }).await?;
-        Ok(token)
-    }
-
-    /// Uses up a one-time token and begins a session.
-    pub(crate) async fn sign_in(&self, token: &str) -> Result<Session, SiteError> {
-        let _once = self.signing_in.lock().await;
-        let name = sign_in_name(token);
-        let end = self.store.setting(&name).await?.ok_or(SiteError::BadKey)?;
-        let used = SettingChange { name, value: None };
-        self.store.commit(Change { settings: vec![used], ..Change::default() }).await?;
-        let now = self.ids.clock().now();
-        if Timestamp::parse(&end).is_ok_and(|end| end <= now) {
-            return Err(SiteError::BadKey);
-        }
-        let expires_at = now.plus(SESSION_LIFE);
-        let made = self.make("admin", "browser", vec![Scope::Admin], Some(expires_at), true).await?;
-        Ok(Session { secret: made.secret, expires_at })
-    }
-
-    /// Begins a browser's session for whoever holds this key. An admin gets a secret of its own, which can be ended apart from the key. For
-    /// anybody else the key itself is the session, so that what belongs to the key belongs to the browser, too.
-    pub(crate) async fn begin_session(&self, secret: &str) -> Result<Session, SiteError> {
-        let caller = self.caller(secret).await?;
-        let expires_at = self.ids.clock().now().plus(SESSION_LIFE);
-        if !caller.is_admin() {
-            return Ok(Session { secret: secret.to_owned(), expires_at });
-        }
-        let made = self.make("admin", "browser", vec![Scope::Admin], Some(expires_at), true).await?;
-        Ok(Session { secret: made.secret, expires_at })
-    }
-
-    /// Ends a browser's session; a key goes on working.
-    pub(crate) async fn end_session(&self, secret: &str) -> Result<(), SiteError> {
-        self.caller(secret).await?;
-        let of_session = self.list().into_iter().find(|record| record.session && record.hash == hash(secret));
-        if let Some(record) = of_session {
-            self.revoke("admin", &record.id).await?;
-        }
-        Ok(())
     }
 
     /// Removes keys and sessions that have expired.
@@ -272,8 +245,9 @@ fn hash(secret: &str) -> [u8; 32] {
     Sha256::digest(secret.as_bytes()).into()
 }
 
-fn sign_in_name(token: &str) -> String {
-    format!("sign-in:{}", hex(&hash(token)))
+/// What somebody calls a key, or a browser itself: one line without marks that terminals heed.
+fn clean(label: &str) -> String {
+    label.chars().filter(|letter| !letter.is_control()).take(MAX_LABEL).collect()
 }
 
 fn hex(bytes: &[u8]) -> String {

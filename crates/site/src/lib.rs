@@ -55,7 +55,7 @@ pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
-pub use keys::{FirstRun, KEY_PREFIX, NewKey, Session};
+pub use keys::{FirstRun, KEY_PREFIX, NewKey, Presence, Session};
 pub use library::demo_library;
 pub use metrics::SiteMetrics;
 pub use push::Letter;
@@ -64,7 +64,7 @@ pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
     Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat,
-    Matches, QueryWatch, Site, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError,
+    Matches, QueryWatch, SearchStatus, Site, SiteFigures, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError,
     TurnPage,
 };
 pub use submission::Submission;

@@ -4,13 +4,15 @@
 
 use std::time::Duration;
 
-use agentsite_protocol::TaskState;
+use agentsite_protocol::{TaskState, Usage};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use crate::SiteFigures;
 
 /// Upper bounds in seconds: from below one commit (0.5 ms) to the longest default timeout.
 const SECONDS: [f64; 15] =
@@ -26,6 +28,14 @@ struct PushOutcome {
     outcome: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Direction {
+    direction: &'static str,
+}
+
+const READ: Direction = Direction { direction: "in" };
+const WRITTEN: Direction = Direction { direction: "out" };
+
 /// Figures about tasks and pushes.
 #[derive(Debug, Clone)]
 pub struct SiteMetrics {
@@ -33,6 +43,7 @@ pub struct SiteMetrics {
     pub(crate) live: Gauge,
     pub(crate) queued: Gauge,
     pub(crate) refused: Counter,
+    tokens: Family<Direction, Counter>,
     start_delay: Histogram,
     duration: Histogram,
     pushes: Family<PushOutcome, Counter>,
@@ -47,6 +58,7 @@ impl Default for SiteMetrics {
             live: Gauge::default(),
             queued: Gauge::default(),
             refused: Counter::default(),
+            tokens: Family::default(),
             start_delay: Histogram::new(SECONDS),
             duration: Histogram::new(SECONDS),
             pushes: Family::default(),
@@ -71,6 +83,8 @@ impl SiteMetrics {
         registry.register("agentsite_task_start_delay_seconds", help, self.start_delay.clone());
         let help = "Seconds from the acceptance of a task until it ended or asked back";
         registry.register("agentsite_task_duration_seconds", help, self.duration.clone());
+        let help = "Tokens that models read and wrote for tasks";
+        registry.register("agentsite_tokens", help, self.tokens.clone());
         let help = "Tries to tell a receiver about a task, by what came of them: delivered, retried, dead";
         registry.register("agentsite_push_tries", help, self.pushes.clone());
         let help = "Deliveries that wait in the outbox";
@@ -81,6 +95,25 @@ impl SiteMetrics {
 
     pub(crate) fn entered(&self, state: TaskState) {
         self.entered.get_or_create(&State { state: state.word() }).inc();
+    }
+
+    /// A model read and wrote so much.
+    pub(crate) fn used(&self, usage: Usage) {
+        self.tokens.get_or_create(&READ).inc_by(usage.input_tokens);
+        self.tokens.get_or_create(&WRITTEN).inc_by(usage.output_tokens);
+    }
+
+    /// Sums since the start.
+    pub(crate) fn figures(&self) -> SiteFigures {
+        // Owned, because a member that is borrowed keeps the family locked, and making the next one would wait for it for ever.
+        let entered = |state: TaskState| self.entered.get_or_create_owned(&State { state: state.word() }).get();
+        let tokens = |direction: &Direction| self.tokens.get_or_create_owned(direction).get();
+        SiteFigures {
+            started: entered(TaskState::Submitted),
+            failed: entered(TaskState::Failed),
+            tokens_in: tokens(&READ),
+            tokens_out: tokens(&WRITTEN),
+        }
     }
 
     /// A receiver was told, or not.
@@ -100,5 +133,20 @@ impl SiteMetrics {
 
     pub(crate) fn settled_after(&self, duration: Duration) {
         self.duration.observe(duration.as_secs_f64());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_read_before_anything_was_counted_and_after() {
+        let metrics = SiteMetrics::default();
+        assert_eq!(metrics.figures(), SiteFigures::default());
+        metrics.entered(TaskState::Submitted);
+        metrics.used(Usage { input_tokens: 3, output_tokens: 5, ..Usage::default() });
+        let figures = metrics.figures();
+        assert_eq!((figures.started, figures.tokens_in, figures.tokens_out), (1, 3, 5));
     }
 }

@@ -3,7 +3,6 @@
 //! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping finishes what it can and
 //! loses nothing that was accepted.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,10 +10,7 @@ use agentsite_host::{AgentLog, Aside, Workshop};
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
-use agentsite_store::{
-    Change, JournalQuery, Page, SharedStore, StoreStats, StoredLine, TaskCursor, TaskFilter,
-};
-use serde::Serialize;
+use agentsite_store::{Change, Page, SharedStore, TaskCursor, TaskFilter};
 
 use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
@@ -32,8 +28,7 @@ use crate::secret::Secret;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
 use crate::{
-    AgentView, BrokenAgent, Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch,
-    WorkerView, Workers, World, retention,
+    Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, retention,
 };
 
 mod access;
@@ -50,6 +45,7 @@ mod hub;
 mod lineage;
 mod listings;
 mod login;
+mod operation;
 mod pins;
 mod push;
 mod queries;
@@ -62,6 +58,7 @@ pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use lineage::TaskGraph;
+pub use operation::{SearchStatus, SiteFigures, StatusReport};
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 
@@ -97,28 +94,6 @@ struct Inner {
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
-}
-
-/// How a site fares, for the people who run it.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct StatusReport {
-    /// The site's name.
-    pub name: String,
-    /// Version of the program.
-    pub version: &'static str,
-    /// Since when it runs.
-    pub started_at: Timestamp,
-    /// Its agents.
-    pub agents: Vec<AgentView>,
-    /// Agent folders that could not be read.
-    pub broken: Vec<BrokenAgent>,
-    /// Its background work.
-    pub workers: Vec<WorkerView>,
-    /// What is stored.
-    pub store: StoreStats,
-    /// Tasks that wait for a place or run now.
-    pub live_tasks: usize,
 }
 
 impl Site {
@@ -215,7 +190,7 @@ impl Site {
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         let hub = self.0.hub.clone();
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
-        let worker = self.0.workers.register("retention");
+        let worker = self.0.workers.register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
         self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
@@ -226,15 +201,15 @@ impl Site {
         if self.0.hub.broken().is_empty() {
             self.0.hub.stacks.keep_only(&self.0.hub.libraries()).await;
         }
-        let worker = self.0.workers.register("search");
+        let worker = self.0.workers.register("search", "Keeps the index of agents in step and makes their full vectors.");
         self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
-            let worker = self.0.workers.register("push");
+            let worker = self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
             self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
-        let worker = self.0.workers.register("connected");
+        let worker = self.0.workers.register("connected", "Keeps the places of programs that connected and went away.");
         self.0.desk.running.spawn(self.clone().keep_connected(worker, stop.clone()));
-        let worker = self.0.workers.register("hub");
+        let worker = self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
         self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }
@@ -404,47 +379,6 @@ impl Site {
     ) -> Result<Vec<TaskEvent>, SiteError> {
         self.0.desk.agent_of(caller, id).await?;
         Ok(self.0.store.events(id, after, limit.clamp(1, MAX_PAGE)).await?)
-    }
-
-    /// Lines of the journal, newest first.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn journal(
-        &self,
-        caller: &Caller,
-        mut query: JournalQuery,
-    ) -> Result<Vec<StoredLine>, SiteError> {
-        admin_only(caller)?;
-        query.limit = query.limit.clamp(1, MAX_PAGE);
-        Ok(self.0.store.journal(query).await?)
-    }
-
-    /// How the site fares.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
-        admin_only(caller)?;
-        Ok(StatusReport {
-            name: self.0.settings.name.clone(),
-            version: env!("CARGO_PKG_VERSION"),
-            started_at: self.0.started_at,
-            agents: self.agents(caller),
-            broken: self.broken(caller),
-            workers: self.0.workers.list(),
-            store: self.0.store.stats().await?,
-            live_tasks: self.0.desk.live_count(),
-        })
-    }
-
-    /// Writes a consistent copy of everything to a new file.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file cannot be written.
-    pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
-        admin_only(caller)?;
-        Ok(self.0.store.backup(to).await?)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.

@@ -10,15 +10,24 @@ use serde::Serialize;
 
 /// What a worker does at the moment.
 #[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub struct WorkerView {
     /// Its name.
     pub name: String,
+    /// What it is there for.
+    pub about: &'static str,
     /// idle, working, failing or stopped.
     pub state: &'static str,
     /// What it last did or waits for.
     pub detail: String,
     /// How often it failed since the start.
     pub errors: u64,
+    /// What went wrong when it last failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_error: Option<String>,
+    /// When it last did or looked for something.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_run_at: Option<Timestamp>,
     /// Since when it is in this state.
     pub since: Timestamp,
 }
@@ -38,12 +47,21 @@ impl Workers {
         Self { clock, views: Arc::default() }
     }
 
-    /// Adds a worker, idle at first.
+    /// Adds a worker, idle at first; `about` says what it is there for, in a sentence for the people who run the site.
     #[must_use]
-    pub fn register(&self, name: &str) -> Worker {
-        let worker = Worker { name: name.into(), workers: self.clone() };
-        worker.set("idle", "has not run yet");
-        worker
+    pub fn register(&self, name: &str, about: &'static str) -> Worker {
+        let view = WorkerView {
+            name: name.into(),
+            about,
+            state: "idle",
+            detail: "has not run yet".into(),
+            errors: 0,
+            last_error: None,
+            last_run_at: None,
+            since: self.clock.now(),
+        };
+        self.lock().insert(name.into(), view);
+        Worker { name: name.into(), workers: self.clone() }
     }
 
     /// All workers by name.
@@ -83,19 +101,18 @@ impl Worker {
     fn set(&self, state: &'static str, detail: &str) {
         let now = self.workers.clock.now();
         let mut views = self.workers.lock();
-        let errors = u64::from(state == "failing");
-        let view = views.entry(self.name.clone()).or_insert_with(|| WorkerView {
-            name: self.name.clone(),
-            state,
-            detail: String::new(),
-            errors: 0,
-            since: now,
-        });
+        let Some(view) = views.get_mut(&self.name) else { return };
         if view.state != state {
             view.since = now;
         }
+        if state == "failing" {
+            view.errors += 1;
+            view.last_error = Some(detail.into());
+        }
+        if state != "stopped" {
+            view.last_run_at = Some(now);
+        }
         view.state = state;
-        view.errors += errors;
         view.detail = detail.into();
     }
 }

@@ -209,6 +209,9 @@ pub struct KeyRecord {
     /// Whether it is the session of a browser rather than a key in somebody's hands.
     #[serde(default)]
     pub session: bool,
+    /// The key that a session was begun with and stands for; a session that was begun by a link has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of: Option<KeyId>,
 }
 
 /// What happens to a key.

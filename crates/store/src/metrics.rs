@@ -15,6 +15,7 @@ use prometheus_client::registry::Registry;
 pub struct StoreMetrics {
     commit_changes: Histogram,
     commit_seconds: Histogram,
+    commits: Counter,
     changes: Counter,
     queue: Gauge,
 }
@@ -26,6 +27,7 @@ impl Default for StoreMetrics {
             commit_changes: Histogram::new(exponential_buckets(1.0, 2.0, 9)),
             // From a disk with a battery behind it (0.1 ms) to one that is in trouble (1.6 s).
             commit_seconds: Histogram::new(exponential_buckets(0.0001, 2.0, 15)),
+            commits: Counter::default(),
             changes: Counter::default(),
             queue: Gauge::default(),
         }
@@ -68,6 +70,12 @@ impl StoreMetrics {
         self.commit_changes.observe(changes as f64);
         self.commit_seconds.observe(took.as_secs_f64());
         self.changes.inc_by(changes as u64);
+        self.commits.inc();
+    }
+
+    /// Groups of changes that are on disk.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.get()
     }
 }
 

@@ -89,14 +89,39 @@ pub struct TaskCursor {
 pub struct JournalQuery {
     /// Only lines before this place.
     pub before: Option<u64>,
+    /// Only lines after this place.
+    pub after: Option<u64>,
     /// Only lines of this agent.
     pub agent: Option<AgentName>,
     /// Only lines of this task.
     pub task: Option<TaskId>,
     /// Only lines that contain this text.
     pub text: Option<String>,
+    /// Only lines of whoever is called so.
+    pub actor: Option<String>,
+    /// Only lines about a task, or only those about none.
+    pub about_task: Option<bool>,
+    /// Only lines written at or after this time.
+    pub since: Option<Timestamp>,
+    /// Only lines written before this time.
+    pub until: Option<Timestamp>,
     /// At most so many.
     pub limit: usize,
+}
+
+impl JournalQuery {
+    /// Whether a line is wanted, its text apart, which each store compares in its own way.
+    pub(crate) fn fits(&self, stored: &StoredLine) -> bool {
+        let JournalLine { at, actor, agent, task, .. } = &stored.line;
+        self.before.is_none_or(|before| stored.seq < before)
+            && self.after.is_none_or(|after| stored.seq > after)
+            && (self.agent.is_none() || self.agent == *agent)
+            && (self.task.is_none() || self.task == *task)
+            && self.actor.as_ref().is_none_or(|wanted| wanted == actor)
+            && self.about_task.is_none_or(|wanted| wanted == task.is_some())
+            && self.since.is_none_or(|since| *at >= since)
+            && self.until.is_none_or(|until| *at < until)
+    }
 }
 
 /// A line with its place in the journal.
@@ -204,4 +229,10 @@ pub struct StoreStats {
     pub dead: u64,
     /// Bytes on disk, the write-ahead log included.
     pub bytes: u64,
+    /// Bytes of the write-ahead log, which is folded into the file now and then.
+    pub log_bytes: u64,
+    /// Version of the tables; 0 for a store in memory.
+    pub schema: i64,
+    /// Groups of changes that were made durable since the start.
+    pub commits: u64,
 }

@@ -236,8 +236,8 @@ impl Store for SqliteStore {
     }
 
     fn stats(&self) -> Reply<'_, StoreStats> {
-        let path = self.path.clone();
-        self.readers.read(move |db| read::stats(db, &path))
+        let (path, commits) = (self.path.clone(), self.writer.commits());
+        self.readers.read(move |db| read::stats(db, &path, commits))
     }
 
     fn close(&self) -> Reply<'_, ()> {

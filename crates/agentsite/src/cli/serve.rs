@@ -77,11 +77,8 @@ impl Flags {
 
 /// Runs the site until a signal comes.
 pub(super) async fn run(shell: &Shell, flags: Flags) -> Result<Exit, CliError> {
-    let keys = flags.keys();
-    let loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
-    let again = shell.clone();
-    let reread = Box::new(move || again.config_with(keys.clone()));
-    let startup =
-        Startup { loaded, variables: shell.variables.clone(), output: shell.output, reread, guest: None };
+    let reader = shell.reader(flags.keys());
+    let loaded = reader.load().map_err(|error| told(&error))?;
+    let startup = Startup { loaded, reader, output: shell.output, guest: None };
     Box::pin(serve::run(startup)).await
 }

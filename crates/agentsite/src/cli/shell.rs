@@ -15,7 +15,7 @@ use http::header::ACCEPT;
 use url::Url;
 
 use super::Everywhere;
-use crate::config::{self, ConfigError, Loaded};
+use crate::config::{ConfigError, Loaded, Reader};
 use crate::exit::{CliError, Exit};
 use crate::instance::DataFolder;
 use crate::output::Output;
@@ -53,9 +53,14 @@ impl Shell {
 
     /// Reads the configuration with further flags.
     pub(super) fn config_with(&self, more: Vec<(&'static str, String)>) -> Result<Loaded, ConfigError> {
+        self.reader(more).load()
+    }
+
+    /// Where the configuration comes from, with further flags.
+    pub(super) fn reader(&self, more: Vec<(&'static str, String)>) -> Reader {
         let mut flags = self.everywhere.flags();
         flags.extend(more);
-        config::load(self.everywhere.config.as_deref(), &self.variables, flags)
+        Reader::new(self.everywhere.config.as_deref(), self.variables.clone(), flags)
     }
 
     /// The data folder.

@@ -32,6 +32,52 @@ pub(crate) fn shown(loaded: &Loaded) -> Vec<Shown> {
     values.into_iter().map(shown).collect()
 }
 
+/// One value in force with everything that is known of its key.
+#[derive(Debug)]
+pub(crate) struct Explained {
+    /// The value.
+    pub(crate) shown: Shown,
+    /// flag, environment, file or default.
+    pub(crate) source: &'static str,
+    /// What the key means.
+    pub(crate) meaning: String,
+    /// What it takes, in words.
+    pub(crate) kind: String,
+    /// Its environment variable.
+    pub(crate) variable: String,
+    /// Its flag, if it has one.
+    pub(crate) flag: Option<&'static str>,
+}
+
+/// Every value in force, explained.
+pub(crate) fn explained(loaded: &Loaded) -> Vec<Explained> {
+    let catalogue = Catalogue::read();
+    let explain = |shown: Shown| {
+        let key = catalogue.keys.iter().find(|key| fits(&key.path, &shown.key));
+        Explained {
+            source: loaded.origins.get(&shown.key).unwrap_or(&Origin::Default).word(),
+            meaning: key.map(|key| key.meaning.clone()).unwrap_or_default(),
+            kind: key.map(|key| key.kind.words().replace("\\|", "|")).unwrap_or_default(),
+            variable: key.map(Key::variable).unwrap_or_default(),
+            flag: key.and_then(Key::flag),
+            shown,
+        }
+    };
+    shown(loaded).into_iter().map(explain).collect()
+}
+
+/// Whether a dotted key is the one of the catalogue, which has [`NAME`] where the user chooses.
+fn fits(path: &str, key: &str) -> bool {
+    let (mut path, mut key) = (path.split('.'), key.split('.'));
+    loop {
+        match (path.next(), key.next()) {
+            (None, None) => return true,
+            (Some(one), Some(other)) if one == NAME || one == other => {}
+            _ => return false,
+        }
+    }
+}
+
 /// `docs/configuration.md`.
 pub(crate) fn page() -> String {
     let catalogue = Catalogue::read();

@@ -33,6 +33,18 @@ pub(crate) enum Origin {
     Default,
 }
 
+impl Origin {
+    /// The word for the kind of it.
+    pub(crate) const fn word(&self) -> &'static str {
+        match self {
+            Self::Flag(_) => "flag",
+            Self::Variable(_) => "environment",
+            Self::File(_) => "file",
+            Self::Default => "default",
+        }
+    }
+}
+
 impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

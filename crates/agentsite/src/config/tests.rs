@@ -180,8 +180,11 @@ fn shown_values_name_their_origin_and_mask_passwords() {
 fn a_file_that_was_named_must_exist_and_the_usual_one_need_not() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("none.toml");
-    assert!(matches!(load(Some(&missing), &BTreeMap::new(), Vec::new()), Err(ConfigError::Read { .. })));
-    assert!(read(&missing, false).unwrap().is_none());
+    let named = Reader::new(Some(&missing), BTreeMap::new(), Vec::new());
+    assert!(matches!(named.load(), Err(ConfigError::Read { .. })));
+    assert!(named.judge("").is_ok(), "a text is judged whether the file is there or not");
+    let usual = Reader::new(None, BTreeMap::new(), Vec::new());
+    assert!(!usual.file().exists() && usual.text().unwrap().is_none());
 }
 
 #[test]

@@ -10,12 +10,9 @@ use agentsite_protocol::AgentName;
 use agentsite_site::{HubSettings, PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::{Anonymous, Config, Kit, LimitsSection, Loaded, docs};
+use crate::config::{Anonymous, Config, Kit, LimitsSection};
 use crate::conformance;
 use crate::exit::CliError;
-
-/// The keys that a reload applies; all others need a restart.
-const RELOADED: [&str; 1] = ["telemetry.log"];
 
 /// Open files that are enough for every connection and every program that the limits allow at once.
 const ENOUGH_FILES: u64 = 65_536;
@@ -151,23 +148,6 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
         IpAddr::V6(ip) if ip.is_unspecified() => SocketAddr::new(Ipv6Addr::LOCALHOST.into(), bound.port()),
         _ => bound,
     }
-}
-
-/// The keys that changed and need a restart.
-pub(super) fn need_restart(before: &Loaded, after: &Loaded) -> Vec<String> {
-    let (before, after) = (docs::shown(before), docs::shown(after));
-    let changed = |one: &&docs::Shown| {
-        !RELOADED.contains(&one.key.as_str())
-            && !before.iter().any(|other| other.key == one.key && other.value == one.value)
-    };
-    let mut keys: Vec<String> = after.iter().filter(changed).map(|one| one.key.clone()).collect();
-    keys.extend(
-        before
-            .iter()
-            .filter(|one| !after.iter().any(|other| other.key == one.key))
-            .map(|one| one.key.clone()),
-    );
-    keys
 }
 
 /// Tells what an earlier run had left.

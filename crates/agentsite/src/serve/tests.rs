@@ -54,7 +54,7 @@ fn a_reload_tells_which_keys_need_a_restart() {
     };
     let before = load("[telemetry]\nlog = \"info\"\n[models.a]\n");
     let after = load("data = \"other\"\n[telemetry]\nlog = \"debug\"\n");
-    let keys = parts::need_restart(&before, &after);
+    let keys = waiting_for_restart(&before, &after);
     assert!(
         keys.contains(&"data".to_owned()) && keys.iter().any(|key| key.starts_with("models.a")),
         "{keys:?}"

@@ -12,5 +12,6 @@ mod find;
 mod first_steps;
 mod identity;
 mod keys;
+mod logs;
 mod tasks;
 mod terminal;

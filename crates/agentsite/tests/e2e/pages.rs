@@ -17,6 +17,11 @@ fn every_page_is_for_everybody_and_foreign_text_never_runs() {
     run("everybody.test.ts");
 }
 
+#[test]
+fn a_site_is_run_from_its_pages_and_by_nobody_else() {
+    run("operations.test.ts");
+}
+
 fn run(file: &str) {
     let wanted = |name: &str| {
         std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; run `cargo xtask test`"))

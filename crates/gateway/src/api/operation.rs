@@ -1,24 +1,57 @@
-//! `/api/status`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
+//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
 //!
 //! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a task.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agentsite_site::{JournalQuery, StoredLine};
+use agentsite_protocol::Timestamp;
+use agentsite_site::{JournalQuery, StatusReport, StoredLine};
 use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, Wanted, bad, json, parse};
+use super::{Answer, Asking, Given, Wanted, admin_only, bad, json, parse};
+use crate::charts::Range;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::process::Process;
 
 /// Lines of the journal when the caller names no number.
 const LINES: usize = 100;
 
 pub(super) async fn status(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &front.site.status(&asking.caller).await?)
+    let report = front.site.status(&asking.caller).await?;
+    let (connections, streams) = front.settings.metrics.open();
+    json(StatusCode::OK, &Status { report, process: Process::now(), connections, streams })
+}
+
+/// How the site and the process around it fare.
+#[derive(Serialize)]
+struct Status {
+    #[serde(flatten)]
+    report: StatusReport,
+    process: Process,
+    /// Open connections.
+    connections: u64,
+    /// Open streams of events.
+    streams: u64,
+}
+
+#[derive(Deserialize)]
+pub(super) struct ChartsWanted {
+    range: Option<String>,
+}
+
+pub(super) async fn charts(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Wanted(wanted): Wanted<ChartsWanted>,
+) -> Answer {
+    admin_only(&asking)?;
+    let range: Range =
+        wanted.range.as_deref().map(|word| parse("range", word)).transpose()?.unwrap_or_default();
+    json(StatusCode::OK, &front.charts.draw(range, &front.site, &front.settings.metrics))
 }
 
 pub(super) async fn identity(State(front): State<Arc<Front>>, _: Asking) -> Answer {
@@ -34,7 +67,13 @@ pub(super) struct JournalWanted {
     agent: Option<String>,
     task: Option<String>,
     text: Option<String>,
+    actor: Option<String>,
+    /// task or site.
+    kind: Option<String>,
+    since: Option<String>,
+    until: Option<String>,
     before: Option<u64>,
+    after: Option<u64>,
     limit: Option<usize>,
 }
 
@@ -48,8 +87,23 @@ pub(super) async fn journal(
     asking: Asking,
     Wanted(wanted): Wanted<JournalWanted>,
 ) -> Answer {
+    let about_task = match wanted.kind.as_deref() {
+        None | Some("") => None,
+        Some("task") => Some(true),
+        Some("site") => Some(false),
+        Some(_) => return Err(bad("kind: there are task and site".into())),
+    };
+    let time = |what: &str, text: Option<String>| {
+        let read = |text: String| Timestamp::parse(&text).map_err(|error| bad(format!("{what}: {error}")));
+        text.filter(|text| !text.is_empty()).map(read).transpose()
+    };
     let query = JournalQuery {
         before: wanted.before,
+        after: wanted.after,
+        actor: wanted.actor.filter(|actor| !actor.is_empty()),
+        about_task,
+        since: time("since", wanted.since)?,
+        until: time("until", wanted.until)?,
         agent: wanted.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
         task: wanted.task.as_deref().map(|id| parse("task", id)).transpose()?,
         text: wanted.text,
@@ -87,10 +141,7 @@ struct Reloading {
 }
 
 pub(super) async fn reload(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    if !asking.caller.is_admin() {
-        let sentence = "only the people who run this site may reload it; use a key with the scope admin";
-        return Err(Failure::new(Fault::Forbidden, sentence));
-    }
+    admin_only(&asking)?;
     let Some(reload) = &front.settings.reload else {
         return Err(Failure::new(Fault::Unsupported, "this site has nothing to reload"));
     };

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::Caller;
-use agentsite_site::SiteError;
+use agentsite_site::{Presence, SiteError};
 use axum::extract::State;
 use axum::response::Response;
 use http::request::Parts;
@@ -14,7 +14,7 @@ use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, Asking, Given, json, nothing};
-use crate::caller::session;
+use crate::caller::{browser, session};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -25,6 +25,9 @@ struct Session<'a> {
     role: &'static str,
     owner: &'a str,
     signed_in: bool,
+    /// As whom, when a browser is signed in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    presence: Option<Presence>,
     site: SiteTold<'a>,
 }
 
@@ -45,9 +48,8 @@ pub(super) struct SigningIn {
 
 pub(super) async fn show(State(front): State<Arc<Front>>, parts: Parts) -> Answer {
     let caller = front.admit(&parts).await?;
-    // From this machine a browser whose session ended is known without it.
-    let signed_in = session(&parts.headers).is_some() && caller.owner() != Caller::local().owner();
-    told(&front, &caller, signed_in)
+    let presence = session(&parts.headers).and_then(|secret| front.site.presence(secret).ok());
+    told(&front, &caller, presence)
 }
 
 /// A page of another origin cannot come here: a request with JSON needs leave beforehand, which nobody gives.
@@ -58,7 +60,7 @@ pub(super) async fn begin(
 ) -> Answer {
     // Whoever tries keys out is slowed down by address.
     front.admit_stranger(&parts)?;
-    let begun = match front.site.begin_session(given.key.trim()).await {
+    let begun = match front.site.begin_session(given.key.trim(), browser(&parts.headers)).await {
         Err(SiteError::BadKey) => {
             let sentence =
                 "this key is not known here; ask whoever runs the site for one (`agentsite key new`)";
@@ -66,8 +68,8 @@ pub(super) async fn begin(
         }
         begun => begun?,
     };
-    let caller = front.site.caller_by_key(&begun.secret).await?;
-    let mut response = told(&front, &caller, true)?;
+    let caller = front.site.caller_by_session(&begun.secret).await?;
+    let mut response = told(&front, &caller, front.site.presence(&begun.secret).ok())?;
     put_cookie(&mut response, &front.session_cookie(&parts, &begun.secret));
     Ok(response)
 }
@@ -84,7 +86,7 @@ pub(super) async fn end(State(front): State<Arc<Front>>, asking: Asking) -> Answ
     Ok(response)
 }
 
-fn told(front: &Front, caller: &Caller, signed_in: bool) -> Answer {
+fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> Answer {
     let role = match (caller.is_admin(), caller.is_anonymous()) {
         (true, _) => "admin",
         (false, true) => "guest",
@@ -97,7 +99,8 @@ fn told(front: &Front, caller: &Caller, signed_in: bool) -> Answer {
         version: env!("CARGO_PKG_VERSION"),
         concierge: front.site.concierge().to_string(),
     };
-    json(StatusCode::OK, &Session { role, owner: caller.owner().as_str(), signed_in, site })
+    let signed_in = presence.is_some();
+    json(StatusCode::OK, &Session { role, owner: caller.owner().as_str(), signed_in, presence, site })
 }
 
 fn put_cookie(response: &mut Response, cookie: &str) {

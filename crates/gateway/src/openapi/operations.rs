@@ -138,7 +138,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 78] = [
+pub(crate) const OPERATIONS: [Operation; 85] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
@@ -318,12 +318,42 @@ pub(crate) const OPERATIONS: [Operation; 78] = [
         .takes("ChallengeToAnswer")
         .gives("SignedAnswer"),
     get("/api/status", "getStatus", "How the site fares").gives("Status"),
+    get("/api/charts", "getCharts", "How the site fared over the last minutes, the last hour or the last day")
+        .asks(&[("range", "string", "15m, 1h or 24h; 15m when left out")])
+        .gives("Charts"),
+    get(
+        "/api/logs",
+        "getSiteLog",
+        "The log of the site itself; with Accept: text/event-stream as it grows, with {\"missed\": N} for a reader that is too slow",
+    )
+    .asks(&[
+        ("level", "string", "error, warn, info, debug or trace: as loud as that or louder"),
+        ("text", "string", "With this text"),
+        ("after", "integer", "After this number"),
+        ("limit", "integer", "200 when left out"),
+    ])
+    .gives("SiteLog"),
+    get("/api/config", "getConfig", "The configuration in force, where each value came from, and its file")
+        .gives("ConfigView"),
+    post("/api/config", "saveConfig", "Write the configuration file, unless it is wrong or has changed meanwhile")
+        .takes("ConfigSaving")
+        .gives("ConfigVerdict"),
+    post("/api/config/check", "checkConfig", "What would come of a text as the configuration file")
+        .takes("ConfigDraft")
+        .gives("ConfigVerdict"),
+    get("/api/doctor", "getDoctor", "What the last look at everything that a site needs has found").gives("Doctor"),
+    post("/api/doctor", "runDoctor", "Look at everything that a site needs, now").gives("Doctor"),
     get("/api/journal", "listJournal", "What happened, newest first")
         .asks(&[
             ("agent", "string", "About this agent"),
             ("task", "string", "About this task"),
             ("text", "string", "With this text"),
+            ("actor", "string", "Of whoever is called so"),
+            ("kind", "string", "task or site: about a task, or about none"),
+            ("since", "string", "From this time on, like 2026-01-31T08:00:00Z"),
+            ("until", "string", "Before this time"),
             ("before", "integer", "Before this number"),
+            ("after", "integer", "After this number"),
             ("limit", "integer", "100 when left out"),
         ])
         .gives("Journal"),

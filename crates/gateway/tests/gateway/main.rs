@@ -21,6 +21,7 @@ mod mcp;
 mod old_version;
 mod openai;
 mod openapi;
+mod operation;
 mod pages;
 mod push;
 mod rest;

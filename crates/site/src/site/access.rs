@@ -9,7 +9,7 @@ use agentsite_store::KeyRecord;
 use super::connect::key_owner;
 use super::{Site, admin_only};
 use crate::tokens::Tokens;
-use crate::{FirstRun, NewKey, Session, SiteError, TokenIssuer};
+use crate::{FirstRun, NewKey, Presence, Session, SiteError, TokenIssuer};
 
 impl Site {
     /// Who holds this key, token or session.
@@ -52,7 +52,7 @@ impl Site {
         if scopes.is_empty() {
             return Err(SiteError::BadMessage("name at least one scope: admin, call or call:AGENT".into()));
         }
-        self.0.keys.make(by.owner().as_str(), label, scopes, expires_at, false).await
+        self.0.keys.make(by.owner().as_str(), label, scopes, expires_at).await
     }
 
     /// All API keys and sessions, without their secrets.
@@ -92,23 +92,39 @@ impl Site {
         self.0.keys.new_sign_in().await
     }
 
-    /// Signs a browser in with a one-time token.
+    /// Signs a browser in with a one-time token; `browser` is what it calls itself.
     ///
     /// # Errors
     /// [`SiteError::BadKey`] when it is unknown, used or too old.
-    pub async fn sign_in(&self, one_time: &str) -> Result<Session, SiteError> {
-        self.0.keys.sign_in(one_time).await
+    pub async fn sign_in(&self, one_time: &str, browser: &str) -> Result<Session, SiteError> {
+        self.0.keys.sign_in(one_time, browser).await
     }
 
-    /// Signs a browser in with a key.
+    /// Signs a browser in with a key; `browser` is what it calls itself. What belongs to the key belongs to the browser, too, until the key ends.
     ///
     /// # Errors
     /// [`SiteError::BadKey`] when it is unknown, revoked or expired.
-    pub async fn begin_session(&self, key: &str) -> Result<Session, SiteError> {
-        self.0.keys.begin_session(key).await
+    pub async fn begin_session(&self, key: &str, browser: &str) -> Result<Session, SiteError> {
+        self.0.keys.begin_session(key, browser).await
     }
 
-    /// Ends the session of a browser; a key that was its session goes on working elsewhere.
+    /// Who sits at the browser with this session.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it has ended, or is a key and no session.
+    pub async fn caller_by_session(&self, secret: &str) -> Result<Caller, SiteError> {
+        self.0.keys.sitting(secret).await
+    }
+
+    /// As whom the browser with this session is signed in.
+    ///
+    /// # Errors
+    /// [`SiteError::BadKey`] when it has ended.
+    pub fn presence(&self, secret: &str) -> Result<Presence, SiteError> {
+        self.0.keys.presence(secret)
+    }
+
+    /// Ends the session of a browser; the key that it was begun with goes on working.
     ///
     /// # Errors
     /// [`SiteError::BadKey`] when it has ended already.

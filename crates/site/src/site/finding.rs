@@ -19,7 +19,7 @@ use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::Site;
+use super::{SearchStatus, Site};
 use super::listings::searchable;
 use crate::{SiteError, Worker, hub};
 use registered::Registered;
@@ -97,6 +97,12 @@ impl Finding {
             own: Mutex::default(),
             registered: Mutex::new(Registered::new(changes)),
         })
+    }
+
+    /// How the index fares.
+    pub(super) fn status(&self) -> SearchStatus {
+        let model = self.finder.model().to_string();
+        SearchStatus { entries: self.finder.len(), model, pending: self.finder.shallow() }
     }
 
     /// Works with the index on a thread of its own: reading many vectors would hold up everybody else.

@@ -294,6 +294,7 @@ impl Drive {
             Step::Artifact { artifact, .. } => self.produced += artifact.size() as u64,
             Step::Used(usage) => {
                 self.used.add(*usage);
+                self.desk.metrics.used(*usage);
                 self.entry.use_today(self.now().day(), *usage);
             }
             Step::Status(_) | Step::Memo(_) => {}

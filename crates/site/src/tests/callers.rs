@@ -116,32 +116,66 @@ async fn the_admin_token_is_made_once_and_links_work_once() {
     let admin = story.site.caller_by_key(&first.admin_token).await.unwrap();
     assert!(admin.is_admin());
     let link = story.site.new_sign_in(&admin).await.unwrap();
-    let session = story.site.sign_in(&link).await.unwrap();
+    let session = story.site.sign_in(&link, "a browser").await.unwrap();
     assert!(story.site.caller_by_key(&session.secret).await.unwrap().is_admin());
-    assert!(matches!(story.site.sign_in(&link).await, Err(SiteError::BadKey)));
+    assert!(matches!(story.site.sign_in(&link, "a browser").await, Err(SiteError::BadKey)));
     let old = story.site.new_sign_in(&admin).await.unwrap();
     story.clock.advance(16 * 60_000);
-    assert!(matches!(story.site.sign_in(&old).await, Err(SiteError::BadKey)));
+    assert!(matches!(story.site.sign_in(&old, "a browser").await, Err(SiteError::BadKey)));
 }
 
 #[tokio::test]
-async fn a_browser_signed_in_by_a_key_is_who_the_key_is_and_an_admins_ends_apart_from_its_key() {
+async fn a_browser_signed_in_by_a_key_is_who_the_key_is_and_ends_apart_from_it() {
+    let story = Story::begin().await;
+    for scope in [Scope::Call, Scope::Admin] {
+        let key = story.site.new_key(&Caller::local(), "friend", vec![scope], None).await.unwrap();
+        let session = story.site.begin_session(&key.secret, "Firefox\u{7}").await.unwrap();
+        assert!(!session.secret.contains(key.record.id.as_str()), "the cookie tells nothing of the key");
+        let owner = story.site.caller_by_session(&session.secret).await.unwrap().owner().clone();
+        assert_eq!(&owner, story.site.caller_by_key(&key.secret).await.unwrap().owner());
+        let presence = story.site.presence(&session.secret).unwrap();
+        assert_eq!((presence.key.as_deref(), presence.scopes), (Some("friend"), key.record.scopes));
+        story.site.end_session(&session.secret).await.unwrap();
+        assert!(matches!(story.site.caller_by_session(&session.secret).await, Err(SiteError::BadKey)));
+        assert!(story.site.caller_by_key(&key.secret).await.is_ok(), "the key goes on working");
+        assert!(matches!(story.site.caller_by_session(&key.secret).await, Err(SiteError::BadKey)));
+        assert!(matches!(story.site.end_session(&key.secret).await, Err(SiteError::BadKey)));
+    }
+    assert!(matches!(story.site.begin_session("ask_k_wrong", "").await, Err(SiteError::BadKey)));
+}
+
+#[tokio::test]
+async fn the_sessions_of_a_key_end_with_it() {
     let story = Story::begin().await;
     let admin = Caller::local();
-    let call = story.site.new_key(&admin, "friend", vec![Scope::Call], None).await.unwrap();
-    let session = story.site.begin_session(&call.secret).await.unwrap();
-    let owner = story.site.caller_by_key(&session.secret).await.unwrap().owner().clone();
-    assert_eq!(&owner, story.site.caller_by_key(&call.secret).await.unwrap().owner());
-    story.site.end_session(&session.secret).await.unwrap();
-    assert!(story.site.caller_by_key(&call.secret).await.is_ok(), "the key goes on working");
+    let key = story.site.new_key(&admin, "friend", vec![Scope::Call], None).await.unwrap();
+    let session = story.site.begin_session(&key.secret, "one").await.unwrap();
+    let other = story.site.new_key(&admin, "other", vec![Scope::Call], None).await.unwrap();
+    let others = story.site.begin_session(&other.secret, "two").await.unwrap();
+    assert!(story.site.revoke_key(&admin, &key.record.id).await.unwrap());
+    assert!(matches!(story.site.caller_by_session(&session.secret).await, Err(SiteError::BadKey)));
+    assert!(story.site.caller_by_session(&others.secret).await.is_ok());
+    let lines = story.site.journal(&admin, Default::default()).await.unwrap();
+    assert!(lines.iter().any(|one| one.line.text.contains("and its browser sessions (1)")), "{lines:?}");
 
-    let all = story.site.new_key(&admin, "operator", vec![Scope::Admin], None).await.unwrap();
-    let session = story.site.begin_session(&all.secret).await.unwrap();
-    assert_ne!(session.secret, all.secret);
-    story.site.end_session(&session.secret).await.unwrap();
-    assert!(matches!(story.site.caller_by_key(&session.secret).await, Err(SiteError::BadKey)));
-    assert!(story.site.caller_by_key(&all.secret).await.unwrap().is_admin());
-    assert!(matches!(story.site.begin_session("ask_k_wrong").await, Err(SiteError::BadKey)));
+    let end = story.site.ids().clock().now().plus(std::time::Duration::from_secs(60));
+    let brief = story.site.new_key(&admin, "brief", vec![Scope::Call], Some(end)).await.unwrap();
+    let session = story.site.begin_session(&brief.secret, "three").await.unwrap();
+    assert_eq!(session.expires_at, end, "a session outlasts no key");
+}
+
+#[tokio::test]
+async fn signing_in_again_and_again_fills_nothing() {
+    let story = Story::begin().await;
+    let key = story.site.new_key(&Caller::local(), "friend", vec![Scope::Call], None).await.unwrap();
+    let first = story.site.begin_session(&key.secret, "first").await.unwrap();
+    for _ in 0..40 {
+        story.clock.advance(1);
+        story.site.begin_session(&key.secret, "again").await.unwrap();
+    }
+    assert!(matches!(story.site.caller_by_session(&first.secret).await, Err(SiteError::BadKey)));
+    let kept = story.site.keys(&Caller::local()).await.unwrap();
+    assert_eq!(kept.iter().filter(|one| one.session).count(), 32);
 }
 
 #[tokio::test]

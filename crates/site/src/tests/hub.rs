@@ -81,11 +81,16 @@ async fn broken_folders_are_shown_to_admins_only() {
 async fn background_work_is_seen() {
     let story = Story::begin().await;
     story.site.start().await.unwrap();
-    let worker = story.site.workers().register("watcher");
-    worker.failing("no such folder");
+    let worker = story.site.workers().register("watcher", "Watches.");
     let find =
         |name: &str| story.site.workers().list().into_iter().find(|worker| worker.name == name).unwrap();
-    assert_eq!((find("watcher").state, find("watcher").errors), ("failing", 1));
+    assert_eq!(find("watcher").last_run_at, None);
+    worker.failing("no such folder");
+    let failing = find("watcher");
+    assert_eq!((failing.state, failing.errors, failing.about), ("failing", 1, "Watches."));
+    worker.idle("waits");
+    assert_eq!(find("watcher").last_error.as_deref(), Some("no such folder"), "what went wrong stays told");
+    assert!(find("watcher").last_run_at.is_some());
     drop(worker);
     assert_eq!(find("watcher").state, "stopped");
     find("retention");

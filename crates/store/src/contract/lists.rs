@@ -146,11 +146,11 @@ pub(crate) async fn the_journal_is_read_backwards(mut fresh: Fresh) {
 
 pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     let store = fresh.store();
-    let told = |agent: Option<&str>, task: Option<u64>, text: &str| {
+    let told = |when: i64, actor: &str, agent: Option<&str>, task: Option<u64>, text: &str| {
         let agent = agent.map(|name| name.parse().unwrap());
         let line = JournalLine {
-            at: at(1),
-            actor: "local".into(),
+            at: at(when),
+            actor: actor.into(),
             agent,
             task: task.map(task_id),
             text: text.into(),
@@ -160,10 +160,10 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     commit_all(
         &store,
         [
-            told(None, None, "The site has started"),
-            told(Some("echo"), Some(1), "local asked echo"),
-            told(Some("calc"), Some(2), "local asked calc: 100% of 7_0"),
-            told(Some("echo"), Some(1), "ECHO has answered"),
+            told(1, "site", None, None, "The site has started"),
+            told(2, "local", Some("echo"), Some(1), "local asked echo"),
+            told(3, "local", Some("calc"), Some(2), "local asked calc: 100% of 7_0"),
+            told(4, "echo", Some("echo"), Some(1), "ECHO has answered"),
         ],
     )
     .await;
@@ -179,4 +179,9 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     assert_eq!(seqs(JournalQuery { text: Some("0% OF 7_".into()), ..all() }).await, [3]);
     assert_eq!(seqs(JournalQuery { task: Some(task_id(1)), before: Some(4), ..all() }).await, [2]);
     assert_eq!(seqs(JournalQuery { text: Some("nobody".into()), ..all() }).await, [0; 0]);
+    assert_eq!(seqs(JournalQuery { after: Some(2), ..all() }).await, [4, 3]);
+    assert_eq!(seqs(JournalQuery { actor: Some("local".into()), ..all() }).await, [3, 2]);
+    assert_eq!(seqs(JournalQuery { about_task: Some(false), ..all() }).await, [1]);
+    assert_eq!(seqs(JournalQuery { about_task: Some(true), after: Some(3), ..all() }).await, [4]);
+    assert_eq!(seqs(JournalQuery { since: Some(at(2)), until: Some(at(4)), ..all() }).await, [3, 2]);
 }

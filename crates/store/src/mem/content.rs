@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use agentsite_protocol::{
-    AgentName, JournalLine, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
+    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
     Usage,
 };
 
@@ -214,13 +214,10 @@ impl Content {
 
     pub(super) fn journal(&self, query: &JournalQuery) -> Vec<StoredLine> {
         let text = query.text.as_ref().map(|text| text.to_ascii_lowercase());
-        let fits = |stored: &&StoredLine| {
-            let JournalLine { agent, task, text: said, .. } = &stored.line;
-            query.before.is_none_or(|before| stored.seq < before)
-                && (query.agent.is_none() || query.agent == *agent)
-                && (query.task.is_none() || query.task == *task)
-                && text.as_ref().is_none_or(|text| said.to_ascii_lowercase().contains(text))
+        let says = |stored: &StoredLine| {
+            text.as_ref().is_none_or(|text| stored.line.text.to_ascii_lowercase().contains(text))
         };
+        let fits = |stored: &&StoredLine| query.fits(stored) && says(stored);
         self.journal.iter().rev().filter(fits).take(query.limit).cloned().collect()
     }
 
@@ -305,6 +302,7 @@ impl Content {
             outbox,
             dead,
             bytes: 0,
+            ..StoreStats::default()
         }
     }
 }

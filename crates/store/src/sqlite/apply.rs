@@ -192,8 +192,8 @@ fn change_key(db: &Connection, change: &KeyChange) -> rusqlite::Result<()> {
 
 fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
     let sql =
-        "INSERT OR REPLACE INTO keys (id, hash, label, scopes, created_at, expires_at, last_used_at, session)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        "INSERT OR REPLACE INTO keys (id, hash, label, scopes, created_at, expires_at, last_used_at, session, of_key)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
     let scopes: Vec<String> = key.scopes.iter().map(ToString::to_string).collect();
     db.prepare_cached(sql)?.execute(params![
         key.id.as_str(),
@@ -204,6 +204,7 @@ fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
         key.expires_at.map(agentsite_protocol::Timestamp::as_millis),
         key.last_used_at.map(agentsite_protocol::Timestamp::as_millis),
         key.session,
+        key.of.as_ref().map(agentsite_protocol::KeyId::as_str),
     ])?;
     Ok(())
 }

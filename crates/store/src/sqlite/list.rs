@@ -137,9 +137,14 @@ fn fitting(class: &str, filter: &TaskFilter) -> Where {
 pub(super) fn journal(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, StoreError> {
     let mut fits = Where::default();
     fits.and("seq < ?", query.before.map_or(i64::MAX, number));
+    fits.and_if("seq > ?", query.after.map(number));
     fits.and_if("agent = ?", query.agent.as_ref().map(|agent| agent.as_str().to_owned()));
     fits.and_if("task = ?", query.task.map(blob));
     fits.and_if("instr(lower(text), lower(?)) > 0", query.text.clone());
+    fits.and_if("actor = ?", query.actor.clone());
+    fits.and_if("(task IS NOT NULL) = ?", query.about_task.map(i64::from));
+    fits.and_if("at >= ?", query.since.map(Timestamp::as_millis));
+    fits.and_if("at < ?", query.until.map(Timestamp::as_millis));
     let sql = format!(
         "SELECT seq, at, actor, agent, task, text FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
         fits.sql,

@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row};
 use super::fault::damaged;
 use super::file::beside;
 use super::ready::number;
+use super::schema::SCHEMA_VERSION;
 use super::seal::{self, time};
 use crate::{KeyRecord, StoreError, StoreStats};
 
@@ -115,7 +116,8 @@ fn commit(row: &Row<'_>, id: TaskId, first: i64, last: i64) -> Result<Vec<TaskEv
     Ok(events)
 }
 
-const KEY: &str = "SELECT id, hash, label, scopes, created_at, expires_at, last_used_at, session FROM keys";
+const KEY: &str =
+    "SELECT id, hash, label, scopes, created_at, expires_at, last_used_at, session, of_key FROM keys";
 
 pub(super) fn keys(db: &Connection) -> Result<Vec<KeyRecord>, StoreError> {
     let mut statement = db.prepare_cached(&format!("{KEY} ORDER BY created_at, id"))?;
@@ -147,6 +149,10 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
         expires_at: row.get::<_, Option<i64>>(5)?.map(time),
         last_used_at: row.get::<_, Option<i64>>(6)?.map(time),
         session: row.get(7)?,
+        of: match row.get::<_, Option<String>>(8)? {
+            Some(key) => Some(key.parse().map_err(|_| wrong("session"))?),
+            None => None,
+        },
     })
 }
 
@@ -164,7 +170,7 @@ pub(super) fn usage(db: &Connection, agent: &AgentName, day: i64) -> Result<Usag
     Ok(sums.optional()?.unwrap_or_default())
 }
 
-pub(super) fn stats(db: &Connection, path: &Path) -> Result<StoreStats, StoreError> {
+pub(super) fn stats(db: &Connection, path: &Path, commits: u64) -> Result<StoreStats, StoreError> {
     // Lines only go from the front of the journal, so its ends tell its length.
     let sql = "SELECT (SELECT count(*) FROM tasks),
                       (SELECT count(*) FROM tasks INDEXED BY tasks_open WHERE state < 4),
@@ -172,11 +178,13 @@ pub(super) fn stats(db: &Connection, path: &Path) -> Result<StoreStats, StoreErr
                       (SELECT count(*) FROM outbox INDEXED BY outbox_due WHERE dead = 0),
                       (SELECT count(*) FROM outbox WHERE dead = 1)";
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    let bytes = size(path) + size(&beside(path, "-wal"));
+    let log_bytes = size(&beside(path, "-wal"));
+    let (bytes, schema) = (size(path) + log_bytes, SCHEMA_VERSION);
     let stats = db.prepare_cached(sql)?.query_row([], |row| {
         let count = |at| row.get::<_, i64>(at).map(i64::unsigned_abs);
         let (tasks, open_tasks, journal_lines) = (count(0)?, count(1)?, count(2)?);
-        Ok(StoreStats { tasks, open_tasks, journal_lines, outbox: count(3)?, dead: count(4)?, bytes })
+        let (outbox, dead) = (count(3)?, count(4)?);
+        Ok(StoreStats { tasks, open_tasks, journal_lines, outbox, dead, bytes, log_bytes, schema, commits })
     })?;
     Ok(stats)
 }

@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS];
 
 /// Version 1.
 ///
@@ -204,6 +204,11 @@ CREATE VIRTUAL TABLE turn_words USING fts5
 ALTER TABLE tasks ADD COLUMN kept INTEGER NOT NULL DEFAULT 0;
 DROP INDEX tasks_ended;
 CREATE INDEX tasks_ended ON tasks (kept, updated_at, agent) WHERE state >= 4;
+";
+
+/// Version 6: sessions that stand for a key, so that they end with it.
+const SESSIONS: &str = "
+ALTER TABLE keys ADD COLUMN of_key TEXT;
 ";
 
 /// The version of a file, after a look at whose file it is.

@@ -155,6 +155,11 @@ impl Writer {
         Ok(answered)
     }
 
+    /// Groups of changes that are on disk since the start.
+    pub(super) fn commits(&self) -> u64 {
+        self.metrics.commits()
+    }
+
     /// Fixes the job's place in the order; waits while the queue is full.
     pub(super) async fn queue(&self, job: Job) -> Result<(), StoreError> {
         let jobs = self.jobs.as_ref().expect("only dropping takes the sender");

@@ -198,20 +198,18 @@ impl Doorway {
     async fn start(&mut self) -> Result<(), CliError> {
         let mut shell = self.shell.clone();
         shell.everywhere.listen = Some(HERE.into());
-        let keys = Flags::default().keys();
-        let mut loaded = shell.config_with(keys.clone()).map_err(|error| told(&error))?;
+        let reader = shell.reader(Flags::default().keys());
+        let mut loaded = reader.load().map_err(|error| told(&error))?;
         let log = &mut loaded.config.telemetry.log;
         if *log == TelemetrySection::default().log {
             QUIET.clone_into(log);
         }
-        let again = shell.clone();
         let (ready, is_ready) = oneshot::channel();
         let stop = CancellationToken::new();
         let startup = Startup {
             loaded,
-            variables: shell.variables.clone(),
+            reader,
             output: shell.output,
-            reread: Box::new(move || again.config_with(keys.clone())),
             guest: Some(Guest { ready, stop: stop.clone() }),
         };
         let ended = self.ended.clone();

@@ -13,6 +13,11 @@ use crate::front::Front;
 /// Tasks of the list.
 const TASKS: usize = 50;
 
+/// The operations behind the page about running the site.
+const OPERATED: &str = "`GET /api/status`, `GET /api/charts?range=15m`, `GET /api/logs` (followed with `Accept: text/event-stream`), \
+     `GET /api/journal?text=…&kind=…&since=…`, `GET /api/config`, `POST /api/config/check`, `POST /api/config`, `POST /api/doctor`, \
+     `GET /api/keys`, `POST /api/keys`, `DELETE /api/keys/ID`, `GET /api/outbox`, `GET /api/identity`";
+
 /// Registering an agent.
 pub(super) fn register(base: &str) -> String {
     format!(
@@ -84,12 +89,38 @@ pub(super) async fn task(front: &Front, caller: &Caller, id: &str, base: &str) -
 pub(super) async fn operations(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
     let status = front.site.status(caller).await?;
     let mut text = format!(
-        "# Operations\n\n- version: {}\n- since: {}\n- agents: {}\n- live tasks: {}\n- API: GET {base}/api/status, /api/journal, /api/keys, /api/outbox, /api/identity\n\n",
+        "# Operations\n\n- version: {}\n- since: {}\n- agents: {}\n- live tasks: {}\n",
         status.version,
         status.started_at,
         status.agents.len(),
         status.live_tasks
     );
+    let (connections, streams) = front.settings.metrics.open();
+    text.push_str(&format!("- open: {connections} connections, {streams} streams\n"));
+    if let Some(memory) = crate::process::resident_bytes() {
+        text.push_str(&format!("- memory: {memory} bytes\n"));
+    }
+    let store = &status.store;
+    text.push_str(&format!(
+        "- store: {} tasks, {} bytes on disk, schema {}, {} commits since the start\n- outbox: {} waiting, {} given up\n- search: {} agents with {}, {} wait for full vectors\n",
+        store.tasks, store.bytes, store.schema, store.commits, store.outbox, store.dead, status.search.entries, status.search.model, status.search.pending
+    ));
+    text.push_str(&format!("\nAPI, below {base}: {OPERATED}\n\n"));
+    text.push_str("## Agents\n\n| agent | health | running | waiting |\n|---|---|---|---|\n");
+    for agent in &status.agents {
+        text.push_str(&format!(
+            "| {} | {} | {} of {} | {} of {} |\n",
+            agent.name, agent.health, agent.running, agent.concurrency, agent.queued, agent.queue
+        ));
+    }
+    text.push('\n');
+    if let Some(last) = front.settings.operator.as_ref().and_then(|operator| operator.last_examination()) {
+        text.push_str(&format!("## Doctor, {}\n\n", last.ran_at));
+        for check in &last.checks {
+            text.push_str(&format!("- {} {}: {}\n", check.verdict, line(&check.name), line(&check.words)));
+        }
+        text.push('\n');
+    }
     for broken in &status.broken {
         text.push_str(&format!("- broken: {}\n", line(&serde_json::to_string(broken).unwrap_or_default())));
     }

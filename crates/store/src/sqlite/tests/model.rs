@@ -142,7 +142,8 @@ async fn everything(store: &dyn Store) -> String {
     ));
     let lines = store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await;
     let usage: Usage = store.usage(&"echo".parse().unwrap(), 1).await.unwrap();
-    let stats = StoreStats { bytes: 0, ..store.stats().await.unwrap() };
+    let stats = store.stats().await.unwrap();
+    let stats = StoreStats { bytes: 0, log_bytes: 0, schema: 0, commits: 0, ..stats };
     told.push_str(&format!("{lines:?}\n{:?}\n{usage:?}\n{stats:?}\n", store.open_tasks().await));
     told
 }

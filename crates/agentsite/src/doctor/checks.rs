@@ -13,8 +13,8 @@ use agentsite_protocol::{ByteSize, Timestamp};
 use agentsite_site::World;
 use agentsite_store::{SCHEMA_VERSION, SqliteStore, Store, StoreMetrics};
 use rustix::process::{Resource, getrlimit};
+use serde_json::Value;
 
-use super::super::shell::Shell;
 use super::Check;
 use crate::config::Config;
 use crate::config::models;
@@ -95,17 +95,6 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&file)
 }
 
-/// Whether a site runs here.
-pub(super) async fn running(shell: &Shell, config: &Config) -> bool {
-    if DataFolder::at(&config.data).announced().is_none() && shell.everywhere.listen.is_none() {
-        return false;
-    }
-    match shell.site() {
-        Ok(site) => site.answers().await,
-        Err(_) => false,
-    }
-}
-
 /// The port is free, or ours.
 pub(super) fn port(config: &Config, running: bool) -> Vec<Check> {
     let listen = config.listen;
@@ -119,9 +108,7 @@ pub(super) fn port(config: &Config, running: bool) -> Vec<Check> {
 }
 
 /// What lies in the outbox of a running site: a receiver that is down makes it grow.
-pub(super) async fn outbox(shell: &Shell, running: bool) -> Vec<Check> {
-    let Some(site) = shell.site().ok().filter(|_| running) else { return Vec::new() };
-    let Ok(status) = site.get::<serde_json::Value>("api/status").await else { return Vec::new() };
+pub(super) fn outbox(status: &Value) -> Vec<Check> {
     let count = |name: &str| status["store"][name].as_u64().unwrap_or_default();
     let (waiting, dead) = (count("outbox"), count("dead"));
     let words = format!("{waiting} waiting, {dead} given up");
@@ -138,10 +125,8 @@ pub(super) async fn outbox(shell: &Shell, running: bool) -> Vec<Check> {
 }
 
 /// Agents of the running site that work but should be looked at.
-pub(super) async fn notices(shell: &Shell, running: bool) -> Vec<Check> {
-    let Some(site) = shell.site().ok().filter(|_| running) else { return Vec::new() };
-    let Ok(answer) = site.get::<serde_json::Value>("api/agents").await else { return Vec::new() };
-    let agents = answer["agents"].as_array().into_iter().flatten();
+pub(super) fn notices(status: &Value) -> Vec<Check> {
+    let agents = status["agents"].as_array().into_iter().flatten();
     let told = agents.filter_map(|agent| Some((agent["name"].as_str()?, agent["notice"].as_str()?)));
     told.map(|(name, notice)| Check::warn(format!("agent {name}"), notice)).collect()
 }

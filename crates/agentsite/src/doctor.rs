@@ -1,0 +1,115 @@
+//! The doctor: looks at everything that a site needs, and names the fix for what is wrong.
+//!
+//! Promises: every check is a line with its result; a failed one says what to do. It changes nothing, and leaves the database alone while a site uses it.
+//! It is asked from the command line and from inside of a running site, with the same answers. The checks themselves are in `checks` and `agents`.
+
+mod agents;
+mod checks;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::config::{ConfigError, Loaded};
+
+/// How a check ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Verdict {
+    /// All is well.
+    Ok,
+    /// It works, but somebody should look.
+    Warn,
+    /// It does not work.
+    Fail,
+}
+
+/// One check and how it ended.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Check {
+    /// What was looked at.
+    pub(crate) name: String,
+    /// How it ended.
+    pub(crate) verdict: Verdict,
+    /// What was found, and for a failed one what to do.
+    pub(crate) words: String,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Warn => "warn",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+impl Check {
+    fn new(name: impl Into<String>, verdict: Verdict, words: impl Into<String>) -> Self {
+        Self { name: name.into(), verdict, words: words.into() }
+    }
+
+    fn ok(name: impl Into<String>, words: impl Into<String>) -> Self {
+        Self::new(name, Verdict::Ok, words)
+    }
+
+    fn warn(name: impl Into<String>, words: impl Into<String>) -> Self {
+        Self::new(name, Verdict::Warn, words)
+    }
+
+    fn fail(name: impl Into<String>, words: impl Into<String>) -> Self {
+        Self::new(name, Verdict::Fail, words)
+    }
+}
+
+/// Whether a site runs on this data, and what it says of itself.
+#[derive(Debug)]
+pub(crate) enum Running {
+    /// None does.
+    No,
+    /// One does; its status, unless it was not told.
+    Yes(Option<Value>),
+}
+
+impl Running {
+    fn is(&self) -> bool {
+        matches!(self, Self::Yes(_))
+    }
+
+    fn status(&self) -> Option<&Value> {
+        match self {
+            Self::Yes(status) => status.as_ref(),
+            Self::No => None,
+        }
+    }
+}
+
+/// What is found when the configuration cannot be read: nothing else can be looked at.
+pub(crate) fn unreadable(error: &ConfigError) -> Vec<Check> {
+    vec![Check::fail("configuration", error.to_string())]
+}
+
+/// Looks at everything.
+pub(crate) async fn examine(
+    loaded: &Loaded,
+    variables: &BTreeMap<String, String>,
+    running: &Running,
+) -> Vec<Check> {
+    let mut found = Vec::new();
+    let file =
+        loaded.file.as_ref().map_or("defaults, no file".to_owned(), |file| file.display().to_string());
+    found.push(Check::ok("configuration", file));
+    found.extend(loaded.warnings.iter().map(|warning| Check::warn("environment", warning)));
+    found.extend(checks::machine());
+    found.extend(checks::data(&loaded.config));
+    found.extend(checks::port(&loaded.config, running.is()));
+    found.extend(checks::database(&loaded.config, running.is()).await);
+    found.extend(running.status().into_iter().flat_map(checks::outbox));
+    found.extend(agents::agents(&loaded.config, variables));
+    found.extend(running.status().into_iter().flat_map(checks::notices));
+    found.extend(checks::models(&loaded.config, variables).await);
+    found
+}

@@ -1,0 +1,86 @@
+//! `/api/logs`: the log of the process itself, as it is and as it grows.
+//!
+//! Promises: admins only; with `Accept: text/event-stream` one event for each line, and one that says how many lines were missed by a reader that is too
+//! slow. Nobody waits for a reader. The logs of single agents are in `agents`.
+
+use std::pin::Pin;
+use std::sync::Arc;
+
+use axum::extract::State;
+use http::StatusCode;
+use serde::{Deserialize, Serialize};
+
+use super::tasks::{last_seen, wants_stream};
+use super::{Answer, Asking, Wanted, admin_only, json, parse};
+use crate::front::{Front, line};
+use crate::logbook::{LogFilter, LogRecord, LogWatch, Portion};
+use crate::sse;
+
+/// Lines when the caller names no number.
+const LINES: usize = 200;
+
+#[derive(Deserialize)]
+pub(super) struct LinesWanted {
+    level: Option<String>,
+    text: Option<String>,
+    after: Option<u64>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct Lines {
+    lines: Vec<Arc<LogRecord>>,
+    /// Lines after `after` that are no longer kept.
+    missed: u64,
+    /// The place of the last line; what comes later is after it.
+    last: u64,
+}
+
+pub(super) async fn list(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Wanted(wanted): Wanted<LinesWanted>,
+) -> Answer {
+    admin_only(&asking)?;
+    let level = wanted.level.as_deref().filter(|word| !word.is_empty());
+    let level = level.map(|word| parse("level", word)).transpose()?;
+    let filter = LogFilter { level, text: wanted.text };
+    let (book, headers) = (&front.settings.log, &asking.parts.headers);
+    let first = match last_seen(headers, wanted.after) {
+        0 => book.tail(&filter, wanted.limit.unwrap_or(LINES)),
+        after => book.since(&filter, after),
+    };
+    if wants_stream(headers) {
+        let at_work = line(&asking.parts)?.begin();
+        // A comment first, so that a reader knows that it is listening although the log is silent.
+        let mut begin = b": listening\n\n".to_vec();
+        let watch = book.follow(filter, first.last);
+        write(&mut begin, &first);
+        return Ok(sse::respond(&front, at_work, begin, Following(watch)));
+    }
+    json(StatusCode::OK, &Lines { lines: first.lines, missed: first.missed, last: first.last })
+}
+
+/// The lines that come.
+struct Following(LogWatch);
+
+impl sse::Source for Following {
+    fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
+        Box::pin(async {
+            let mut out = Vec::new();
+            write(&mut out, &self.0.next().await);
+            Some(out)
+        })
+    }
+}
+
+fn write(out: &mut Vec<u8>, portion: &Portion) {
+    if portion.missed > 0 {
+        let missed = serde_json::json!({ "missed": portion.missed }).to_string();
+        sse::json_event(out, None, missed.as_bytes());
+    }
+    for one in &portion.lines {
+        // Nothing is said of one that cannot be written: that would be a line of its own.
+        let _ = sse::event(out, Some(one.seq), |out| serde_json::to_writer(out, one));
+    }
+}

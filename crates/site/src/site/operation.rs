@@ -1,0 +1,123 @@
+//! The verbs of a site for the people who run it: how it fares, what happened, a copy of everything.
+//!
+//! Promises: nothing here changes an agent or a task; figures that are for the people who run the site are refused to everybody else. What lies behind
+//! the door (connections, the process, its log) is `gateway`'s to tell.
+
+use std::path::Path;
+
+use agentsite_protocol::{Caller, JournalLine, Timestamp};
+use agentsite_store::{Change, JournalQuery, StoreStats, StoredLine};
+use serde::Serialize;
+
+use super::{MAX_PAGE, Site, admin_only};
+use crate::{AgentView, BrokenAgent, SiteError, WorkerView};
+
+/// How a site fares, for the people who run it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StatusReport {
+    /// The site's name.
+    pub name: String,
+    /// Version of the program.
+    pub version: &'static str,
+    /// Since when it runs.
+    pub started_at: Timestamp,
+    /// Its agents.
+    pub agents: Vec<AgentView>,
+    /// Agent folders that could not be read.
+    pub broken: Vec<BrokenAgent>,
+    /// Its background work.
+    pub workers: Vec<WorkerView>,
+    /// What is stored.
+    pub store: StoreStats,
+    /// The index of the agents.
+    pub search: SearchStatus,
+    /// Tasks that wait for a place or run now.
+    pub live_tasks: usize,
+}
+
+/// How the index of the agents fares.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchStatus {
+    /// Agents that can be found.
+    pub entries: usize,
+    /// The model that makes the vectors which count.
+    pub model: String,
+    /// Entries that still have only quick vectors.
+    pub pending: usize,
+}
+
+/// Sums since the start, for charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SiteFigures {
+    /// Tasks that were accepted.
+    pub started: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// Tokens that models read.
+    pub tokens_in: u64,
+    /// Tokens that models wrote.
+    pub tokens_out: u64,
+}
+
+impl Site {
+    /// Lines of the journal, newest first.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn journal(
+        &self,
+        caller: &Caller,
+        mut query: JournalQuery,
+    ) -> Result<Vec<StoredLine>, SiteError> {
+        admin_only(caller)?;
+        query.limit = query.limit.clamp(1, MAX_PAGE);
+        Ok(self.0.store.journal(query).await?)
+    }
+
+    /// How the site fares.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
+        admin_only(caller)?;
+        Ok(StatusReport {
+            name: self.0.settings.name.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.0.started_at,
+            agents: self.agents(caller),
+            broken: self.broken(caller),
+            workers: self.0.workers.list(),
+            store: self.0.store.stats().await?,
+            search: self.0.finding.status(),
+            live_tasks: self.0.desk.live_count(),
+        })
+    }
+
+    /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.
+    #[must_use]
+    pub fn figures(&self) -> SiteFigures {
+        self.0.desk.metrics.figures()
+    }
+
+    /// Writes a line into the journal about what somebody who runs the site did to it.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    pub async fn write_down(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
+        admin_only(caller)?;
+        let actor = caller.owner().as_str().into();
+        let line = JournalLine { at: self.ids().clock().now(), actor, agent: None, task: None, text };
+        Ok(self.0.store.commit(Change { journal: vec![line], ..Change::default() }).await?)
+    }
+
+    /// Writes a consistent copy of everything to a new file.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file cannot be written.
+    pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
+        admin_only(caller)?;
+        Ok(self.0.store.backup(to).await?)
+    }
+}
