@@ -38,12 +38,14 @@ use crate::{
 
 mod access;
 mod agents;
+mod asked;
 mod browse;
 mod cards;
 mod challenges;
 mod concierge;
 mod connect;
 mod conversations;
+mod far;
 mod find;
 mod finding;
 mod hub;
@@ -54,9 +56,12 @@ mod pins;
 mod push;
 mod queries;
 mod toolkit;
+mod usage;
 
+use far::Far;
 use finding::Finding;
 
+pub use asked::AskedTask;
 pub use connect::ConnectedAgent;
 pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
@@ -64,6 +69,7 @@ pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use lineage::TaskGraph;
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
+pub use usage::{Figures, UsageDay, UsageReport};
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;
@@ -94,6 +100,7 @@ struct Inner {
     registry: Arc<Registry>,
     connected: Connected,
     federation: Federation,
+    far: Far,
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
@@ -199,6 +206,7 @@ impl Site {
             challenges,
             connected,
             federation,
+            far: Far::default(),
             workers,
             concierge,
         });
