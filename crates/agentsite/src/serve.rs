@@ -30,10 +30,11 @@ use crate::config::models::models;
 use crate::config::{Config, ConfigError, Kit, Loaded};
 use crate::conformance;
 use crate::exit::{CliError, Exit};
-use crate::folder::AgentsFolder;
+use crate::folder::{AgentsFolder, Asked, Looks};
 use crate::instance::{DataFolder, RunningSite};
 use crate::output::Output;
 use crate::telemetry::Telemetry;
+use crate::workshop::FolderWorkshop;
 use banner::Banner;
 use figures::CircuitFigures;
 use signals::{Signal, Signals};
@@ -125,7 +126,9 @@ async fn serve(
     let config = &startup.loaded.config;
     // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
     let reload = Arc::new(Notify::new());
-    let (gateway, url) = open_gateway(config, site, registry, &reload).await?;
+    let (looks, asked) = Looks::channel();
+    let workshop = FolderWorkshop::new(&config.agents, data.trash(), world.clock.clone(), looks);
+    let (gateway, url) = open_gateway(config, site, registry, &reload, workshop).await?;
     let first_run = site.first_run().await.map_err(|error| CliError::error(error.to_string()))?;
     if let Some(first) = &first_run {
         data.keep_token(&first.admin_token)?;
@@ -149,7 +152,7 @@ async fn serve(
         None => Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?,
     }
 
-    let mut running = Running::begin(gateway, agents);
+    let mut running = Running::begin(gateway, agents, asked);
     running.until_stopped(startup, telemetry, &reload, signals).await?;
     Ok(running)
 }
@@ -194,6 +197,7 @@ async fn open_gateway(
     site: &Site,
     mut registry: Registry,
     reload: &Arc<Notify>,
+    workshop: FolderWorkshop,
 ) -> Result<(Gateway, String), CliError> {
     let metrics = GatewayMetrics::default();
     metrics.register(&mut registry);
@@ -201,6 +205,7 @@ async fn open_gateway(
     settings.metrics = metrics;
     let again = reload.clone();
     settings.reload = Some(Arc::new(move || again.notify_one()));
+    settings.workshop = Some(Arc::new(workshop));
     let bound = Gateway::bind(settings, site.clone(), Arc::new(registry)).await;
     let gateway = bound.map_err(|error| CliError::error(error.to_string()))?;
     let url = parts::local_url(config, gateway.local_addr());
@@ -216,13 +221,13 @@ struct Running {
 }
 
 impl Running {
-    fn begin(gateway: Gateway, agents: AgentsFolder) -> Self {
+    fn begin(gateway: Gateway, agents: AgentsFolder, asked: Asked) -> Self {
         let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
         let closing = stop.clone();
         let door = tokio::spawn(async move {
             gateway.serve(closing).await;
         });
-        let folder = tokio::spawn(agents.follow(look_again.clone(), stop.clone()));
+        let folder = tokio::spawn(agents.follow(look_again.clone(), asked, stop.clone()));
         Self { stop, door, folder, look_again }
     }
 

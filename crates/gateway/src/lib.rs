@@ -39,6 +39,7 @@ mod tls;
 mod trace;
 mod transcripts;
 mod unanswered;
+mod workshop;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;
@@ -53,3 +54,6 @@ pub use settings::{
 };
 pub use tls::TlsError;
 pub use unanswered::Unanswered;
+pub use workshop::{
+    DraftFile, ManifestFile, NewAgent, Problem, SuspendedAgent, Template, Worked, Workshop, WorkshopError,
+};

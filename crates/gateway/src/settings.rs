@@ -12,6 +12,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::GatewayMetrics;
+use crate::workshop::Workshop;
 
 /// Port of a site that was not told another one.
 pub const DEFAULT_PORT: u16 = 4747;
@@ -44,6 +45,8 @@ pub struct GatewaySettings {
     pub metrics: GatewayMetrics,
     /// What `POST /api/reload` calls.
     pub reload: Option<ReloadHook>,
+    /// The agents folder, for the people who change agents from a browser.
+    pub workshop: Option<Arc<dyn Workshop>>,
 }
 
 impl Default for GatewaySettings {
@@ -60,6 +63,7 @@ impl Default for GatewaySettings {
             metrics_public: false,
             metrics: GatewayMetrics::default(),
             reload: None,
+            workshop: None,
         }
     }
 }

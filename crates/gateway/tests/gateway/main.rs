@@ -30,3 +30,4 @@ mod servers;
 mod socket;
 mod story;
 mod streams;
+mod workshop;
