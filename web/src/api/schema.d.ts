@@ -116,7 +116,8 @@ export interface paths {
         /** The agents of the site that you may call */
         get: operations["listAgents"];
         put?: never;
-        post?: never;
+        /** Make a new agent from a template */
+        post: operations["createAgent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -134,8 +135,8 @@ export interface paths {
         get: operations["getAgent"];
         put?: never;
         post?: never;
-        /** Take out an agent whose program connects */
-        delete: operations["disconnectAgent"];
+        /** Take an agent out: its folder goes to the trash, a program that connects is sent away */
+        delete: operations["removeAgent"];
         options?: never;
         head?: never;
         patch?: never;
@@ -209,6 +210,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/manifest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agent.toml of an agent */
+        get: operations["getManifestFile"];
+        /** Change the agent.toml of an agent */
+        put: operations["writeManifestFile"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/manifest/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What is wrong with an agent.toml */
+        post: operations["checkManifestFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Bring an agent back */
+        post: operations["resumeAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take an agent out for a while */
+        post: operations["suspendAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{name}/tools": {
         parameters: {
             query?: never;
@@ -237,6 +307,23 @@ export interface paths {
         put?: never;
         /** Approve tools as they are now */
         post: operations["approveAgentTools"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Calls, failures, time and tokens of each of the last days */
+        get: operations["getAgentUsage"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -435,6 +522,23 @@ export interface paths {
         head?: never;
         /** Change who sees an entry, where it runs and what it costs */
         patch: operations["changeEntry"];
+        trace?: never;
+    };
+    "/api/hub/{id}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open an entry, so that it is called through this site */
+        post: operations["openEntry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/hub/{id}/refresh": {
@@ -920,6 +1024,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workshop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What agents are made from, and which were taken out for a while */
+        get: operations["getWorkshop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workshop/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The files of a new agent, without writing them */
+        post: operations["draftAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/explore": {
         parameters: {
             query?: never;
@@ -1111,6 +1249,12 @@ export interface components {
             version: string;
             /** @enum {string} */
             visibility: "private" | "peers" | "public";
+        };
+        AgentDraft: {
+            files: {
+                path: string;
+                text: string;
+            }[];
         };
         Agents: {
             agents: components["schemas"]["Agent"][];
@@ -1448,6 +1592,29 @@ export interface components {
             key: components["schemas"]["Key"];
             secret: string;
         };
+        ManifestEdit: {
+            /** @description That of the text which was changed */
+            revision: string;
+            text: string;
+        };
+        ManifestFile: {
+            file: string;
+            /** @description Why the site would not have it as it is */
+            refused?: string;
+            revision: string;
+            suspended: boolean;
+            text: string;
+        };
+        ManifestProblems: {
+            problems: {
+                column: number;
+                line: number;
+                what: string;
+            }[];
+        };
+        ManifestText: {
+            text: string;
+        };
         Match: {
             card?: string;
             description: string;
@@ -1463,6 +1630,15 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             matches: components["schemas"]["Match"][];
             without?: string;
+        };
+        NewAgent: {
+            description?: string;
+            /** @description PROVIDER:MODEL */
+            model?: string;
+            name: string;
+            template: string;
+            /** @enum {string} */
+            visibility?: "private" | "peers" | "public";
         };
         NewConversation: {
             /** @description The concierge when left out */
@@ -1481,6 +1657,10 @@ export interface components {
             expiresIn?: string;
             label?: string;
             scopes: string[];
+        };
+        OpenEntry: {
+            /** @description By which name it is called here */
+            agent: string;
         };
         Passage: {
             /** @enum {string} */
@@ -1714,6 +1894,8 @@ export interface components {
         };
         TaskRow: {
             agent: string;
+            /** @description The first words of what was asked */
+            asked?: string;
             contextId: string;
             /** Format: date-time */
             createdAt: string;
@@ -1768,6 +1950,37 @@ export interface components {
             /** @description The oldest turn of the page, when there are more before it */
             before?: string;
             turns: components["schemas"]["Turn"][];
+        };
+        Usage: {
+            /** @description There were more tasks than were looked at */
+            cut: boolean;
+            days: (components["schemas"]["UsageFigures"] & {
+                day: string;
+            })[];
+            total: components["schemas"]["UsageFigures"];
+        };
+        UsageFigures: {
+            calls: number;
+            failures: number;
+            inputTokens?: number;
+            outputTokens?: number;
+            p50Ms?: number;
+            p99Ms?: number;
+        };
+        Workshop: {
+            suspended: {
+                description: string;
+                name: string;
+            }[];
+            templates: {
+                about: string;
+                description: string;
+                example: string;
+                id: string;
+                model: boolean;
+                /** @enum {string} */
+                visibility: "private" | "peers" | "public";
+            }[];
         };
     };
     responses: never;
@@ -1992,6 +2205,39 @@ export interface operations {
             };
         };
     };
+    createAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+            };
+        };
+        responses: {
+            /** @description Make a new agent from a template */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getAgent: {
         parameters: {
             query?: never;
@@ -2023,7 +2269,7 @@ export interface operations {
             };
         };
     };
-    disconnectAgent: {
+    removeAgent: {
         parameters: {
             query?: never;
             header?: never;
@@ -2034,7 +2280,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Take out an agent whose program connects */
+            /** @description Take an agent out: its folder goes to the trash, a program that connects is sent away */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -2187,6 +2433,169 @@ export interface operations {
             };
         };
     };
+    getManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agent.toml of an agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManifestEdit"];
+            };
+        };
+        responses: {
+            /** @description Change the agent.toml of an agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    checkManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManifestText"];
+            };
+        };
+        responses: {
+            /** @description What is wrong with an agent.toml */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestProblems"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resumeAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Bring an agent back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    suspendAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take an agent out for a while */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAgentTools: {
         parameters: {
             query?: never;
@@ -2240,6 +2649,40 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Approved"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getAgentUsage: {
+        parameters: {
+            query?: {
+                /** @description 30 when left out, at most 31 */
+                days?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Calls, failures, time and tokens of each of the last days */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -2835,6 +3278,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HubEntry"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    openEntry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Open an entry, so that it is called through this site */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenEntry"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3759,6 +4233,10 @@ export interface operations {
                 state?: string;
                 /** @description Of this conversation */
                 context?: string;
+                /** @description Changed since this moment */
+                since?: string;
+                /** @description With this text in what was asked, the agent's name or the id */
+                text?: string;
                 /** @description 50 when left out */
                 limit?: number;
                 /** @description next of the page before */
@@ -3937,6 +4415,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getWorkshop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What agents are made from, and which were taken out for a while */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workshop"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    draftAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+            };
+        };
+        responses: {
+            /** @description The files of a new agent, without writing them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentDraft"];
                 };
             };
             /** @description What went wrong, and what to do */

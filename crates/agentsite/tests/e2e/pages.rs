@@ -17,6 +17,11 @@ fn every_page_is_for_everybody_and_foreign_text_never_runs() {
     run("everybody.test.ts");
 }
 
+#[test]
+fn agents_are_found_made_and_changed_and_their_work_is_followed() {
+    run("hub.test.ts");
+}
+
 fn run(file: &str) {
     let wanted = |name: &str| {
         std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; run `cargo xtask test`"))
