@@ -1,24 +1,20 @@
 // What the hub shows: the agents of the site and those from elsewhere in one shape, all of them or those that fit a need.
 import { api, type Agent, type Listing, type Match, type Skill } from "./api/client";
+import { asked, type Filters, type Narrowed } from "./logic/filters";
 import { who } from "./session.svelte";
 
-export interface Shown {
+export interface Shown extends Narrowed {
   key: string;
   id: string;
   name: string;
   description: string;
   version: string;
   skills: Skill[];
-  tags: string[];
-  local: boolean;
-  live: boolean;
   /** Empty as long as nothing is known beside what was found. */
   health: string;
   visibility: "private" | "peers" | "public";
-  owner: string;
   proof: "none" | "site" | "domain" | "signature";
   standing: string;
-  price?: number;
   warnings: string[];
   match?: Match;
 }
@@ -27,8 +23,16 @@ export interface Shown {
 const MOST = 10_000;
 const PAGE = 500;
 
+/** What every agent of a site takes and gives beside what its skills say. */
+const TEXT = "text/plain";
+
+function modes(skills: Skill[], of: "inputModes" | "outputModes"): string[] {
+  return [...new Set([TEXT, ...skills.flatMap((skill) => skill[of] ?? [])])];
+}
+
 export function ofAgent(agent: Agent): Shown {
   return {
+    protocols: ["a2a", "mcp"], inputModes: modes(agent.skills, "inputModes"), outputModes: modes(agent.skills, "outputModes"), trust: 0.5,
     key: agent.name, id: agent.name, name: agent.name, description: agent.description, version: agent.version, skills: agent.skills,
     tags: [...new Set(agent.skills.flatMap((skill) => skill.tags))], local: true, live: agent.health === "ready", health: agent.health,
     visibility: agent.visibility, owner: who.siteName, proof: "site", standing: "active", warnings: agent.reason ? [agent.reason] : [],
@@ -42,15 +46,24 @@ export function ofListing(entry: Listing): Shown {
     tags: [...new Set([...(entry.tags ?? []), ...skills.flatMap((skill) => skill.tags ?? [])])], local: false, live: entry.live,
     health: entry.live ? "ready" : "down", visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
     price: entry.price, warnings: entry.warnings ?? [],
+    protocols: entry.protocols ?? [], inputModes: entry.inputModes ?? [], outputModes: entry.outputModes ?? [], region: entry.region, trust: entry.trust,
   };
 }
 
+/** An agent of this site that was taken out for a while. */
+export function ofSuspended(agent: { name: string; description: string }): Shown {
+  return { ...unknown, key: agent.name, id: agent.name, name: agent.name, description: agent.description, local: true, live: false, owner: who.siteName, proof: "site", standing: "suspended" };
+}
+
+/** What is not known of an agent. */
+const unknown: Shown = {
+  key: "", id: "", name: "", description: "", version: "", skills: [], tags: [], protocols: [], inputModes: [], outputModes: [], local: false, live: true, trust: 0.5,
+  health: "", visibility: "public", owner: "", proof: "none", standing: "active", warnings: [],
+};
+
 /** An agent that was found and has not been read yet. */
 function ofMatch(match: Match): Shown {
-  return {
-    key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, version: "", skills: [], tags: [], local: match.local, live: true,
-    health: "", visibility: "public", owner: "", proof: "none", standing: "active", warnings: [],
-  };
+  return { ...unknown, key: match.id, id: match.local ? match.name : match.id, name: match.name, description: match.description, local: match.local };
 }
 
 /** What a stranger sees of an agent: the entry of the public registry. */
@@ -60,6 +73,7 @@ interface PublicEntry {
   description?: string;
   version?: string;
   tags?: string[];
+  type?: string;
   url?: string;
   metadata?: { local?: boolean };
 }
@@ -74,9 +88,17 @@ function ofEntry(entry: PublicEntry): Shown {
   const name = nameOf(entry);
   const local = name !== undefined;
   return {
-    key: entry.identifier, id: local ? name : entry.identifier, name: entry.displayName, description: entry.description ?? "", version: entry.version ?? "",
-    skills: [], tags: entry.tags ?? [], local, live: true, health: "ready", visibility: "public", owner: local ? who.siteName : "", proof: local ? "site" : "none",
-    standing: "active", warnings: [],
+    ...unknown, key: entry.identifier, id: local ? name : entry.identifier, name: entry.displayName, description: entry.description ?? "", version: entry.version ?? "",
+    tags: entry.tags ?? [], protocols: entry.type?.includes("mcp") ? ["mcp"] : ["a2a"], local, health: "ready", owner: local ? who.siteName : "", proof: local ? "site" : "none",
+  };
+}
+
+/** What a stranger knows of an agent is its card. */
+export function ofCard(id: string, card: { name?: string; description?: string; version?: string; skills?: Skill[] }): Shown {
+  const skills = card.skills ?? [];
+  return {
+    ...unknown, key: id, id, name: card.name ?? id, description: card.description ?? "", version: card.version ?? "", skills, local: true, health: "ready", proof: "site",
+    tags: [...new Set(skills.flatMap((skill) => skill.tags ?? []))],
   };
 }
 
@@ -113,7 +135,7 @@ class Hub {
   }
 
   /** Asks for what fits; an empty need shows everything. */
-  async find(text: string) {
+  async find(text: string, filters?: Filters) {
     this.#last?.abort();
     if (!text) {
       this.asked = false;
@@ -122,7 +144,7 @@ class Hub {
     const mine = (this.#last = new AbortController());
     try {
       if (who.known) {
-        const found = await api.post("/api/find", { body: { text, limit: 50 }, signal: mine.signal });
+        const found = await api.post("/api/find", { body: { text, limit: 50, filter: filters && asked(filters) }, signal: mine.signal });
         this.matches = fitting(found.matches);
         this.considered = found.considered;
       } else {
@@ -151,6 +173,7 @@ function fitting(matches: Match[]): Match[] {
 /** Page by page, so that the first agents are seen at once. */
 async function* everything(): AsyncGenerator<Shown[]> {
   yield (await api.get("/api/agents")).agents.map(ofAgent);
+  if (who.admin) yield (await api.get("/api/workshop").catch(() => ({ suspended: [] }))).suspended.map(ofSuspended);
   let read = 0;
   let after: string | undefined;
   do {

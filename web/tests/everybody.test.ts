@@ -53,6 +53,8 @@ after(async () => {
 function pages(): string[] {
   return [
     "/hub", "/hub?q=time", "/hub/calc", "/hub/calc?tab=try", "/hub/calc?tab=code", "/hub/calc?tab=card", "/hub/calc?tab=tasks", "/hub/calc?tab=log", "/register", "/chat",
+    "/hub?tag=none&live=yes&protocol=a2a", "/hub/evil?tab=usage", "/hub/evil?tab=trust", "/hub/evil?tab=edit", "/new", "/register?tab=card", "/register?tab=import", "/register?tab=export",
+    "/tasks?state=failed&text=nothing", `/tasks/${task}?view=graph`,
     `/chat/${context}`, "/tasks", `/tasks/${task}`, "/signin",
     "/ops", "/ops/charts", "/ops/logs", "/ops/journal", "/ops/config", "/ops/doctor", "/ops/keys", "/ops/outbox", "/ops/identity",
   ];

@@ -3,6 +3,7 @@
 //! Promises: added, changed and removed folders take effect within a second; a broken `agent.toml` is one log line and takes nobody
 //! down. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they are carried out on the site.
 
+mod look;
 pub(crate) mod plan;
 pub(crate) mod scan;
 mod watch;
@@ -18,6 +19,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
+pub(crate) use look::{Asked, Looks};
 use plan::{Action, Known};
 use watch::Watch;
 
@@ -83,10 +85,14 @@ impl AgentsFolder {
         Some((first.name.clone(), words.cloned().unwrap_or_else(|| "hello".into())))
     }
 
-    /// Follows the folder until told to stop; `again` asks for a look without a change.
-    pub(crate) async fn follow(mut self, again: Arc<Notify>, stop: CancellationToken) {
-        let worker = self.site.workers().register("agents-folder", "Takes in agents whose files appear, change or go.");
+    /// Follows the folder until told to stop; `again` asks for a look without a change, and whoever `asked` is told when it was taken.
+    pub(crate) async fn follow(mut self, again: Arc<Notify>, mut asked: Asked, stop: CancellationToken) {
+        let worker = self
+            .site
+            .workers()
+            .register("agents-folder", "Takes in agents whose files appear, change or go.");
         let mut watch = Watch::begin(&self.path);
+        let mut waiting = Vec::new();
         loop {
             // What changed between the first look and the beginning of the watch is found here.
             watch.follow();
@@ -94,7 +100,9 @@ impl AgentsFolder {
             self.refresh().instrument(tracing::info_span!("agents_folder")).await;
             let (agents, broken) = self.count();
             worker.idle(&format!("{agents} agents, {broken} broken"));
+            waiting.drain(..).for_each(look::Waiting::done);
             tokio::select! {
+                Some(one) = asked.next() => waiting.push(one),
                 () = watch.changed() => {}
                 () = again.notified() => {}
                 () = stop.cancelled() => return,

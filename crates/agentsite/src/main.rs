@@ -15,6 +15,7 @@ mod output;
 mod serve;
 mod telemetry;
 mod templates;
+mod workshop;
 
 use std::process::ExitCode;
 

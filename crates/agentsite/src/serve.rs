@@ -31,10 +31,11 @@ use crate::config::models::models;
 use crate::config::{Config, Kit, Loaded, Reader};
 use crate::conformance;
 use crate::exit::{CliError, Exit};
-use crate::folder::AgentsFolder;
+use crate::folder::{AgentsFolder, Asked, Looks};
 use crate::instance::{DataFolder, RunningSite};
 use crate::output::Output;
 use crate::telemetry::Telemetry;
+use crate::workshop::FolderWorkshop;
 use banner::Banner;
 use figures::CircuitFigures;
 use operator::{InForce, Process};
@@ -128,9 +129,12 @@ async fn serve(
     let reload = Arc::new(Notify::new());
     let in_force = InForce::new(startup.loaded.clone());
     let operator = Process::new(startup.reader.clone(), in_force.clone(), site.clone(), reload.clone());
+    let (looks, asked) = Looks::channel();
+    let workshop = FolderWorkshop::new(&config.agents, data.trash(), world.clock.clone(), looks);
     let settings = GatewaySettings {
         log: telemetry.book(),
         operator: Some(Arc::new(operator)),
+        workshop: Some(Arc::new(workshop)),
         ..parts::gateway_settings(config)?
     };
     let (gateway, url) = open_gateway(config, settings, site, registry, &reload).await?;
@@ -157,7 +161,7 @@ async fn serve(
         None => Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?,
     }
 
-    let mut running = Running::begin(gateway, agents, in_force);
+    let mut running = Running::begin(gateway, agents, asked, in_force);
     running.until_stopped(startup, telemetry, &reload, signals).await?;
     Ok(running)
 }
@@ -225,13 +229,13 @@ struct Running {
 }
 
 impl Running {
-    fn begin(gateway: Gateway, agents: AgentsFolder, in_force: InForce) -> Self {
+    fn begin(gateway: Gateway, agents: AgentsFolder, asked: Asked, in_force: InForce) -> Self {
         let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
         let closing = stop.clone();
         let door = tokio::spawn(async move {
             gateway.serve(closing).await;
         });
-        let folder = tokio::spawn(agents.follow(look_again.clone(), stop.clone()));
+        let folder = tokio::spawn(agents.follow(look_again.clone(), asked, stop.clone()));
         Self { stop, door, folder, look_again, in_force }
     }
 

@@ -1,17 +1,25 @@
 //! The agents that `agentsite agent new` writes, and the configuration that `agentsite init` writes.
 //!
-//! Promises: every template is an agent that answers at once; nothing is ever overwritten. The files are those under
-//! `templates/`, built into the program. It does not start anything.
+//! Promises: every template is an agent that answers at once, with the words that were wished for it; nothing is ever overwritten. The files are those
+//! under `templates/`, built into the program. It does not start anything.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
-use agentsite_protocol::AgentName;
+use agentsite_host::Manifest;
+use agentsite_protocol::{AgentName, Visibility};
 
 use crate::exit::{CliError, Exit};
+use crate::folder::scan::MANIFEST;
 
 /// Stands for the agent's name in the files of a template.
 const NAME: &str = "NAME";
+
+/// Most letters of a description that is wished for; a sentence or two.
+const MAX_DESCRIPTION: usize = 1_000;
+
+/// Most letters of the name of a model.
+const MAX_MODEL: usize = 200;
 
 /// The configuration that `init` writes.
 pub(crate) const CONFIG: &str = include_str!("../templates/init/agentsite.toml");
@@ -107,11 +115,93 @@ impl Language {
     }
 }
 
+impl Language {
+    /// What the command line and the pages call it.
+    pub(crate) fn word(self) -> String {
+        clap::ValueEnum::to_possible_value(&self)
+            .map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
+    /// What it is, in a sentence.
+    pub(crate) fn about(self) -> String {
+        let value = clap::ValueEnum::to_possible_value(&self);
+        value.and_then(|value| value.get_help().map(ToString::to_string)).unwrap_or_default()
+    }
+
+    /// What the template declares.
+    pub(crate) fn manifest(self) -> Manifest {
+        let text = self.files().iter().find(|(path, _)| *path == MANIFEST).map_or("", |(_, text)| text);
+        Manifest::read(&text.replace(NAME, "template"))
+            .expect("every template is a sound agent; a test says so")
+    }
+}
+
+/// What is to be different from the template.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Wish {
+    /// What the agent does.
+    pub(crate) description: Option<String>,
+    /// Who may find and call it.
+    pub(crate) visibility: Option<Visibility>,
+    /// Which model it works with.
+    pub(crate) model: Option<String>,
+}
+
+/// The files of a new agent.
+///
+/// # Errors
+/// What is wrong with the wish, in a sentence.
+pub(crate) fn files(
+    language: Language,
+    name: &AgentName,
+    wish: &Wish,
+) -> Result<Vec<(&'static str, String)>, String> {
+    let short = |key: &str, text: &Option<String>, most: usize| match text {
+        Some(text) if text.chars().count() > most => Err(format!("{key}: use at most {most} letters")),
+        Some(text) if text.contains(['\n', '\r']) => Err(format!("{key}: write it on one line")),
+        _ => Ok(()),
+    };
+    short("description", &wish.description, MAX_DESCRIPTION)?;
+    short("model", &wish.model, MAX_MODEL)?;
+    let written = |(path, text): &File| {
+        let text = text.replace(NAME, name.as_str());
+        (*path, if *path == MANIFEST { wished(&text, wish) } else { text })
+    };
+    let files: Vec<_> = language.files().iter().map(written).collect();
+    let manifest = files.iter().find(|(path, _)| *path == MANIFEST).map_or("", |(_, text)| text);
+    Manifest::read(manifest).map_err(|error| format!("agent.toml would not be right: {error}"))?;
+    Ok(files)
+}
+
+/// A manifest with what was wished for in the first line that has each key.
+fn wished(manifest: &str, wish: &Wish) -> String {
+    let mut text = manifest.to_owned();
+    let visibility = wish.visibility.map(|one| format!("{one:?}").to_lowercase());
+    let values = [("description", &wish.description), ("visibility", &visibility), ("model", &wish.model)];
+    for (key, value) in values {
+        let Some(value) = value else { continue };
+        let is_key = |line: &&str| line.trim_start_matches("# ").starts_with(&format!("{key} = "));
+        let Some(line) = manifest.lines().find(is_key) else { continue };
+        let comment =
+            line.split_once(" # ").map_or(String::new(), |(_, words)| format!(" # {}", words.trim()));
+        let comment = if line.starts_with('#') { String::new() } else { comment };
+        let quoted = toml::Value::from(value.trim()).to_string();
+        text = text.replacen(line, &format!("{key} = {quoted}{comment}"), 1);
+    }
+    text
+}
+
 /// Writes a new agent into `folder`, which must not exist yet. It appears whole: a site that watches never sees half of it.
 ///
 /// # Errors
-/// [`CliError`] when the folder exists or cannot be written.
-pub(crate) fn write_agent(language: Language, name: &AgentName, folder: &Path) -> Result<(), CliError> {
+/// [`CliError`] when the folder exists or cannot be written, or the wish cannot be.
+pub(crate) fn write_agent(
+    language: Language,
+    name: &AgentName,
+    folder: &Path,
+    wish: &Wish,
+) -> Result<(), CliError> {
+    let files = files(language, name, wish).map_err(CliError::error)?;
     if folder.exists() {
         let what = format!("{} is there already; choose another name or remove it first", folder.display());
         return Err(CliError::error(what));
@@ -119,20 +209,20 @@ pub(crate) fn write_agent(language: Language, name: &AgentName, folder: &Path) -
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     // Not an agent while its name begins with a dot: the scan passes over such folders.
     let draft = parent.join(format!(".{name}.new"));
-    let written = write_files(&draft, language, name).and_then(|()| std::fs::rename(&draft, folder));
+    let written = write_files(&draft, &files).and_then(|()| std::fs::rename(&draft, folder));
     written.map_err(|error| {
         let _ = std::fs::remove_dir_all(&draft);
         CliError::file("write", folder, &error)
     })
 }
 
-fn write_files(folder: &Path, language: Language, name: &AgentName) -> std::io::Result<()> {
-    for (path, text) in language.files() {
+fn write_files(folder: &Path, files: &[(&str, String)]) -> std::io::Result<()> {
+    for (path, text) in files {
         let path = folder.join(path);
         if let Some(parent) = path.parent() {
             std::fs::create_dir_all(parent)?;
         }
-        std::fs::write(path, text.replace(NAME, name.as_str()))?;
+        std::fs::write(path, text)?;
     }
     Ok(())
 }
@@ -155,7 +245,7 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
 
 #[cfg(test)]
 mod tests {
-    use agentsite_host::{Manifest, RuntimeKind};
+    use agentsite_host::RuntimeKind;
     use clap::ValueEnum;
 
     use super::*;
@@ -169,7 +259,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for language in Language::value_variants() {
             let agent = folder.path().join(format!("{language:?}").to_lowercase());
-            write_agent(*language, &name(), &agent).unwrap();
+            write_agent(*language, &name(), &agent, &Wish::default()).unwrap();
             let text = std::fs::read_to_string(agent.join("agent.toml")).unwrap();
             let manifest = Manifest::read(&text).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             assert_eq!(manifest.name, name());
@@ -196,7 +286,10 @@ mod tests {
         let agent = folder.path().join("greeter");
         std::fs::create_dir(&agent).unwrap();
         assert!(
-            write_agent(Language::Sh, &name(), &agent).unwrap_err().to_string().contains("is there already")
+            write_agent(Language::Sh, &name(), &agent, &Wish::default())
+                .unwrap_err()
+                .to_string()
+                .contains("is there already")
         );
         let file = folder.path().join("agentsite.toml");
         write_new(&file, CONFIG).unwrap();

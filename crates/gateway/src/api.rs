@@ -16,6 +16,7 @@ mod outbox;
 mod queries;
 mod session;
 mod tasks;
+mod workshop;
 
 use std::sync::Arc;
 
@@ -35,15 +36,22 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 52] = [
-    ("/api/agents", || get(agents::list)),
+const ROUTES: [(&str, Handlers); 60] = [
+    ("/api/agents", || get(agents::list).post(workshop::create)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
+    ("/api/agents/{name}/usage", || get(agents::usage)),
+    ("/api/agents/{name}/manifest", || get(workshop::manifest).put(workshop::write)),
+    ("/api/agents/{name}/manifest/check", || post(workshop::check)),
+    ("/api/agents/{name}/suspend", || post(workshop::suspend)),
+    ("/api/agents/{name}/resume", || post(workshop::resume)),
     ("/api/agents/{name}/tools", || get(agents::tools)),
     ("/api/agents/{name}/tools/approve", || post(agents::approve)),
     ("/api/agents/{name}/login", || post(agents::begin_login)),
     ("/api/agents/{name}/login/answer", || post(agents::finish_login)),
     ("/api/agents/{name}/logout", || post(agents::logout)),
+    ("/api/workshop", || get(workshop::show)),
+    ("/api/workshop/draft", || post(workshop::draft)),
     ("/api/find", || post(find::find)),
     ("/api/queries", || get(queries::list).post(queries::keep)),
     ("/api/queries/{id}", || get(queries::show).delete(queries::forget)),
@@ -55,6 +63,7 @@ const ROUTES: [(&str, Handlers); 52] = [
     ("/api/hub/{id}/refresh", || post(hub::refresh)),
     ("/api/hub/{id}/suspend", || post(hub::suspend)),
     ("/api/hub/{id}/resume", || post(hub::resume)),
+    ("/api/hub/{id}/open", || post(hub::open)),
     ("/api/conversations", || get(conversations::list).post(conversations::begin)),
     ("/api/conversations/events", || get(conversations::all_events)),
     ("/api/conversations/{id}", || {

@@ -43,6 +43,7 @@ mod tls;
 mod trace;
 mod transcripts;
 mod unanswered;
+mod workshop;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;
@@ -52,7 +53,8 @@ pub use logbook::{LogBook, LogRecord, Loudness};
 pub use mcp::fuzz_mcp;
 pub use metrics::GatewayMetrics;
 pub use operator::{
-    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, Operator, OperatorError,
+    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, Operator,
+    OperatorError,
 };
 pub use server::{Gateway, GatewayError};
 pub use settings::{
@@ -61,3 +63,6 @@ pub use settings::{
 };
 pub use tls::TlsError;
 pub use unanswered::Unanswered;
+pub use workshop::{
+    DraftFile, ManifestFile, NewAgent, Problem, SuspendedAgent, Template, Worked, Workshop, WorkshopError,
+};

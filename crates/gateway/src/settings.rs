@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::logbook::LogBook;
 use crate::metrics::GatewayMetrics;
 use crate::operator::Operator;
+use crate::workshop::Workshop;
 
 /// Port of a site that was not told another one.
 pub const DEFAULT_PORT: u16 = 4747;
@@ -50,6 +51,8 @@ pub struct GatewaySettings {
     pub log: LogBook,
     /// Whoever runs the process, asked about its configuration and health.
     pub operator: Option<Arc<dyn Operator>>,
+    /// The agents folder, for the people who change agents from a browser.
+    pub workshop: Option<Arc<dyn Workshop>>,
 }
 
 impl Default for GatewaySettings {
@@ -68,6 +71,7 @@ impl Default for GatewaySettings {
             reload: None,
             log: LogBook::default(),
             operator: None,
+            workshop: None,
         }
     }
 }

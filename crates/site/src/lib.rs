@@ -63,9 +63,9 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat,
-    Matches, QueryWatch, SearchStatus, Site, SiteFigures, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError,
-    TurnPage,
+    AskedTask, Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, Figures, HubEdit,
+    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, SiteFigures, StatusReport, TaskGraph,
+    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

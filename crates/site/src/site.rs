@@ -33,12 +33,14 @@ use crate::{
 
 mod access;
 mod agents;
+mod asked;
 mod browse;
 mod cards;
 mod challenges;
 mod concierge;
 mod connect;
 mod conversations;
+mod far;
 mod find;
 mod finding;
 mod hub;
@@ -50,9 +52,12 @@ mod pins;
 mod push;
 mod queries;
 mod toolkit;
+mod usage;
 
+use far::Far;
 use finding::Finding;
 
+pub use asked::AskedTask;
 pub use connect::ConnectedAgent;
 pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
@@ -61,6 +66,7 @@ pub use lineage::TaskGraph;
 pub use operation::{SearchStatus, SiteFigures, StatusReport};
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
+pub use usage::{Figures, UsageDay, UsageReport};
 
 /// Most rows of one page, whatever is asked for.
 const MAX_PAGE: usize = 500;
@@ -91,6 +97,7 @@ struct Inner {
     registry: Arc<Registry>,
     connected: Connected,
     federation: Federation,
+    far: Far,
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
@@ -174,6 +181,7 @@ impl Site {
             challenges,
             connected,
             federation,
+            far: Far::default(),
             workers,
             concierge,
         });
@@ -190,7 +198,10 @@ impl Site {
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         let hub = self.0.hub.clone();
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
-        let worker = self.0.workers.register("retention", "Removes finished tasks, old journal lines and expired keys.");
+        let worker = self
+            .0
+            .workers
+            .register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
         self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
@@ -201,15 +212,23 @@ impl Site {
         if self.0.hub.broken().is_empty() {
             self.0.hub.stacks.keep_only(&self.0.hub.libraries()).await;
         }
-        let worker = self.0.workers.register("search", "Keeps the index of agents in step and makes their full vectors.");
+        let worker = self
+            .0
+            .workers
+            .register("search", "Keeps the index of agents in step and makes their full vectors.");
         self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
-            let worker = self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
+            let worker =
+                self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
             self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
-        let worker = self.0.workers.register("connected", "Keeps the places of programs that connected and went away.");
+        let worker = self
+            .0
+            .workers
+            .register("connected", "Keeps the places of programs that connected and went away.");
         self.0.desk.running.spawn(self.clone().keep_connected(worker, stop.clone()));
-        let worker = self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
+        let worker =
+            self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
         self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }

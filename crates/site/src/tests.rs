@@ -9,6 +9,7 @@ mod concierge;
 mod connected;
 mod conversations;
 mod crashes;
+mod far;
 mod federation;
 mod find;
 mod hub;

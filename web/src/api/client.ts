@@ -22,6 +22,9 @@ export type Doctor = Shapes["Doctor"];
 export type Identity = Shapes["Identity"];
 export type JournalLine = Shapes["Journal"]["lines"][number];
 export type Imported = Shapes["Imported"];
+export type ManifestFile = Shapes["ManifestFile"];
+export type Template = Shapes["Workshop"]["templates"][number];
+export type Usage = Shapes["Usage"];
 export type Tool = Shapes["Tools"]["tools"][number];
 
 export class Refused extends Error {
@@ -34,7 +37,7 @@ export class Refused extends Error {
   }
 }
 
-type Method = "get" | "post" | "patch" | "delete";
+type Method = "get" | "post" | "put" | "patch" | "delete";
 
 /** Paths that have this method. */
 type PathWith<M extends Method> = { [P in keyof paths]: paths[P][M] extends { responses: unknown } ? P : never }[keyof paths] & string;
@@ -90,6 +93,7 @@ function parsed(text: string): unknown {
 export const api = {
   get: <P extends PathWith<"get">>(path: P, asking?: Asking) => ask("get", path, asking) as Promise<Answer<P, "get">>,
   post: <P extends PathWith<"post">>(path: P, asking?: Asking) => ask("post", path, { body: {}, ...asking }) as Promise<Answer<P, "post">>,
+  put: <P extends PathWith<"put">>(path: P, asking?: Asking) => ask("put", path, asking) as Promise<Answer<P, "put">>,
   patch: <P extends PathWith<"patch">>(path: P, asking?: Asking) => ask("patch", path, asking) as Promise<Answer<P, "patch">>,
   delete: <P extends PathWith<"delete">>(path: P, asking?: Asking) => ask("delete", path, asking) as Promise<undefined>,
 };

@@ -116,7 +116,8 @@ export interface paths {
         /** The agents of the site that you may call */
         get: operations["listAgents"];
         put?: never;
-        post?: never;
+        /** Make a new agent from a template */
+        post: operations["createAgent"];
         delete?: never;
         options?: never;
         head?: never;
@@ -134,8 +135,8 @@ export interface paths {
         get: operations["getAgent"];
         put?: never;
         post?: never;
-        /** Take out an agent whose program connects */
-        delete: operations["disconnectAgent"];
+        /** Take an agent out: its folder goes to the trash, a program that connects is sent away */
+        delete: operations["removeAgent"];
         options?: never;
         head?: never;
         patch?: never;
@@ -209,6 +210,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/manifest": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agent.toml of an agent */
+        get: operations["getManifestFile"];
+        /** Change the agent.toml of an agent */
+        put: operations["writeManifestFile"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/manifest/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What is wrong with an agent.toml */
+        post: operations["checkManifestFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/resume": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Bring an agent back */
+        post: operations["resumeAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/agents/{name}/suspend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take an agent out for a while */
+        post: operations["suspendAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/agents/{name}/tools": {
         parameters: {
             query?: never;
@@ -243,6 +313,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/agents/{name}/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Calls, failures, time and tokens of each of the last days */
+        get: operations["getAgentUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/backup": {
         parameters: {
             query?: never;
@@ -254,58 +341,6 @@ export interface paths {
         put?: never;
         /** Write a copy of everything to a file on the site's machine */
         post: operations["backup"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/charts": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** How the site fared over the last minutes, the last hour or the last day */
-        get: operations["getCharts"];
-        put?: never;
-        post?: never;
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/config": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The configuration in force, where each value came from, and its file */
-        get: operations["getConfig"];
-        put?: never;
-        /** Write the configuration file, unless it is wrong or has changed meanwhile */
-        post: operations["saveConfig"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/config/check": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        get?: never;
-        put?: never;
-        /** What would come of a text as the configuration file */
-        post: operations["checkConfig"];
         delete?: never;
         options?: never;
         head?: never;
@@ -418,24 +453,6 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
-    "/api/doctor": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** What the last look at everything that a site needs has found */
-        get: operations["getDoctor"];
-        put?: never;
-        /** Look at everything that a site needs, now */
-        post: operations["runDoctor"];
-        delete?: never;
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
     "/api/find": {
         parameters: {
             query?: never;
@@ -505,6 +522,23 @@ export interface paths {
         head?: never;
         /** Change who sees an entry, where it runs and what it costs */
         patch: operations["changeEntry"];
+        trace?: never;
+    };
+    "/api/hub/{id}/open": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open an entry, so that it is called through this site */
+        post: operations["openEntry"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/api/hub/{id}/refresh": {
@@ -708,23 +742,6 @@ export interface paths {
         post?: never;
         /** Revoke an API key */
         delete: operations["revokeKey"];
-        options?: never;
-        head?: never;
-        patch?: never;
-        trace?: never;
-    };
-    "/api/logs": {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        /** The log of the site itself; with Accept: text/event-stream as it grows, with {"missed": N} for a reader that is too slow */
-        get: operations["getSiteLog"];
-        put?: never;
-        post?: never;
-        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1007,6 +1024,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/workshop": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What agents are made from, and which were taken out for a while */
+        get: operations["getWorkshop"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/workshop/draft": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** The files of a new agent, without writing them */
+        post: operations["draftAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/explore": {
         parameters: {
             query?: never;
@@ -1191,8 +1242,6 @@ export interface components {
             kind: string;
             name: string;
             notice?: string;
-            /** @description Most tasks that may wait */
-            queue: number;
             queued: number;
             reason?: string;
             running: number;
@@ -1200,6 +1249,12 @@ export interface components {
             version: string;
             /** @enum {string} */
             visibility: "private" | "peers" | "public";
+        };
+        AgentDraft: {
+            files: {
+                path: string;
+                text: string;
+            }[];
         };
         Agents: {
             agents: components["schemas"]["Agent"][];
@@ -1263,76 +1318,6 @@ export interface components {
         ChallengeToServe: {
             word: string;
         };
-        Charts: {
-            /** @description When each point ended, in seconds since 1970; the last one is not over yet */
-            at: number[];
-            /** @description Processors that were busy */
-            cpu: number[];
-            /** @description Requests a second that were not answered */
-            failed: number[];
-            /** @description Bytes */
-            memory: number[];
-            /** @description Milliseconds within which half of the requests were answered */
-            p50: (number | null)[];
-            /** @description Milliseconds within which ninety-nine of a hundred were answered */
-            p99: (number | null)[];
-            /** @description Requests a second that were turned down */
-            refused: number[];
-            /** @description Requests a second by face */
-            requests: {
-                [key: string]: number[];
-            };
-            /** @description Seconds between two points */
-            step: number;
-            tasksFailed: number[];
-            tasksStarted: number[];
-            /** @description Tokens that models read in the step */
-            tokensIn: number[];
-            /** @description Tokens that models wrote in the step */
-            tokensOut: number[];
-        };
-        ConfigDraft: {
-            text: string;
-        };
-        ConfigSaving: {
-            text: string;
-            /** @description The digest of the text that it replaces */
-            was: string;
-        };
-        ConfigValue: {
-            flag?: string;
-            key: string;
-            kind: string;
-            meaning: string;
-            origin: string;
-            /** @description Whether a change needs a restart */
-            restart: boolean;
-            /** @enum {string} */
-            source: "flag" | "environment" | "file" | "default";
-            value?: string;
-            variable: string;
-        };
-        ConfigVerdict: {
-            changed: string[];
-            ok: boolean;
-            problem?: {
-                column?: number;
-                line?: number;
-                what: string;
-            };
-            restart: string[];
-            warnings: string[];
-        };
-        ConfigView: {
-            /** @description Sent back as was with a change */
-            digest: string;
-            exists: boolean;
-            file: string;
-            /** @description Changed keys that wait for a restart */
-            restart: string[];
-            text: string;
-            values: components["schemas"]["ConfigValue"][];
-        };
         Conversation: {
             /** @description The agent it was begun with */
             agent: string;
@@ -1378,16 +1363,6 @@ export interface components {
                 registry: string;
                 why: string;
             }[];
-        };
-        Doctor: {
-            checks: {
-                name: string;
-                /** @enum {string} */
-                verdict: "ok" | "warn" | "fail";
-                words: string;
-            }[];
-            /** Format: date-time */
-            ranAt?: string;
         };
         Entry: {
             capabilities?: string[];
@@ -1525,8 +1500,6 @@ export interface components {
             label: string;
             /** Format: date-time */
             lastUsedAt?: string;
-            /** @description The key that a session stands for */
-            of?: string;
             scopes: string[];
             session: boolean;
         };
@@ -1619,6 +1592,29 @@ export interface components {
             key: components["schemas"]["Key"];
             secret: string;
         };
+        ManifestEdit: {
+            /** @description That of the text which was changed */
+            revision: string;
+            text: string;
+        };
+        ManifestFile: {
+            file: string;
+            /** @description Why the site would not have it as it is */
+            refused?: string;
+            revision: string;
+            suspended: boolean;
+            text: string;
+        };
+        ManifestProblems: {
+            problems: {
+                column: number;
+                line: number;
+                what: string;
+            }[];
+        };
+        ManifestText: {
+            text: string;
+        };
         Match: {
             card?: string;
             description: string;
@@ -1634,6 +1630,15 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             matches: components["schemas"]["Match"][];
             without?: string;
+        };
+        NewAgent: {
+            description?: string;
+            /** @description PROVIDER:MODEL */
+            model?: string;
+            name: string;
+            template: string;
+            /** @enum {string} */
+            visibility?: "private" | "peers" | "public";
         };
         NewConversation: {
             /** @description The concierge when left out */
@@ -1652,6 +1657,10 @@ export interface components {
             expiresIn?: string;
             label?: string;
             scopes: string[];
+        };
+        OpenEntry: {
+            /** @description By which name it is called here */
+            agent: string;
         };
         Passage: {
             /** @enum {string} */
@@ -1821,17 +1830,6 @@ export interface components {
         };
         Session: {
             owner: string;
-            /** @description As whom the browser is signed in */
-            presence?: {
-                id: string;
-                /** @description What the key is called that the browser signed in with; none when it came by a link */
-                key?: string;
-                scopes: string[];
-                /** Format: date-time */
-                since: string;
-                /** Format: date-time */
-                until?: string;
-            };
             /** @enum {string} */
             role: "admin" | "user" | "guest";
             signedIn: boolean;
@@ -1849,24 +1847,6 @@ export interface components {
         SigningIn: {
             key: string;
         };
-        SiteLog: {
-            last: number;
-            lines: components["schemas"]["SiteLogLine"][];
-            /** @description Lines after the place asked for that are no longer kept */
-            missed: number;
-        };
-        SiteLogLine: {
-            /** Format: date-time */
-            at: string;
-            fields?: {
-                [key: string]: string;
-            };
-            /** @enum {string} */
-            level: "error" | "warn" | "info" | "debug" | "trace";
-            seq: number;
-            target: string;
-            text: string;
-        };
         Skill: {
             description: string;
             examples?: string[];
@@ -1878,47 +1858,14 @@ export interface components {
         };
         Status: {
             agents: components["schemas"]["Agent"][];
-            broken: {
-                error: string;
-                file: string;
-            }[];
-            connections: number;
+            broken: Record<string, never>[];
             liveTasks: number;
             name: string;
-            process: {
-                cpuSeconds?: number;
-                /** @description Bytes */
-                memory?: number;
-                openFiles?: number;
-                pid: number;
-            };
-            search: {
-                entries: number;
-                model: string;
-                /** @description Entries that still have only quick vectors */
-                pending: number;
-            };
             /** Format: date-time */
             startedAt: string;
-            store: {
-                /** @description On disk, the write-ahead log included */
-                bytes: number;
-                /** @description Since the start */
-                commits: number;
-                dead: number;
-                journalLines: number;
-                /** @description Of the write-ahead log */
-                logBytes: number;
-                openTasks: number;
-                outbox: number;
-                /** @description Version of the tables */
-                schema: number;
-                tasks: number;
-            };
-            /** @description Open streams of events */
-            streams: number;
+            store: Record<string, never>;
             version: string;
-            workers: components["schemas"]["WorkerStatus"][];
+            workers: Record<string, never>[];
         };
         Task: {
             agent: string;
@@ -1947,6 +1894,8 @@ export interface components {
         };
         TaskRow: {
             agent: string;
+            /** @description The first words of what was asked */
+            asked?: string;
             contextId: string;
             /** Format: date-time */
             createdAt: string;
@@ -2002,18 +1951,36 @@ export interface components {
             before?: string;
             turns: components["schemas"]["Turn"][];
         };
-        WorkerStatus: {
-            about: string;
-            detail: string;
-            errors: number;
-            lastError?: string;
-            /** Format: date-time */
-            lastRunAt?: string;
-            name: string;
-            /** Format: date-time */
-            since: string;
-            /** @enum {string} */
-            state: "idle" | "working" | "failing" | "stopped";
+        Usage: {
+            /** @description There were more tasks than were looked at */
+            cut: boolean;
+            days: (components["schemas"]["UsageFigures"] & {
+                day: string;
+            })[];
+            total: components["schemas"]["UsageFigures"];
+        };
+        UsageFigures: {
+            calls: number;
+            failures: number;
+            inputTokens?: number;
+            outputTokens?: number;
+            p50Ms?: number;
+            p99Ms?: number;
+        };
+        Workshop: {
+            suspended: {
+                description: string;
+                name: string;
+            }[];
+            templates: {
+                about: string;
+                description: string;
+                example: string;
+                id: string;
+                model: boolean;
+                /** @enum {string} */
+                visibility: "private" | "peers" | "public";
+            }[];
         };
     };
     responses: never;
@@ -2238,6 +2205,39 @@ export interface operations {
             };
         };
     };
+    createAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+            };
+        };
+        responses: {
+            /** @description Make a new agent from a template */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     getAgent: {
         parameters: {
             query?: never;
@@ -2269,7 +2269,7 @@ export interface operations {
             };
         };
     };
-    disconnectAgent: {
+    removeAgent: {
         parameters: {
             query?: never;
             header?: never;
@@ -2280,7 +2280,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Take out an agent whose program connects */
+            /** @description Take an agent out: its folder goes to the trash, a program that connects is sent away */
             204: {
                 headers: {
                     [name: string]: unknown;
@@ -2433,6 +2433,169 @@ export interface operations {
             };
         };
     };
+    getManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The agent.toml of an agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    writeManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManifestEdit"];
+            };
+        };
+        responses: {
+            /** @description Change the agent.toml of an agent */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    checkManifestFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ManifestText"];
+            };
+        };
+        responses: {
+            /** @description What is wrong with an agent.toml */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestProblems"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    resumeAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Bring an agent back */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    suspendAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Take an agent out for a while */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ManifestFile"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listAgentTools: {
         parameters: {
             query?: never;
@@ -2499,6 +2662,40 @@ export interface operations {
             };
         };
     };
+    getAgentUsage: {
+        parameters: {
+            query?: {
+                /** @description 30 when left out, at most 31 */
+                days?: number;
+            };
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Calls, failures, time and tokens of each of the last days */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Usage"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     backup: {
         parameters: {
             query?: never;
@@ -2519,133 +2716,6 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["File"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    getCharts: {
-        parameters: {
-            query?: {
-                /** @description 15m, 1h or 24h; 15m when left out */
-                range?: string;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description How the site fared over the last minutes, the last hour or the last day */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Charts"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    getConfig: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The configuration in force, where each value came from, and its file */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConfigView"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    saveConfig: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ConfigSaving"];
-            };
-        };
-        responses: {
-            /** @description Write the configuration file, unless it is wrong or has changed meanwhile */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConfigVerdict"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    checkConfig: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody: {
-            content: {
-                "application/json": components["schemas"]["ConfigDraft"];
-            };
-        };
-        responses: {
-            /** @description What would come of a text as the configuration file */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["ConfigVerdict"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -2991,64 +3061,6 @@ export interface operations {
             };
         };
     };
-    getDoctor: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description What the last look at everything that a site needs has found */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Doctor"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    runDoctor: {
-        parameters: {
-            query?: never;
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description Look at everything that a site needs, now */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Doctor"];
-                };
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
     findAgents: {
         parameters: {
             query?: never;
@@ -3266,6 +3278,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["HubEntry"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    openEntry: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Open an entry, so that it is called through this site */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OpenEntry"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3598,18 +3641,8 @@ export interface operations {
                 task?: string;
                 /** @description With this text */
                 text?: string;
-                /** @description Of whoever is called so */
-                actor?: string;
-                /** @description task or site: about a task, or about none */
-                kind?: string;
-                /** @description From this time on, like 2026-01-31T08:00:00Z */
-                since?: string;
-                /** @description Before this time */
-                until?: string;
                 /** @description Before this number */
                 before?: number;
-                /** @description After this number */
-                after?: number;
                 /** @description 100 when left out */
                 limit?: number;
             };
@@ -3718,44 +3751,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
-            };
-            /** @description What went wrong, and what to do */
-            default: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-        };
-    };
-    getSiteLog: {
-        parameters: {
-            query?: {
-                /** @description error, warn, info, debug or trace: as loud as that or louder */
-                level?: string;
-                /** @description With this text */
-                text?: string;
-                /** @description After this number */
-                after?: number;
-                /** @description 200 when left out */
-                limit?: number;
-            };
-            header?: never;
-            path?: never;
-            cookie?: never;
-        };
-        requestBody?: never;
-        responses: {
-            /** @description The log of the site itself; with Accept: text/event-stream as it grows, with {"missed": N} for a reader that is too slow */
-            200: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["SiteLog"];
-                };
             };
             /** @description What went wrong, and what to do */
             default: {
@@ -4238,6 +4233,10 @@ export interface operations {
                 state?: string;
                 /** @description Of this conversation */
                 context?: string;
+                /** @description Changed since this moment */
+                since?: string;
+                /** @description With this text in what was asked, the agent's name or the id */
+                text?: string;
                 /** @description 50 when left out */
                 limit?: number;
                 /** @description next of the page before */
@@ -4416,6 +4415,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Task"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getWorkshop: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What agents are made from, and which were taken out for a while */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Workshop"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    draftAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewAgent"];
+            };
+        };
+        responses: {
+            /** @description The files of a new agent, without writing them */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentDraft"];
                 };
             };
             /** @description What went wrong, and what to do */

@@ -143,4 +143,14 @@ describe("snippets", () => {
     expect(made.map((one) => one.id)).toEqual(["call", "curl", "python", "mcp"]);
     expect(made[0]?.code).toBe(`agentsite call calc '"'\\''$(id)'`);
   });
+
+  it("of an agent elsewhere name its card, and only what is known of it", () => {
+    const far = { name: "far", url: "", example: "hi", local: false };
+    const made = snippets({ ...far, card: "https://x.example/a2a/far/.well-known/agent-card.json" });
+    expect(made.map((one) => one.id)).toEqual(["call", "python"]);
+    expect(made[0]?.code).toBe("agentsite call 'https://x.example/a2a/far/.well-known/agent-card.json' 'hi'");
+    expect(made[1]?.code).toContain('A2ACardResolver(http, "https://x.example/a2a/far")');
+    expect(snippets({ ...far, card: "https://x.example/card?v=1" })[1]?.code).toContain('"https://x.example", agent_card_path="/card?v=1")');
+    expect(snippets({ ...far, mcp: "https://x.example/mcp" }).map((one) => one.id)).toEqual(["mcp"]);
+  });
 });

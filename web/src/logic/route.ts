@@ -4,6 +4,7 @@ export type Page =
   | { name: "hub" }
   | { name: "agent"; id: string; tab: string }
   | { name: "register" }
+  | { name: "new" }
   | { name: "chat"; context: string; agent: string }
   | { name: "tasks" }
   | { name: "task"; id: string }
@@ -29,6 +30,8 @@ export function pageOf(path: string, query: URLSearchParams): Page {
       return second ? { name: "agent", id: second, tab: query.get("tab") ?? "overview" } : { name: "hub" };
     case "register":
       return second ? { name: "missing" } : { name: "register" };
+    case "new":
+      return second ? { name: "missing" } : { name: "new" };
     case "chat":
       return { name: "chat", context: second, agent: query.get("agent") ?? "" };
     case "tasks":
@@ -46,9 +49,10 @@ export const paths = {
   hub: "/hub",
   agent: (id: string, tab?: string) => `/hub/${encodeURIComponent(id)}${tab ? `?tab=${tab}` : ""}`,
   register: "/register",
+  create: "/new",
   chat: (context = "", agent = "") => `/chat${context ? `/${encodeURIComponent(context)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
   tasks: "/tasks",
-  task: (id: string) => `/tasks/${encodeURIComponent(id)}`,
+  task: (id: string, view = "") => `/tasks/${encodeURIComponent(id)}${view ? `?view=${view}` : ""}`,
   ops: (tab = "") => `/ops${tab ? `/${tab}` : ""}`,
   signin: "/signin",
 };

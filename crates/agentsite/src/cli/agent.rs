@@ -19,7 +19,8 @@ use serde_json::Value;
 use super::shell::{Shell, field, list};
 use crate::exit::{CliError, Exit};
 use crate::folder::scan;
-use crate::templates::{self, Language};
+use crate::templates::{self, Language, Wish};
+use crate::workshop;
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -117,7 +118,7 @@ fn new(shell: &Shell, name: &AgentName, lang: Language, dir: Option<PathBuf>) ->
     };
     std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
     let folder = agents.join(name.as_str());
-    templates::write_agent(lang, name, &folder)?;
+    templates::write_agent(lang, name, &folder, &Wish::default())?;
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "name": name, "folder": folder }))?;
     } else {
@@ -268,10 +269,7 @@ fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
     }
     let data = crate::instance::DataFolder::at(&config.data);
     data.create()?;
-    std::fs::create_dir_all(data.trash()).map_err(|error| CliError::file("make", &data.trash(), &error))?;
-    let now = World::system().clock.now().as_millis();
-    let trashed = data.trash().join(format!("{name}-{now}"));
-    std::fs::rename(&folder, &trashed).map_err(|error| CliError::file("move", &folder, &error))?;
+    let trashed = workshop::discard(&folder, &data.trash(), name, World::system().clock.now())?;
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "name": name, "movedTo": trashed }))?;
     } else {
@@ -282,14 +280,10 @@ fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
 
 /// The folder whose `agent.toml` bears the name, or which bears the name itself when its file cannot be read.
 fn folder_of(agents: &Path, name: &AgentName) -> Result<PathBuf, CliError> {
-    let found = scan::scan(agents).map_err(|error| CliError::file("read", agents, &error))?;
-    let named = |one: &&scan::Found| match &one.reading {
-        Ok(manifest) => manifest.name == *name,
-        Err(_) => one.folder.file_name().is_some_and(|folder| folder == name.as_str()),
-    };
-    let missing =
-        || CliError::new(Exit::NotFound, format!("there is no agent `{name}` in {}", agents.display()));
-    found.iter().find(named).map(|one| one.folder.clone()).ok_or_else(missing)
+    let found = scan::folder_of(agents, name).map_err(|error| CliError::file("read", agents, &error))?;
+    found.ok_or_else(|| {
+        CliError::new(Exit::NotFound, format!("there is no agent `{name}` in {}", agents.display()))
+    })
 }
 
 /// Asks on the terminal; nobody there means no.
@@ -313,7 +307,8 @@ mod tests {
     fn an_agent_is_found_by_the_name_in_its_file_and_a_broken_one_by_its_folder() {
         let root = tempfile::tempdir().unwrap();
         let name: AgentName = "greeter".parse().unwrap();
-        templates::write_agent(Language::Sh, &name, &root.path().join("other-folder")).unwrap();
+        templates::write_agent(Language::Sh, &name, &root.path().join("other-folder"), &Wish::default())
+            .unwrap();
         std::fs::create_dir(root.path().join("torn")).unwrap();
         std::fs::write(root.path().join("torn/agent.toml"), "name =").unwrap();
         assert_eq!(folder_of(root.path(), &name).unwrap(), root.path().join("other-folder"));

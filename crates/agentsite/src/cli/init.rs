@@ -29,7 +29,7 @@ pub(super) fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError
     }
     let name = "hello".parse().expect("hello is a name");
     std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
-    templates::write_agent(arguments.lang, &name, &agent)?;
+    templates::write_agent(arguments.lang, &name, &agent, &templates::Wish::default())?;
     templates::write_new(file, templates::CONFIG)?;
     let written = [file.display().to_string(), agent.display().to_string()];
     if shell.output.is_json() {

@@ -9,9 +9,13 @@ use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use agentsite_host::{Manifest, Runtime};
+use agentsite_protocol::AgentName;
 
 /// The file that makes a folder an agent.
 pub(crate) const MANIFEST: &str = "agent.toml";
+
+/// The file that keeps an agent out while its folder stays.
+pub(crate) const SUSPENDED: &str = ".suspended";
 
 /// Most bytes that are read of a manifest; one more than is allowed, so that the reader of manifests can refuse it by name.
 const MOST_READ: u64 = 256 * 1024 + 1;
@@ -34,12 +38,38 @@ impl Found {
     }
 }
 
-/// Every agent folder, ordered by name. A folder that does not exist holds none.
+/// Every agent folder whose agent is not suspended, ordered by name. A folder that does not exist holds none.
 ///
 /// # Errors
 /// What the system says when the folder exists and cannot be read.
 pub(crate) fn scan(agents: &Path) -> std::io::Result<Vec<Found>> {
+    let here = folders(agents)?.into_iter().filter(|folder| !is_suspended(folder));
+    Ok(here.filter_map(read).collect())
+}
+
+/// The same with those that are suspended.
+///
+/// # Errors
+/// As [`scan`].
+pub(crate) fn scan_all(agents: &Path) -> std::io::Result<Vec<Found>> {
     Ok(folders(agents)?.into_iter().filter_map(read).collect())
+}
+
+/// Whether an agent was taken out for a while.
+pub(crate) fn is_suspended(folder: &Path) -> bool {
+    folder.join(SUSPENDED).symlink_metadata().is_ok()
+}
+
+/// The folder whose `agent.toml` bears the name, or which bears the name itself when its file cannot be read; suspended or not.
+///
+/// # Errors
+/// As [`scan`].
+pub(crate) fn folder_of(agents: &Path, name: &AgentName) -> std::io::Result<Option<PathBuf>> {
+    let named = |one: &Found| match &one.reading {
+        Ok(manifest) => manifest.name == *name,
+        Err(_) => one.folder.file_name().is_some_and(|folder| folder == name.as_str()),
+    };
+    Ok(scan_all(agents)?.into_iter().find(named).map(|one| one.folder))
 }
 
 /// Every folder that may be an agent, ordered by name.
@@ -81,7 +111,11 @@ fn read(folder: PathBuf) -> Option<Found> {
     Some(Found { folder, reading, stamp: stamp.finish() })
 }
 
-fn text_of(file: &Path) -> std::io::Result<String> {
+/// The text of a manifest, or the beginning of one that is too long.
+///
+/// # Errors
+/// What the system says, or that it is no text.
+pub(crate) fn text_of(file: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(file)?.take(MOST_READ).read_to_end(&mut bytes)?;
     String::from_utf8(bytes).map_err(|_| std::io::Error::new(ErrorKind::InvalidData, "it is not UTF-8 text"))

@@ -55,9 +55,8 @@ impl InForce {
         let newer = docs::explained(&self.reloaded());
         let in_force = |one: Explained| {
             let known = newer.iter().find(|other| other.shown.key == one.shown.key);
-            let applied = |other: &&Explained| {
-                other.shown.value == one.shown.value || !needs_restart(&other.shown.key)
-            };
+            let applied =
+                |other: &&Explained| other.shown.value == one.shown.value || !needs_restart(&other.shown.key);
             value(known.filter(applied).unwrap_or(&one))
         };
         docs::explained(&self.started).into_iter().map(in_force).collect()
@@ -116,7 +115,14 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) fn new(reader: Reader, in_force: InForce, site: Site, reload: Arc<Notify>) -> Self {
-        Self { reader, in_force, site, reload, looking: tokio::sync::Mutex::default(), found: Mutex::default() }
+        Self {
+            reader,
+            in_force,
+            site,
+            reload,
+            looking: tokio::sync::Mutex::default(),
+            found: Mutex::default(),
+        }
     }
 
     async fn look(&self) -> Examination {
@@ -151,7 +157,9 @@ impl Operator for Process {
             let text = spawn_blocking(move || reader.text()).await.map_err(broken_off)?;
             let text = match text {
                 // A file that was named and has gone is empty, so that it can be written again.
-                Err(ConfigError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => None,
+                Err(ConfigError::Read { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => {
+                    None
+                }
                 text => text.map_err(|error| OperatorError::File(error.to_string()))?,
             };
             let file = self.reader.file();
@@ -236,7 +244,8 @@ mod tests {
         let wrong = in_force.verdict(reader.judge("\n[limits]\nbody = \"1MB\"\n"));
         let problem = wrong.problem.unwrap();
         assert!(!wrong.ok && problem.line == Some(3) && problem.what.contains("is no size"), "{problem:?}");
-        let right = in_force.verdict(reader.judge("[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n"));
+        let right =
+            in_force.verdict(reader.judge("[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n"));
         assert!(right.ok);
         assert_eq!(right.changed, ["site.description", "telemetry.log"]);
         assert_eq!(right.restart, ["site.description"]);

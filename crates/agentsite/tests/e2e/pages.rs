@@ -22,6 +22,11 @@ fn a_site_is_run_from_its_pages_and_by_nobody_else() {
     run("operations.test.ts");
 }
 
+#[test]
+fn agents_are_found_made_and_changed_and_their_work_is_followed() {
+    run("hub.test.ts");
+}
+
 fn run(file: &str) {
     let wanted = |name: &str| {
         std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; run `cargo xtask test`"))

@@ -1,8 +1,7 @@
 //! `/api/agents`: the agents a caller may see, their logs, and the tools of those that are tool servers.
 //!
-//! Promises: an agent that is not for this caller answers like one that does not exist. Agents are changed through their
-//! folders, not here; only the approval of tools and the logins to their servers are given here, and agents whose programs connect are taken
-//! out.
+//! Promises: an agent that is not for this caller answers like one that does not exist. Making and
+//! changing agents is `workshop`'s matter; the approval of tools and the logins to their servers are given here, and agents are taken out.
 
 use std::sync::Arc;
 
@@ -13,12 +12,15 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{Answer, Asking, Given, Wanted, json, nothing};
+use super::{Answer, Asking, Given, Wanted, json, workshop};
 use crate::failure::Failure;
 use crate::front::Front;
 
 /// Log lines when the caller names no number: a screenful and some.
 const LINES: usize = 100;
+
+/// Days of a report of usage when the caller names no number.
+const DAYS: u32 = 30;
 
 #[derive(Serialize)]
 struct Agents {
@@ -45,8 +47,7 @@ pub(super) async fn remove(
     asking: Asking,
     Path(name): Path<String>,
 ) -> Answer {
-    front.site.disconnect_agent(&asking.caller, &named(&name)?).await?;
-    Ok(nothing())
+    workshop::remove(&front, &asking.caller, named(&name)?).await
 }
 
 #[derive(Deserialize)]
@@ -67,6 +68,21 @@ pub(super) async fn logs(
 ) -> Answer {
     let lines = front.site.agent_log(&asking.caller, &named(&name)?, wanted.lines.unwrap_or(LINES))?;
     json(StatusCode::OK, &Log { lines })
+}
+
+#[derive(Deserialize)]
+pub(super) struct UsageWanted {
+    days: Option<u32>,
+}
+
+pub(super) async fn usage(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(name): Path<String>,
+    Wanted(wanted): Wanted<UsageWanted>,
+) -> Answer {
+    let days = wanted.days.unwrap_or(DAYS);
+    json(StatusCode::OK, &front.site.agent_usage(&asking.caller, &named(&name)?, days).await?)
 }
 
 #[derive(Serialize)]
@@ -167,7 +183,7 @@ pub(super) async fn logout(
 }
 
 /// A name that cannot be one answers like an agent that is not there.
-fn named(name: &str) -> Result<AgentName, Failure> {
+pub(super) fn named(name: &str) -> Result<AgentName, Failure> {
     name.parse()
         .map_err(|_| SiteError::NoSuchAgent(name.chars().take(agentsite_protocol::MAX_NAME).collect()).into())
 }

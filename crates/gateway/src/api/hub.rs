@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::{CardSignature, Visibility};
+use agentsite_protocol::{AgentName, CardSignature, Visibility};
 use agentsite_site::{HubEdit, HubFormat};
 use axum::extract::{Path, Request, State};
 use http::{StatusCode, header};
@@ -140,6 +140,16 @@ pub(super) async fn refresh(
     Path(id): Path<String>,
 ) -> Answer {
     json(StatusCode::OK, &front.site.hub_refresh(&asking.caller, &id).await?)
+}
+
+#[derive(Serialize)]
+struct Open {
+    /// By which name it is called here now.
+    agent: AgentName,
+}
+
+pub(super) async fn open(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
+    json(StatusCode::OK, &Open { agent: front.site.hub_open(&asking.caller, &id).await? })
 }
 
 #[derive(Deserialize)]

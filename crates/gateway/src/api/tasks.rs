@@ -11,7 +11,7 @@ use agentsite_protocol::{
     AgentName, ContextId, ConversationId, Owner, Task, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
     Usage, WireTask,
 };
-use agentsite_site::{SiteError, TaskFilter, TaskWatch};
+use agentsite_site::{AskedTask, SiteError, TaskFilter, TaskWatch};
 use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode, header};
 use serde::{Deserialize, Serialize};
@@ -32,6 +32,8 @@ pub(super) struct TasksWanted {
     agent: Option<String>,
     state: Option<String>,
     context: Option<String>,
+    since: Option<String>,
+    text: Option<String>,
     limit: Option<usize>,
     cursor: Option<String>,
 }
@@ -57,6 +59,15 @@ struct TaskRow<'a> {
     seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<TaskId>,
+    /// The first words of what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asked: Option<&'a str>,
+}
+
+impl<'a> From<&'a AskedTask> for TaskRow<'a> {
+    fn from(task: &'a AskedTask) -> Self {
+        Self { asked: Some(&task.asked), ..Self::from(&task.head) }
+    }
 }
 
 impl<'a> From<&'a TaskHead> for TaskRow<'a> {
@@ -71,6 +82,7 @@ impl<'a> From<&'a TaskHead> for TaskRow<'a> {
             updated_at: head.updated_at,
             seq: head.seq,
             parent: head.parent,
+            asked: None,
         }
     }
 }
@@ -88,12 +100,18 @@ pub(super) async fn list(
         agent: wanted.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
         context: wanted.context.as_deref().map(|id| parse("context", id)).transpose()?,
         states: wanted.state.as_deref().map_or(Ok(Vec::new()), states)?,
+        updated_since: wanted.since.as_deref().map(since).transpose()?,
         ..TaskFilter::default()
     };
-    let page = front.site.tasks(&asking.caller, filter, after, wanted.limit.unwrap_or(PAGE)).await?;
+    let (text, limit) = (wanted.text.unwrap_or_default(), wanted.limit.unwrap_or(PAGE));
+    let page = front.site.asked_tasks(&asking.caller, filter, &text, after, limit).await?;
     let tasks =
         Tasks { tasks: page.items.iter().map(TaskRow::from).collect(), next: page.next.map(cursor::write) };
     json(StatusCode::OK, &tasks)
+}
+
+fn since(text: &str) -> Result<Timestamp, Failure> {
+    Timestamp::parse(text).map_err(|error| bad(format!("since: {error}; write 2026-01-31T12:00:00Z")))
 }
 
 /// Reads one or more states, parted by commas.

@@ -8,7 +8,8 @@ fn at(millis: i64) -> Timestamp {
 
 fn book(lines: usize) -> LogBook {
     let book = LogBook::default();
-    (1..=lines).for_each(|number| book.write(at(1), Loudness::Info, "agentsite", &format!("line {number}"), []));
+    (1..=lines)
+        .for_each(|number| book.write(at(1), Loudness::Info, "agentsite", &format!("line {number}"), []));
     book
 }
 

@@ -111,6 +111,10 @@ const fn patch(path: &'static str, id: &'static str, summary: &'static str) -> O
     Operation::new(Part::Rest, HttpMethod::Patch, path, id, summary)
 }
 
+const fn put(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
+    Operation::new(Part::Rest, HttpMethod::Put, path, id, summary)
+}
+
 const fn delete(path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation::new(Part::Rest, HttpMethod::Delete, path, id, summary).with("204")
 }
@@ -138,10 +142,39 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 85] = [
+pub(crate) const OPERATIONS: [Operation; 95] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
-    delete("/api/agents/{name}", "disconnectAgent", "Take out an agent whose program connects"),
+    post("/api/agents", "createAgent", "Make a new agent from a template")
+        .takes("NewAgent")
+        .with("201")
+        .gives("Agent"),
+    delete(
+        "/api/agents/{name}",
+        "removeAgent",
+        "Take an agent out: its folder goes to the trash, a program that connects is sent away",
+    ),
+    get(
+        "/api/agents/{name}/usage",
+        "getAgentUsage",
+        "Calls, failures, time and tokens of each of the last days",
+    )
+    .asks(&[("days", "integer", "30 when left out, at most 31")])
+    .gives("Usage"),
+    get("/api/agents/{name}/manifest", "getManifestFile", "The agent.toml of an agent").gives("ManifestFile"),
+    put("/api/agents/{name}/manifest", "writeManifestFile", "Change the agent.toml of an agent")
+        .takes("ManifestEdit")
+        .gives("ManifestFile"),
+    post("/api/agents/{name}/manifest/check", "checkManifestFile", "What is wrong with an agent.toml")
+        .takes("ManifestText")
+        .gives("ManifestProblems"),
+    post("/api/agents/{name}/suspend", "suspendAgent", "Take an agent out for a while").gives("ManifestFile"),
+    post("/api/agents/{name}/resume", "resumeAgent", "Bring an agent back").gives("ManifestFile"),
+    get("/api/workshop", "getWorkshop", "What agents are made from, and which were taken out for a while")
+        .gives("Workshop"),
+    post("/api/workshop/draft", "draftAgent", "The files of a new agent, without writing them")
+        .takes("NewAgent")
+        .gives("AgentDraft"),
     get("/api/agents/{name}/logs", "getAgentLog", "The last lines of an agent's log")
         .asks(&[("lines", "integer", "100 when left out")])
         .gives("Log"),
@@ -208,6 +241,8 @@ pub(crate) const OPERATIONS: [Operation; 85] = [
     post("/api/hub/{id}/refresh", "refreshEntry", "Look at an entry again now").gives("HubEntry"),
     post("/api/hub/{id}/suspend", "suspendEntry", "Take an entry out for a while").gives("HubEntry"),
     post("/api/hub/{id}/resume", "resumeEntry", "Bring an entry back").gives("HubEntry"),
+    post("/api/hub/{id}/open", "openEntry", "Open an entry, so that it is called through this site")
+        .gives("OpenEntry"),
     get(
         "/api/conversations",
         "listConversations",
@@ -263,6 +298,8 @@ pub(crate) const OPERATIONS: [Operation; 85] = [
             ("agent", "string", "Of this agent"),
             ("state", "string", "In one of these states, parted by commas"),
             ("context", "string", "Of this conversation"),
+            ("since", "string", "Changed since this moment"),
+            ("text", "string", "With this text in what was asked, the agent's name or the id"),
             ("limit", "integer", "50 when left out"),
             ("cursor", "string", "next of the page before"),
         ])

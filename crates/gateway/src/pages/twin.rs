@@ -20,12 +20,14 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
 /// The addresses of the pages. Those of one agent, one conversation or one task take `.md` within the name.
-const PATHS: [&str; 16] = [
+const PATHS: [&str; 18] = [
     "/",
     "/index.md",
     "/hub",
     "/hub.md",
     "/hub/{id}",
+    "/new",
+    "/new.md",
     "/register",
     "/register.md",
     "/chat",
@@ -73,6 +75,7 @@ async fn tell(front: &Front, parts: &Parts, id: Option<&str>) -> Result<String, 
         ("" | "index", _) => Ok(agents::home(front, &caller, &base)),
         ("hub", None) => agents::hub(front, &caller, &base).await,
         ("hub", Some(id)) => agents::one(front, &caller, id, &base).await,
+        ("new", _) => work::create(front, &caller, &base),
         ("register", _) => Ok(work::register(&base)),
         ("chat", _) => Ok(work::chat(&base)),
         ("tasks", None) => work::tasks(front, &caller, &base).await,

@@ -31,3 +31,4 @@ mod servers;
 mod socket;
 mod story;
 mod streams;
+mod workshop;

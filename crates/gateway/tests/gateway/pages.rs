@@ -35,6 +35,7 @@ async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
         ("/index.md", "# agentsite"),
         ("/hub.md", "| [echo]("),
         ("/hub/echo.md", "# echo"),
+        ("/new.md", "/api/workshop/draft"),
         ("/register.md", "/api/hub"),
         ("/chat.md", "SendStreamingMessage"),
         ("/tasks.md", task.as_str()),
@@ -46,12 +47,13 @@ async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
     }
     let one = story.get(&format!("/tasks/{task}.md")).send().await.unwrap().text().await.unwrap();
     assert!(one.contains("- agent: long") && one.contains("## Artifacts"), "{one}");
+    assert!(one.contains("/graph; POST …/cancel, …/retry"), "{one}");
     for path in ["/hub/nobody.md", "/tasks/nothing.md", "/hub/urn:air:example.org:agents:nobody.md"] {
         assert_eq!(story.get(path).send().await.unwrap().status(), StatusCode::NOT_FOUND, "{path}");
     }
     let hub = story.get("/hub.md").header("via", "x").send().await.unwrap().text().await.unwrap();
     assert!(hub.contains("[echo](") && !hub.contains("hidden"), "{hub}");
-    for path in ["/tasks.md", "/ops.md"] {
+    for path in ["/tasks.md", "/ops.md", "/new.md"] {
         let refused = story.get(path).header("via", "x").send().await.unwrap();
         assert!([401, 403].contains(&refused.status().as_u16()), "{path}: {}", refused.status());
     }
@@ -64,6 +66,7 @@ async fn a_browser_gets_the_interface_with_nothing_inline_and_keeps_what_it_has(
         "/",
         "/hub",
         "/hub/echo",
+        "/new",
         "/register",
         "/chat",
         "/chat/c",

@@ -145,7 +145,9 @@ impl Site {
             listing.price = edit.price.filter(|price| price.is_finite() && *price >= 0.0).or(listing.price);
             format!("changed {}", listing.id)
         };
-        Ok(shown(caller, self.0.registry.edit(caller, id, change).await?))
+        let entry = self.0.registry.edit(caller, id, change).await?;
+        self.close_far(id).await;
+        Ok(shown(caller, entry))
     }
 
     /// Takes an entry out for a while.
@@ -153,7 +155,9 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
     pub async fn hub_suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
-        Ok(shown(caller, self.0.registry.suspend(caller, id).await?))
+        let entry = self.0.registry.suspend(caller, id).await?;
+        self.close_far(id).await;
+        Ok(shown(caller, entry))
     }
 
     /// Brings an entry back.
@@ -169,7 +173,9 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
     pub async fn hub_remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
-        self.0.registry.remove(caller, id).await
+        self.0.registry.remove(caller, id).await?;
+        self.close_far(id).await;
+        Ok(())
     }
 
     /// Takes lines of JSON in one commit: cards, entries of catalogues, server files, lines of an export.

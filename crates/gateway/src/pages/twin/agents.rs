@@ -47,7 +47,7 @@ pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
         );
     }
     text.push_str(&format!(
-        "## Pages\n\n- [Hub]({base}/hub.md)\n- [Register an agent]({base}/register.md)\n- [Chat]({base}/chat.md)\n- [Tasks]({base}/tasks.md)\n\
+        "## Pages\n\n- [Hub]({base}/hub.md)\n- [New agent]({base}/new.md)\n- [Register an agent]({base}/register.md)\n- [Chat]({base}/chat.md)\n- [Tasks]({base}/tasks.md)\n\
          - [Operations]({base}/ops.md)\n- [HTTP interfaces]({base}/openapi.json)\n- [For models]({base}/llms.txt)\n"
     ));
     text
@@ -56,8 +56,9 @@ pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
 /// Every agent, of this site and from elsewhere.
 pub(super) async fn hub(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
     let mut text = format!(
-        "# Agents\n\nAsk for what you need: `POST {base}/search` with `{{\"query\":{{\"text\":\"…\"}}}}`; with a key `POST {base}/api/find`.\n\n\
-         | agent | what it does | owner | proof | answers | visibility |\n|---|---|---|---|---|---|\n"
+        "# Agents\n\nAsk for what you need: `POST {base}/search` with `{{\"query\":{{\"text\":\"…\"}}}}`; with a key `POST {base}/api/find`, narrowed by \
+         `filter`: `tags`, `protocols`, `inputModes`, `outputModes`, `regions`, `owners`, `live`, `maxPrice`, `minTrust`. How agents are spread over them: `POST {base}/explore`.\n\n\
+         | agent | what it does | owner | proof | answers | visibility | trust | price |\n|---|---|---|---|---|---|---|---|\n"
     );
     let all = every::all(&front.site, caller, base).await?;
     for listing in all.iter().take(MAX_AGENTS) {
@@ -72,14 +73,16 @@ pub(super) async fn hub(front: &Front, caller: &Caller, base: &str) -> Result<St
 fn row(listing: &Listing, base: &str) -> String {
     let key = if listing.local { listing.name.clone() } else { listing.id.clone() };
     format!(
-        "| [{}]({base}/hub/{}.md) | {} | {} | {} | {} | {} |\n",
+        "| [{}]({base}/hub/{}.md) | {} | {} | {} | {} | {} | {} | {} |\n",
         line(&listing.name),
         line(&key),
         line(&listing.description),
         line(&listing.owner),
         word(&listing.proof),
         if listing.live { "yes" } else { "no" },
-        seen(listing.visibility)
+        seen(listing.visibility),
+        listing.trust,
+        listing.price.map(|price| price.to_string()).unwrap_or_default()
     )
 }
 
@@ -103,7 +106,7 @@ fn own(agent: &AgentView, base: &str) -> String {
     skills(&mut text, &agent.skills);
     text.push_str(&format!("## Call it\n\n```sh\n{}\n{}\n```\n\n", call_line(agent), curl_line(agent, base)));
     text.push_str(&format!(
-        "- A2A: {base}/a2a/{name}\n- MCP: {base}/mcp/{name}\n- Card: {base}/a2a/{name}/.well-known/agent-card.json\n- API: GET {base}/api/agents/{name}\n"
+        "- A2A: {base}/a2a/{name}\n- MCP: {base}/mcp/{name}\n- Card: {base}/a2a/{name}/.well-known/agent-card.json\n- API: GET {base}/api/agents/{name}; how it was used: …/usage; changing it: …/manifest\n"
     ));
     text
 }
@@ -124,7 +127,18 @@ fn elsewhere(listing: &Listing, base: &str) -> String {
     if let Some(url) = &listing.url {
         text.push_str(&format!("- card: {}\n", line(url)));
     }
-    text.push_str(&format!("- API: GET {base}/api/hub/{}\n\n", line(&listing.id)));
+    text.push_str(&format!("- trust: {}\n", listing.trust));
+    let price = listing.price.map(|price| price.to_string());
+    let seen = listing.seen_at.map(|seen| seen.to_string());
+    for (label, fact) in [("price", price), ("region", listing.region.clone()), ("last answered", seen)] {
+        if let Some(fact) = fact {
+            text.push_str(&format!("- {label}: {}\n", line(&fact)));
+        }
+    }
+    text.push_str(&format!(
+        "- API: GET {base}/api/hub/{}; POST …/open gives a name under which this site calls it for you\n\n",
+        line(&listing.id)
+    ));
     skills(&mut text, &listing.skills);
     text
 }

@@ -4,7 +4,7 @@
 //! has a form, its twin names the operation that the form stands for.
 
 use agentsite_protocol::{Caller, Message, Part, TaskId};
-use agentsite_site::{SiteError, TaskFilter};
+use agentsite_site::{AskedTask, SiteError, TaskFilter};
 
 use super::line;
 use crate::failure::{Failure, Fault};
@@ -26,6 +26,28 @@ pub(super) fn register(base: &str) -> String {
     )
 }
 
+/// A new agent of the site itself.
+pub(super) fn create(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
+    if !caller.is_admin() {
+        let sentence = "only the people who run this site make its agents; use a key with the scope admin";
+        return Err(Failure::new(Fault::Forbidden, sentence));
+    }
+    let mut text = format!(
+        "# New agent\n\n`POST {base}/api/agents` with `{{\"name\", \"template\", \"description\", \"visibility\", \"model\"}}`, the last three as you like; \
+         `POST {base}/api/workshop/draft` with the same shows the files without writing them. Change one later: `GET`, `PUT {base}/api/agents/NAME/manifest`, \
+         `POST {base}/api/agents/NAME/suspend`, `…/resume`, `DELETE {base}/api/agents/NAME`.\n\n| template | what it is | a first question |\n|---|---|---|\n"
+    );
+    for template in front.settings.workshop.iter().flat_map(|workshop| workshop.templates()) {
+        text.push_str(&format!(
+            "| {} | {} | {} |\n",
+            template.id,
+            line(&template.about),
+            line(&template.example)
+        ));
+    }
+    Ok(text)
+}
+
 /// Talking with an agent.
 pub(super) fn chat(base: &str) -> String {
     format!(
@@ -37,15 +59,16 @@ pub(super) fn chat(base: &str) -> String {
 /// The tasks of a caller, the last changed first.
 pub(super) async fn tasks(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
     known(caller)?;
-    let page = front.site.tasks(caller, TaskFilter::default(), None, TASKS).await?;
+    let page = front.site.asked_tasks(caller, TaskFilter::default(), "", None, TASKS).await?;
     let mut text = format!(
-        "# Tasks\n\nAPI: `GET {base}/api/tasks`\n\n| task | agent | state | changed |\n|---|---|---|---|\n"
+        "# Tasks\n\nAPI: `GET {base}/api/tasks`, narrowed by `agent`, `state`, `since`, `text` and `context`\n\n| task | asked | agent | state | changed |\n|---|---|---|---|---|\n"
     );
-    for head in &page.items {
+    for AskedTask { head, asked } in &page.items {
         let row = format!(
-            "| [{}]({base}/tasks/{}.md) | {} | {} | {} |\n",
+            "| [{}]({base}/tasks/{}.md) | {} | {} | {} | {} |\n",
             head.id,
             head.id,
+            line(asked),
             head.agent,
             head.state.word(),
             head.updated_at
@@ -68,6 +91,7 @@ pub(super) async fn task(front: &Front, caller: &Caller, id: &str, base: &str) -
         task.head.context,
         task.head.updated_at
     );
+    let graph = front.site.task_graph(caller, id).await?;
     let told = serde_json::to_value(&wire).unwrap_or_default();
     let said = told["history"].as_array().into_iter().flatten().chain(told["status"].get("message"));
     for message in said.filter_map(|one| serde_json::from_value::<Message>(one.clone()).ok()) {
@@ -80,6 +104,17 @@ pub(super) async fn task(front: &Front, caller: &Caller, id: &str, base: &str) -
             "- {}: {}\n",
             line(artifact["artifactId"].as_str().unwrap_or_default()),
             words(&parts)
+        ));
+    }
+    text.push_str(&format!(
+        "\n## Tasks that it started\n\nAPI: GET {base}/api/tasks/{id}/graph; POST …/cancel, …/retry\n\n"
+    ));
+    for head in graph.tasks.iter().skip(1) {
+        let parent = head.parent.map(|parent| parent.to_string()).unwrap_or_default();
+        let state = head.state.word();
+        text.push_str(&format!(
+            "- [{}]({base}/tasks/{}.md): {}, {state}, started by {parent}\n",
+            head.id, head.id, head.agent
         ));
     }
     Ok(text)

@@ -1,0 +1,204 @@
+//! The verb of a site by which its callers talk with agents from elsewhere: an entry of the hub is opened as an agent of this site.
+//!
+//! Promises: only who sees the entry opens it, and only callers who are known talk through it: the site is no relay for strangers. It runs like any agent
+//! elsewhere that a file declares: through the egress, with a circuit for each endpoint, within limits, with durable tasks. It is not listed, because
+//! the hub lists the entry. It is closed when the entry is suspended, removed or seen by fewer, and when too many are open. No credential of the
+//! site goes with it.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use agentsite_host::{AgentLog, Manifest};
+use agentsite_protocol::listing::Standing;
+use agentsite_protocol::{AgentName, Caller, Owner, Visibility};
+use agentsite_store::Registration;
+use sha2::{Digest as _, Sha256};
+
+use super::Site;
+use crate::SiteError;
+use crate::hub::{Entry, Holder};
+
+/// Most entries that are open at once: each costs a supervisor and perhaps a connection.
+const MAX_OPEN: usize = 64;
+
+/// Letters of an entry's own name that its agent here bears; the rest is for the mark that makes it unique.
+const NAME_LETTERS: usize = 24;
+
+/// Bytes of the mark: enough that no two of a hub's entries have the same.
+const MARK: usize = 5;
+
+/// The entries that are open, the one opened longest ago first.
+#[derive(Debug, Default)]
+pub(super) struct Far {
+    // A std lock: held for a look at a short list, never across an await.
+    open: Mutex<Vec<(String, AgentName)>>,
+}
+
+impl Far {
+    /// Notes an entry as opened just now; gives those that must make room.
+    fn opened(&self, id: &str, name: &AgentName) -> Vec<(String, AgentName)> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        open.retain(|(known, _)| known != id);
+        open.push((id.to_owned(), name.clone()));
+        let over = open.len().saturating_sub(MAX_OPEN);
+        open[..open.len() - 1].iter().take(if over > 0 { MAX_OPEN } else { 0 }).cloned().collect()
+    }
+
+    fn closed(&self, id: &str) -> Option<AgentName> {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = open.iter().position(|(known, _)| known == id)?;
+        Some(open.remove(at).1)
+    }
+}
+
+impl Site {
+    /// Opens an entry of the hub, so that it is called like an agent of this site; gives the name by which it is called.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot be called or no more may be open.
+    pub async fn hub_open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+        let entry = self.0.registry.entry_for(caller, id).await?;
+        let manifest = manifest(&entry)?;
+        let name = manifest.name.clone();
+        let holder = Some(Holder {
+            owner: Owner::stored(&entry.listing.owner),
+            since: entry.listing.registered_at,
+            warnings: entry.listing.warnings.clone(),
+        });
+        let before = self.0.hub.get(&name);
+        if before.as_ref().is_some_and(|known| !known.hidden) {
+            let why = format!("an agent of this site is called {name}; rename it, then try again");
+            return Err(SiteError::BadListing(why));
+        }
+        let same = |known: &Arc<Entry>| known.manifest == manifest && known.holder == holder;
+        if before.as_ref().is_some_and(same) {
+            self.0.far.opened(id, &name);
+            return Ok(name);
+        }
+        self.make_room(id, &name).await?;
+        let log = AgentLog::new(self.ids().clock().clone());
+        let runner = self.0.workshop.launch(&manifest, None, &log);
+        let runner = runner.map_err(|error| SiteError::BadListing(format!("{name}: {error}")))?;
+        self.0.hub.put(Entry { hidden: true, holder, ..Entry::new(manifest, runner, log, None) });
+        if let Some(before) = before {
+            before.runner.stop().await;
+        }
+        self.relay_changes(&name);
+        let hub = self.0.hub.clone();
+        self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
+        Ok(name)
+    }
+
+    /// Closes an entry, if it is open: whoever opens it again is judged anew.
+    pub(super) async fn close_far(&self, id: &str) {
+        if let Some(name) = self.0.far.closed(id) {
+            self.uninstall(&name).await;
+        }
+    }
+
+    /// Closes the idle entry that was opened longest ago when one more would be too many.
+    async fn make_room(&self, id: &str, name: &AgentName) -> Result<(), SiteError> {
+        let others = self.0.far.opened(id, name);
+        if others.is_empty() {
+            return Ok(());
+        }
+        let idle = |name: &AgentName| {
+            let lane = self.0.hub.get(name).map(|entry| entry.lane.clone());
+            lane.is_none_or(|lane| lane.running() == 0 && lane.waiting() == 0)
+        };
+        let Some((idle, _)) = others.iter().find(|(_, name)| idle(name)) else {
+            self.0.far.closed(id);
+            let why = format!(
+                "{MAX_OPEN} agents from elsewhere are at work through this site; try again in a minute"
+            );
+            return Err(SiteError::BadListing(why));
+        };
+        self.close_far(idle).await;
+        Ok(())
+    }
+}
+
+/// The agent that an entry is called through.
+fn manifest(entry: &Registration) -> Result<Manifest, SiteError> {
+    let listing = &entry.listing;
+    if matches!(listing.standing, Standing::Suspended | Standing::Lapsed) {
+        let why = "the entry does not count at the moment; resume or refresh it first";
+        return Err(SiteError::BadListing(why.into()));
+    }
+    let speaks = |protocol: &str| listing.protocols.iter().any(|one| one == protocol);
+    let (card, endpoint) = (listing.url.as_deref(), entry.endpoint.as_deref());
+    let runtime = if speaks("a2a") {
+        card.or(endpoint).map(|url| format!("kind = \"a2a\"\ncard = {}", quoted(url)))
+    } else if speaks("mcp") {
+        endpoint.or(card).map(|url| format!("kind = \"mcp\"\nurl = {}\napprove = \"never\"", quoted(url)))
+    } else {
+        None
+    };
+    let runtime = runtime.ok_or_else(|| {
+        SiteError::BadListing("the entry names no address at which it is called by A2A or MCP".into())
+    })?;
+    let text = format!(
+        "name = {}\ndescription = \"An agent from elsewhere\"\n[runtime]\n{runtime}\n[limits]\ntimeout = \"5m\"\nconcurrency = 4\nqueue = 64\n",
+        quoted(&name_of(&listing.id, &listing.name))
+    );
+    let mut manifest = Manifest::read(&text)
+        .map_err(|error| SiteError::BadListing(format!("it cannot be called: {error}")))?;
+    manifest.description.clone_from(&listing.description);
+    if !listing.version.is_empty() {
+        manifest.version.clone_from(&listing.version);
+    }
+    // Never for strangers, whatever the entry says: they call it where it is.
+    manifest.visibility = listing.visibility.min(Visibility::Peers);
+    Ok(manifest)
+}
+
+/// A name that tells people what it is and that no other entry has.
+fn name_of(id: &str, name: &str) -> String {
+    let letter = |one: char| if one.is_ascii_alphanumeric() { one.to_ascii_lowercase() } else { '-' };
+    let letters: String = name.chars().map(letter).collect();
+    let words: Vec<&str> = letters.split('-').filter(|word| !word.is_empty()).collect();
+    let word: String = words.join("-").chars().take(NAME_LETTERS).collect();
+    let mark: String = Sha256::digest(id).iter().take(MARK).map(|byte| format!("{byte:02x}")).collect();
+    let parts = ["far", word.trim_end_matches('-'), &mark].into_iter().filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-")
+}
+
+/// A text as a TOML string. Addresses were parsed before and names are letters, so nothing needs an escape that JSON and TOML write in two ways.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_names_whatever_an_entry_calls_itself() {
+        let mut names = Vec::new();
+        for (id, name) in [
+            ("a", "Weather — für Züge!"),
+            ("b", "日本"),
+            ("c", "../../etc"),
+            ("d", &"x-".repeat(200)),
+            ("e", "Weather"),
+        ] {
+            let name = name_of(id, name);
+            assert!(name.parse::<AgentName>().is_ok() && name.starts_with("far-"), "{name}");
+            assert!(!names.contains(&name));
+            names.push(name);
+        }
+        assert!(names[0].starts_with("far-weather-f-r-z-ge-"), "{}", names[0]);
+    }
+
+    #[test]
+    fn the_one_opened_longest_ago_makes_room_first() {
+        let far = Far::default();
+        let name: AgentName = "far-x".parse().expect("a name");
+        for number in 0..MAX_OPEN {
+            assert!(far.opened(&number.to_string(), &name).is_empty());
+        }
+        assert!(far.opened("0", &name).is_empty(), "opened again is not one more");
+        let others = far.opened("new", &name);
+        assert_eq!((others[0].0.as_str(), others.len()), ("1", MAX_OPEN));
+        assert!(far.closed("1").is_some() && far.closed("1").is_none());
+    }
+}
