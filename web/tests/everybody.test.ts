@@ -4,32 +4,16 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { HOSTILE } from "./hostile.ts";
 import { browse, script, Site, visit } from "./kit.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Texts that ran somewhere, sometime. Each calls `pwned` when it does. */
-const HOSTILE = [
-  "<script>pwned()</script>",
-  "<img src=x onerror=pwned()>",
-  "<svg/onload=pwned()>",
-  "[x](javascript:pwned())",
-  "<a href='javascript:pwned()'>x</a>",
-  "<iframe srcdoc='<script>parent.pwned()</script>'></iframe>",
-  "![x](x\" onerror=\"pwned())",
-  "<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=pwned()&gt;\">",
-  "<form><button formaction=javascript:pwned()>x</button></form>",
-  "<details open ontoggle=pwned()>",
-  "{@html '<img src=x onerror=pwned()>'} ${pwned()} {{pwned()}}",
-  "<style>@import 'javascript:pwned()';</style><p style=\"background:url(javascript:pwned())\">x</p>",
-  "</textarea></script><script>pwned()</script>",
-  "data:text/html,<script>pwned()</script>",
-];
 
 let browser: Browser;
 let site: Site;
 let task = "";
 let context = "";
+let talk = "";
 
 before(async () => {
   browser = await browse();
@@ -43,6 +27,8 @@ before(async () => {
   const answer = (await site.ask("/a2a/evil", { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } })) as { result: { task: { id: string; contextId: string } } };
   task = answer.result.task.id;
   context = answer.result.task.contextId;
+  const begun = (await site.ask("/api/conversations", { agent: "evil", title: HOSTILE[1], message: message.parts })) as { conversation: { id: string } };
+  talk = begun.conversation.id;
 });
 
 after(async () => {
@@ -53,13 +39,15 @@ after(async () => {
 function pages(): string[] {
   return [
     "/hub", "/hub?q=time", "/hub/calc", "/hub/calc?tab=try", "/hub/calc?tab=code", "/hub/calc?tab=card", "/hub/calc?tab=tasks", "/hub/calc?tab=log", "/register", "/chat",
-    `/chat/${context}`, "/tasks", `/tasks/${task}`, "/ops", "/ops/journal", "/ops/keys", "/ops/outbox", "/ops/identity", "/signin", "/nothing-here",
+    `/chat?context=${context}`, `/chat/${talk}`, "/tasks", `/tasks/${task}`, "/ops", "/ops/journal", "/ops/keys", "/ops/outbox", "/ops/identity", "/signin", "/nothing-here",
   ].slice(0, -1);
 }
 
 async function settled(page: Page) {
   await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
-  await page.waitForLoadState("networkidle").catch(() => undefined);
+  // The chat goes on listening for news, so its network is never idle.
+  if (new URL(page.url()).pathname.startsWith("/chat")) await page.locator(page.url().includes("/chat/") ? "[role=log] article" : "#say").first().waitFor();
+  else await page.waitForLoadState("networkidle").catch(() => undefined);
 }
 
 for (const [language, theme, width] of [["en", "light", 1280], ["en", "dark", 390], ["zh", "light", 390], ["zh", "dark", 1280]] as const) {
@@ -91,7 +79,7 @@ test("foreign text is shown and never runs", async () => {
   let ran = 0;
   await tab.exposeFunction("pwned", () => void (ran += 1));
   page.on("dialog", (dialog) => void dialog.dismiss());
-  for (const path of ["/hub", "/hub?q=script+onerror", "/hub/evil", "/hub/evil?tab=try", "/hub/evil?tab=code", "/hub/evil?tab=card", "/hub/evil?tab=log", `/chat/${context}`, `/tasks/${task}`, "/ops/journal", "/chat?agent=%3Cimg%20src%3Dx%20onerror%3Dpwned()%3E"]) {
+  for (const path of ["/hub", "/hub?q=script+onerror", "/hub/evil", "/hub/evil?tab=try", "/hub/evil?tab=code", "/hub/evil?tab=card", "/hub/evil?tab=log", `/chat?context=${context}`, `/chat/${talk}`, `/tasks/${task}`, "/ops/journal", "/chat?agent=%3Cimg%20src%3Dx%20onerror%3Dpwned()%3E"]) {
     await page.goto(site.url + path);
     await settled(page);
     for (const link of await page.locator("a[href]").all()) assert.doesNotMatch((await link.getAttribute("href")) ?? "", /^\s*javascript:/i, path);

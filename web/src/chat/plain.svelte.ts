@@ -1,129 +1,116 @@
-// Conversations: the tasks of one context, in order. What is kept is on the site; the browser keeps nothing but the page.
-import { cancel, messageOf, send } from "./api/a2a";
-import { api, type TaskRow } from "./api/client";
-import { apply, isEnded, stateWord, titleOf, waits, type Part, type Task } from "./logic/turn";
-import { who } from "./session.svelte";
+// A talk by A2A that is no kept conversation: of guests, whose words nobody keeps, and of whoever comes from a task that was asked outside of one. It goes on in its
+// context, does not branch, and asks one agent.
+import { cancel, messageOf, permit, send } from "../api/a2a";
+import { api } from "../api/client";
+import type { ConversationRow, TurnRow } from "../logic/talk";
+import { apply, isEnded, stateWord, waits, type Message, type Part, type Task } from "../logic/turn";
+import { who } from "../session.svelte";
+import type { Sending, Speaker } from "./speaker";
 
-export interface Conversation {
-  context: string;
-  agent: string;
-  at: string;
-  title: string;
-}
+/** Tasks of a context that are read. */
+const READ = 200;
 
-/** Tasks from which the list of conversations is made, and tasks of one conversation that are read. */
-const RECENT = 200;
-/** Conversations whose first words are fetched for the list. */
-const TITLED = 30;
-
-class Chat {
-  context = $state("");
+export class Plain implements Speaker {
+  id = $state("");
   agent = $state("");
   tasks = $state.raw<Task[]>([]);
-  conversations = $state.raw<Conversation[]>([]);
+  opening = $state(false);
   busy = $state(false);
+  gone = $state(false);
   error = $state<unknown>();
-  #titles = new Map<string, string>();
+  readonly kept = false;
+  readonly more = false;
+  readonly conversation: ConversationRow | undefined = undefined;
+  readonly sending: Sending | undefined = undefined;
   #following?: EventSource;
+  #closed = false;
 
-  /** The task that goes on with the next message. */
-  get waiting(): Task | undefined {
-    const last = this.tasks.at(-1);
-    return last && waits(last.status.state) ? last : undefined;
-  }
+  readonly turns: TurnRow[] = $derived(this.tasks.map((task, at) => rowOf(task, at, this.agent || this.#concierge)));
+  readonly live: Record<string, Task> = $derived(Object.fromEntries(this.tasks.map((task, at) => [task.id || `new-${at}`, task])));
+  readonly running = $derived(this.busy);
+  readonly waiting: TurnRow | undefined = $derived.by(() => {
+    const last = this.turns.at(-1);
+    return last && waits(last.state) ? last : undefined;
+  });
 
-  async list() {
-    if (!who.known) return;
-    const { tasks } = await api.get("/api/tasks", { query: { limit: RECENT } });
-    const byContext = Map.groupBy(tasks.filter((row) => !row.parent), (row) => row.contextId);
-    const rows = [...byContext.values()].map((of) => ({ last: of[0] as TaskRow, first: of.at(-1) as TaskRow }));
-    await Promise.all(rows.slice(0, TITLED).map(({ first }) => this.#title(first)));
-    this.conversations = rows.map(({ last }) => ({
-      context: last.contextId,
-      agent: last.agent,
-      at: last.updatedAt,
-      title: this.#titles.get(last.contextId) || last.agent,
-    }));
-  }
-
-  async #title(row: TaskRow) {
-    if (this.#titles.has(row.contextId)) return;
-    try {
-      this.#titles.set(row.contextId, titleOf(await task(row.id)));
-    } catch {
-      this.#titles.set(row.contextId, "");
-    }
-  }
-
-  /** Begins anew, with this agent or with anyone who can. */
-  begin(agent: string) {
-    this.#following?.close();
-    this.context = "";
+  /** A talk in this context, or a new one with this agent or with anyone who can. */
+  constructor(context: string, agent: string) {
+    this.id = context;
     this.agent = agent;
-    this.tasks = [];
-    this.busy = false;
-    this.error = undefined;
+    if (context && who.known) void this.#open(context);
   }
 
-  async open(context: string) {
-    if (context === this.context) return;
-    this.begin("");
-    this.context = context;
-    if (!who.known) return;
+  get #concierge(): string {
+    return who.session?.site.concierge ?? "";
+  }
+
+  close() {
+    this.#closed = true;
+    this.#following?.close();
+  }
+
+  async #open(context: string) {
+    this.opening = true;
     try {
-      const { tasks } = await api.get("/api/tasks", { query: { context, limit: RECENT } });
+      const { tasks } = await api.get("/api/tasks", { query: { context, limit: READ } });
       const rows = tasks.filter((row) => !row.parent).sort((a, b) => a.createdAt.localeCompare(b.createdAt));
-      const read = await Promise.all(rows.map((row) => task(row.id)));
-      if (this.context !== context) return;
-      this.tasks = read;
+      this.tasks = await Promise.all(rows.map((row) => taskOf(row.id)));
       const agent = rows.at(-1)?.agent ?? "";
-      this.agent = agent === who.session?.site.concierge ? "" : agent;
-      const last = read.at(-1);
+      this.agent = agent === this.#concierge ? "" : agent;
+      this.gone = rows.length === 0;
+      const last = this.tasks.at(-1);
       if (last && !isEnded(last.status.state) && !waits(last.status.state)) this.#follow(last.id);
     } catch (caught) {
       this.error = caught;
     }
+    this.opening = false;
   }
 
-  /** Sends what a person wrote and shows the answer as it comes. */
-  async say(parts: Part[], landed: (context: string) => void) {
-    const before = this.tasks;
-    const waiting = this.waiting;
-    const message = messageOf(parts, this.context, waiting?.id);
-    const earlier = waiting ? before.slice(0, -1) : before;
-    let live: Task | undefined = waiting
-      ? { ...waiting, history: [...(waiting.history ?? []), ...(waiting.status.message ? [waiting.status.message] : []), message], status: { state: "TASK_STATE_WORKING" } }
-      : { id: "", contextId: this.context, status: { state: "TASK_STATE_SUBMITTED" }, history: [message] };
-    this.tasks = [...earlier, live];
+  async say(parts: Part[], _agents: string[] = [], _instead?: TurnRow) {
+    await this.#send(messageOf(parts, this.id), this.tasks, undefined);
+  }
+
+  async answer(turn: TurnRow, parts: Part[]) {
+    const waiting = this.tasks.find((task) => task.id === turn.id);
+    if (!waiting) return;
+    const message = messageOf(parts, this.id, waiting.id);
+    const before = this.tasks.filter((task) => task !== waiting);
+    const said = [...(waiting.history ?? []), ...(waiting.status.message ? [waiting.status.message] : []), message];
+    await this.#send(message, before, { ...waiting, history: said, status: { state: "TASK_STATE_WORKING" } });
+  }
+
+  async again(turns: TurnRow[]) {
+    const parts = turns[0]?.question as Part[] | undefined;
+    if (parts) await this.say(parts);
+  }
+
+  /** Sends a message and shows the answer as it comes. */
+  async #send(message: Message, before: Task[], begun: Task | undefined) {
+    let live: Task | undefined = begun ?? { id: "", contextId: this.id, status: { state: "TASK_STATE_SUBMITTED" }, history: [message] };
+    this.tasks = [...before, live];
     this.busy = true;
     this.error = undefined;
-    const begun = this.context;
     try {
       await send(this.agent, message, (event) => {
         live = apply(live, event);
-        if (!live) return;
-        if (this.context === "" && live.contextId) {
-          this.context = live.contextId;
-          landed(live.contextId);
-        }
-        if (this.context === (begun || live.contextId)) this.tasks = [...earlier, live];
+        if (!live || this.#closed) return;
+        this.id ||= live.contextId;
+        this.tasks = [...before, live];
       });
     } catch (caught) {
-      if (live?.id && !isEnded(live.status.state) && caught instanceof TypeError && who.known) this.#follow(live.id);
-      else {
-        this.error = caught;
-        if (!live?.id) this.tasks = before;
-      }
-    } finally {
-      if (!this.#following || this.#following.readyState === EventSource.CLOSED) this.busy = false;
-      void this.list().catch(() => undefined);
+      if (live?.id && !isEnded(live.status.state) && caught instanceof TypeError && who.known) return this.#follow(live.id);
+      this.error = caught;
+      if (!live?.id) this.tasks = before;
+      this.busy = false;
+      throw caught;
     }
+    this.busy = false;
     if (live?.id && who.known) await this.#settle(live.id).catch(() => undefined);
   }
 
   /** Reads the task once more: what it took is known only to the site. */
   async #settle(id: string) {
-    const now = await task(id);
+    const now = await taskOf(id);
     this.tasks = this.tasks.map((one) => (one.id === id ? now : one));
   }
 
@@ -133,15 +120,23 @@ class Chat {
     this.busy = true;
     const source = (this.#following = new EventSource(`/api/tasks/${encodeURIComponent(id)}/events`));
     const read = async () => {
-      const now = await task(id);
-      if (this.tasks.at(-1)?.id === id) this.tasks = [...this.tasks.slice(0, -1), now];
-      if (isEnded(now.status.state) || waits(now.status.state)) {
-        source.close();
-        this.busy = false;
-      }
+      await this.#settle(id);
+      const now = this.tasks.find((one) => one.id === id);
+      if (!now || (!isEnded(now.status.state) && !waits(now.status.state))) return;
+      source.close();
+      this.busy = false;
     };
     source.onmessage = () => void read().catch(() => undefined);
     source.addEventListener("settled", () => void read().catch(() => undefined));
+  }
+
+  async permit(turn: TurnRow, credential: string) {
+    try {
+      await permit(turn.agent, turn.id, credential);
+      if (who.known) this.#follow(turn.id);
+    } catch (caught) {
+      this.error = caught;
+    }
   }
 
   async stop() {
@@ -154,10 +149,33 @@ class Chat {
       if (stateWord(last.status.state) === "working") this.error = caught;
     }
   }
+
+  async show() {
+    // It does not branch.
+  }
+
+  async older() {
+    // All of it is there.
+  }
+
+  async whole(turn: TurnRow): Promise<Task> {
+    const task = this.live[turn.id];
+    if (!task) throw new Error(turn.id);
+    return task;
+  }
 }
 
-async function task(id: string): Promise<Task> {
+/** A task as a row, so that kept and plain talks are shown by the same parts. */
+function rowOf(task: Task, at: number, agent: string): TurnRow {
+  const id = task.id || `new-${at}`;
+  const asked = task.history?.find((message) => message.role === "ROLE_USER");
+  const took = task.createdAt && task.updatedAt && isEnded(task.status.state) ? new Date(task.updatedAt).getTime() - new Date(task.createdAt).getTime() : undefined;
+  return {
+    id, agent: task.agent ?? agent, contextId: task.contextId, messageId: asked?.messageId ?? id, at: task.createdAt ?? "", question: (asked?.parts ?? []) as TurnRow["question"],
+    state: stateWord(task.status.state), answer: "", artifacts: [], siblings: [id], usage: task.usage as TurnRow["usage"], durationMs: took,
+  };
+}
+
+async function taskOf(id: string): Promise<Task> {
   return (await api.get("/api/tasks/{id}", { path: { id } })) as unknown as Task;
 }
-
-export const chat = new Chat();
