@@ -4,32 +4,16 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
+import { HOSTILE } from "./hostile.ts";
 import { browse, script, Site, visit } from "./kit.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
-/** Texts that ran somewhere, sometime. Each calls `pwned` when it does. */
-const HOSTILE = [
-  "<script>pwned()</script>",
-  "<img src=x onerror=pwned()>",
-  "<svg/onload=pwned()>",
-  "[x](javascript:pwned())",
-  "<a href='javascript:pwned()'>x</a>",
-  "<iframe srcdoc='<script>parent.pwned()</script>'></iframe>",
-  "![x](x\" onerror=\"pwned())",
-  "<math><mtext><table><mglyph><style><!--</style><img title=\"--&gt;&lt;img src=1 onerror=pwned()&gt;\">",
-  "<form><button formaction=javascript:pwned()>x</button></form>",
-  "<details open ontoggle=pwned()>",
-  "{@html '<img src=x onerror=pwned()>'} ${pwned()} {{pwned()}}",
-  "<style>@import 'javascript:pwned()';</style><p style=\"background:url(javascript:pwned())\">x</p>",
-  "</textarea></script><script>pwned()</script>",
-  "data:text/html,<script>pwned()</script>",
-];
 
 let browser: Browser;
 let site: Site;
 let task = "";
 let context = "";
+let talk = "";
 
 before(async () => {
   browser = await browse();
@@ -43,6 +27,8 @@ before(async () => {
   const answer = (await site.ask("/a2a/evil", { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } })) as { result: { task: { id: string; contextId: string } } };
   task = answer.result.task.id;
   context = answer.result.task.contextId;
+  const begun = (await site.ask("/api/conversations", { agent: "evil", title: HOSTILE[1], message: message.parts })) as { conversation: { id: string } };
+  talk = begun.conversation.id;
 });
 
 after(async () => {
@@ -55,15 +41,16 @@ function pages(): string[] {
     "/hub", "/hub?q=time", "/hub/calc", "/hub/calc?tab=try", "/hub/calc?tab=code", "/hub/calc?tab=card", "/hub/calc?tab=tasks", "/hub/calc?tab=log", "/register", "/chat",
     "/hub?tag=none&live=yes&protocol=a2a", "/hub/evil?tab=usage", "/hub/evil?tab=trust", "/hub/evil?tab=edit", "/new", "/register?tab=card", "/register?tab=import", "/register?tab=export",
     "/tasks?state=failed&text=nothing", `/tasks/${task}?view=graph`,
-    `/chat/${context}`, "/tasks", `/tasks/${task}`, "/signin",
+    `/chat?context=${context}`, `/chat/${talk}`, "/tasks", `/tasks/${task}`, "/signin",
     "/ops", "/ops/charts", "/ops/logs", "/ops/journal", "/ops/config", "/ops/doctor", "/ops/keys", "/ops/outbox", "/ops/identity",
   ];
 }
 
 async function settled(page: Page) {
   await page.getByRole("heading", { level: 1 }).first().waitFor({ state: "attached" });
-  // A page that follows something is never idle; what it shows at first is there long before.
-  await page.waitForLoadState("networkidle", { timeout: 4_000 }).catch(() => undefined);
+  // The chat goes on listening for news, so its network is never idle; of other pages that follow something, what they show at first is there long before.
+  if (new URL(page.url()).pathname.startsWith("/chat")) await page.locator(page.url().includes("/chat/") ? "[role=log] article" : "#say").first().waitFor();
+  else await page.waitForLoadState("networkidle", { timeout: 4_000 }).catch(() => undefined);
 }
 
 const languages = ["en", "zh"] as const;
@@ -105,7 +92,7 @@ test("foreign text is shown and never runs", async () => {
   let ran = 0;
   await tab.exposeFunction("pwned", () => void (ran += 1));
   page.on("dialog", (dialog) => void dialog.dismiss());
-  for (const path of ["/hub", "/hub?q=script+onerror", "/hub/evil", "/hub/evil?tab=try", "/hub/evil?tab=code", "/hub/evil?tab=card", "/hub/evil?tab=log", `/chat/${context}`, `/tasks/${task}`, "/ops/journal", "/chat?agent=%3Cimg%20src%3Dx%20onerror%3Dpwned()%3E"]) {
+  for (const path of ["/hub", "/hub?q=script+onerror", "/hub/evil", "/hub/evil?tab=try", "/hub/evil?tab=code", "/hub/evil?tab=card", "/hub/evil?tab=log", `/chat?context=${context}`, `/chat/${talk}`, `/tasks/${task}`, "/ops/journal", "/chat?agent=%3Cimg%20src%3Dx%20onerror%3Dpwned()%3E"]) {
     await page.goto(site.url + path);
     await settled(page);
     for (const link of await page.locator("a[href]").all()) assert.doesNotMatch((await link.getAttribute("href")) ?? "", /^\s*javascript:/i, path);

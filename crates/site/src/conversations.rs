@@ -14,7 +14,8 @@ use agentsite_store::{Conversation, ConversationChange, Turn};
 
 pub use feed::ConversationEvent;
 pub(crate) use feed::{Feed, News, Told};
-pub use view::{ArtifactView, ConversationView, Passage, TurnView};
+pub(crate) use view::STARTED;
+pub use view::{ArtifactView, AsksView, ConversationView, Passage, SaidView, StartedView, TurnView};
 
 /// Most conversations of one owner. A person who begins thirty a day needs a year for them; the list and the search stay quick.
 pub const MAX_CONVERSATIONS: usize = 10_000;

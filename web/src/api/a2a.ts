@@ -1,6 +1,7 @@
 // Talking with an agent by A2A: a message out, events back as they happen.
 import { Frames } from "../logic/frames";
 import type { Message, Part, Streamed } from "../logic/turn";
+import { freshId } from "../logic/id";
 import { Refused } from "./client";
 
 /** The address of an agent; of the concierge when none is named. */
@@ -9,7 +10,7 @@ export function addressOf(agent: string): string {
 }
 
 export function messageOf(parts: Part[], contextId?: string, taskId?: string): Message {
-  return { messageId: crypto.randomUUID(), role: "ROLE_USER", parts, ...(contextId && { contextId }), ...(taskId && { taskId }) };
+  return { messageId: freshId(), role: "ROLE_USER", parts, ...(contextId && { contextId }), ...(taskId && { taskId }) };
 }
 
 function request(agent: string, method: string, params: unknown, signal?: AbortSignal): Promise<Response> {
@@ -56,6 +57,16 @@ export async function send(agent: string, message: Message, onEvent: (event: Str
 
 export async function cancel(agent: string, id: string): Promise<void> {
   const response = await request(agent, "CancelTask", { id });
+  resultOf((await response.json()) as Reply, response.status);
+}
+
+/** Where a credential stands, so that it reaches the agent for one run and is written down nowhere. */
+const CREDENTIAL = "urn:agentsite:a2a:task-auth:v1/credential";
+
+/** Gives a task that waits for a permission the credential that it needs. */
+export async function permit(agent: string, id: string, credential: string): Promise<void> {
+  const message = { ...messageOf([{ text: "…" }], undefined, id), metadata: { [CREDENTIAL]: credential } };
+  const response = await request(agent, "SendMessage", { message, configuration: { returnImmediately: true } });
   resultOf((await response.json()) as Reply, response.status);
 }
 

@@ -1929,6 +1929,12 @@ export interface components {
                 mediaTypes: string[];
                 name?: string;
             }[];
+            /** @description What the agent asks back, as it sent it */
+            asks?: {
+                /** @description Such as the form of a tool */
+                metadata?: Record<string, never>;
+                parts: Record<string, never>[];
+            };
             /** Format: date-time */
             at: string;
             contextId: string;
@@ -1940,7 +1946,22 @@ export interface components {
             messageId: string;
             parent?: string;
             question: Record<string, never>[];
+            /** @description What was said after the question: steps, what was asked back, what was answered */
+            said?: {
+                parts: Record<string, never>[];
+                /** @enum {string} */
+                role: "user" | "agent";
+            }[];
             siblings: string[];
+            /** @description The tasks that were started in its course */
+            started?: {
+                agent: string;
+                /** Format: date-time */
+                at: string;
+                durationMs?: number;
+                id: string;
+                state: string;
+            }[];
             state: string;
             usage?: Record<string, never>;
             /** @description What the agent asks back, or why it failed */

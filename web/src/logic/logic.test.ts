@@ -7,7 +7,7 @@ import { fieldsOf, valuesOf } from "./form";
 import { Frames } from "./frames";
 import { pageOf, paths, twinOf } from "./route";
 import { shellQuoted, snippets } from "./snippets";
-import { answerOf, apply, merged, stateWord, titleOf, took, view, type Message, type Streamed, type Task } from "./turn";
+import { answerOf, apply, merged, stateWord, took, view, type Message, type Streamed, type Task } from "./turn";
 
 const none = new URLSearchParams();
 
@@ -28,7 +28,9 @@ describe("addresses", () => {
     const id = "urn:air:example.org:agents:a b";
     expect(pageOf(new URL(paths.agent(id), "http://x").pathname, none)).toEqual({ name: "agent", id, tab: "overview" });
     expect(pageOf(paths.ops("keys"), none)).toEqual({ name: "ops", tab: "keys" });
-    expect(pageOf("/chat", new URLSearchParams("agent=calc"))).toEqual({ name: "chat", context: "", agent: "calc" });
+    expect(pageOf("/chat", new URLSearchParams("agent=calc"))).toEqual({ name: "chat", id: "", context: "", agent: "calc" });
+    expect(pageOf(paths.chat("c 1"), none)).toEqual({ name: "chat", id: "c 1", context: "", agent: "" });
+    expect(pageOf("/chat", new URL(paths.talk("x/y"), "http://x").searchParams)).toEqual({ name: "chat", id: "", context: "x/y", agent: "" });
   });
 
   it("that are none are missing, whatever is written in them", () => {
@@ -111,8 +113,7 @@ describe("a turn", () => {
     expect(answerOf(folded([chunk("4", false), status("TASK_STATE_COMPLETED", said("ROLE_AGENT", "I asked calc."))]))).toBe("4");
   });
 
-  it("gives a conversation its title and its state a word", () => {
-    expect(titleOf(begun)).toBe("what is 2+2?");
+  it("has a word for its state", () => {
     expect(stateWord("TASK_STATE_INPUT_REQUIRED")).toBe("input-required");
   });
 });

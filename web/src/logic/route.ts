@@ -5,7 +5,7 @@ export type Page =
   | { name: "agent"; id: string; tab: string }
   | { name: "register" }
   | { name: "new" }
-  | { name: "chat"; context: string; agent: string }
+  | { name: "chat"; id: string; context: string; agent: string }
   | { name: "tasks" }
   | { name: "task"; id: string }
   | { name: "ops"; tab: string }
@@ -33,7 +33,7 @@ export function pageOf(path: string, query: URLSearchParams): Page {
     case "new":
       return second ? { name: "missing" } : { name: "new" };
     case "chat":
-      return { name: "chat", context: second, agent: query.get("agent") ?? "" };
+      return { name: "chat", id: second, context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
     case "tasks":
       return second ? { name: "task", id: second } : { name: "tasks" };
     case "ops":
@@ -50,7 +50,9 @@ export const paths = {
   agent: (id: string, tab?: string) => `/hub/${encodeURIComponent(id)}${tab ? `?tab=${tab}` : ""}`,
   register: "/register",
   create: "/new",
-  chat: (context = "", agent = "") => `/chat${context ? `/${encodeURIComponent(context)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+  chat: (id = "", agent = "") => `/chat${id ? `/${encodeURIComponent(id)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+  /** A talk by A2A that is no kept conversation. */
+  talk: (context: string) => `/chat?context=${encodeURIComponent(context)}`,
   tasks: "/tasks",
   task: (id: string, view = "") => `/tasks/${encodeURIComponent(id)}${view ? `?view=${view}` : ""}`,
   ops: (tab = "") => `/ops${tab ? `/${tab}` : ""}`,

@@ -35,6 +35,8 @@ export interface Task {
   createdAt?: string;
   updatedAt?: string;
   parent?: string;
+  /** The kept conversation of which it is a turn. */
+  conversation?: string;
   usage?: { inputTokens?: number; outputTokens?: number; turns?: number; calls?: number };
 }
 
@@ -154,11 +156,4 @@ export function took(task: { createdAt?: string; updatedAt?: string }): string {
 export function answerOf(task: Task): string {
   const texts = view(task).map((item) => (item.kind === "made" ? plain(item.artifact.parts) : item.kind === "says" ? plain(item.message.parts) : ""));
   return texts.filter(Boolean).join("\n\n");
-}
-
-/** The first words of a conversation, for its title. */
-export function titleOf(task: Task): string {
-  const first = (task.history ?? []).find((message) => message.role === "ROLE_USER");
-  const text = first ? plain(first.parts).replace(/\s+/g, " ").trim() : "";
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text;
 }

@@ -13,6 +13,11 @@ fn people_get_what_they_come_for() {
 }
 
 #[test]
+fn people_talk_with_agents() {
+    run("chat.test.ts");
+}
+
+#[test]
 fn every_page_is_for_everybody_and_foreign_text_never_runs() {
     run("everybody.test.ts");
 }

@@ -24,8 +24,8 @@ use crate::front::Front;
 #[path = "../../web/files.rs"]
 mod files;
 
-/// Scripts and styles of our own only; pictures may also be made by the page; the page talks to this site and to nobody else.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+/// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks to this site and to nobody else.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Bytes of the hash in an ETag; 128 bits never collide by accident.
 const TAG_BYTES: usize = 16;

@@ -4,6 +4,7 @@
 //! line, so that it cannot pass for a heading of ours; each twin names the operation of the API behind it. It changes nothing.
 
 mod agents;
+mod talk;
 mod work;
 
 use std::sync::Arc;
@@ -77,7 +78,8 @@ async fn tell(front: &Front, parts: &Parts, id: Option<&str>) -> Result<String, 
         ("hub", Some(id)) => agents::one(front, &caller, id, &base).await,
         ("new", _) => work::create(front, &caller, &base),
         ("register", _) => Ok(work::register(&base)),
-        ("chat", _) => Ok(work::chat(&base)),
+        ("chat", None) => talk::list(front, &caller, &base).await,
+        ("chat", Some(id)) => talk::one(front, &caller, id, &base).await,
         ("tasks", None) => work::tasks(front, &caller, &base).await,
         ("tasks", Some(id)) => work::task(front, &caller, id, &base).await,
         ("ops", _) => work::operations(front, &caller, &base).await,

@@ -174,6 +174,27 @@ async fn a_conversation_is_written_out() {
 }
 
 #[tokio::test]
+async fn the_twin_of_the_chat_tells_a_caller_its_own_conversations() {
+    let story = Story::begin().await;
+    let (path, _) = begin(&story, "hello\n# <b>[there](javascript:x)").await;
+    let id = path.rsplit('/').next().unwrap();
+    let read = async |path: &str| story.get(path).send().await.unwrap().text().await.unwrap();
+    let list = read("/chat.md").await;
+    assert!(list.contains(&format!("/chat/{id}.md) | echo | 1 |")) && !list.contains("<b>"), "{list}");
+    let one = read(&format!("/chat/{id}.md")).await;
+    assert!(one.contains("> hello\n> # &lt;b>\\[there](javascript:x)") && one.contains("completed"), "{one}");
+    let key = story.key(&["admin"]).await;
+    let other = story.get("/chat.md").bearer_auth(&key).send().await.unwrap().text().await.unwrap();
+    assert!(other.contains("None yet."), "{other}");
+    let refused = story.get(&format!("/chat/{id}.md")).bearer_auth(&key).send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::NOT_FOUND);
+    let guest = story.get("/chat.md").header("via", "1.1 proxy").send().await.unwrap().text().await.unwrap();
+    assert!(guest.contains("kept for callers that are known") && !guest.contains(id), "{guest}");
+    let refused = story.get(&format!("/chat/{id}.md")).header("via", "1.1 proxy").send().await.unwrap();
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+}
+
+#[tokio::test]
 async fn the_shapes_of_conversations_are_those_in_the_files() {
     let story = Story::begin().await;
     let (path, turn) = begin(&story, "hello").await;

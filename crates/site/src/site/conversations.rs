@@ -10,7 +10,7 @@ mod follow;
 use agentsite_protocol::{AgentName, Caller, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
-    Spot, StoreError, Turn,
+    Spot, StoreError, TaskFilter, Turn,
 };
 
 use super::{MAX_PAGE, Site};
@@ -18,7 +18,7 @@ use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
     ConversationEdit, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage, Placing,
-    REMEMBERED, Said, Told, TurnView, Utterance, decide,
+    REMEMBERED, STARTED, Said, Told, TurnView, Utterance, decide,
 };
 use crate::tasks::Origin;
 use crate::{SiteError, Submission};
@@ -440,7 +440,10 @@ impl Site {
             Some(task) => Some(task),
             None => self.0.desk.replay(id).await?,
         };
-        Ok(TurnView::new(place, task.as_ref()))
+        let filter = TaskFilter { parent: Some(id), ..TaskFilter::default() };
+        let mut started = self.0.store.tasks(filter, None, STARTED).await?.items;
+        started.sort_by_key(|head| head.id);
+        Ok(TurnView::new(place, task.as_ref(), started))
     }
 
     async fn put(&self, kept: Conversation) -> Result<(), SiteError> {

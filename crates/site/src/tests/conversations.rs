@@ -90,6 +90,34 @@ async fn without_an_agent_it_is_with_the_concierge_and_a_message_only_agent_leav
 }
 
 #[tokio::test]
+async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
+    let story = Story::begin().await;
+    story.agent("echo", echo());
+    let local = Caller::local();
+    let first = Some(words("echo please"));
+    let (talk, turn) = story.site.begin_conversation(&local, None, None, first).await.unwrap();
+    let turn = story.ended(turn.unwrap().id).await;
+    assert_eq!((turn.state, turn.answer.as_str()), ("completed", "echo please"));
+    let said: Vec<_> = turn.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
+    assert_eq!(said, [("agent", "I ask echo: you named it.")]);
+    assert_eq!(turn.started.len(), 1);
+    assert_eq!((turn.started[0].agent.as_str(), turn.started[0].state), ("echo", "completed"));
+    assert!(turn.started[0].duration_ms.is_some() && turn.asks.is_none());
+    let sent = story.site.task(&local, turn.started[0].id).await.unwrap();
+    assert_eq!(sent.head.parent, Some(turn.id));
+
+    story.agent("asker", ScriptedRunner::new().ask("Which city?").then().chunk("Rome it is"));
+    let asked = story.says_in(talk.id, to("asker", "the weather?")).await;
+    let asks = asked.asks.unwrap();
+    assert_eq!((asked.state, asks.parts[0]["text"].as_str()), ("input-required", Some("Which city?")));
+    let answer = at(Placing::Answering(asked.id), "Rome");
+    let done = story.says_in(talk.id, answer).await;
+    let said: Vec<_> = done.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
+    assert_eq!(said, [("agent", "Which city?"), ("user", "Rome")]);
+    assert!(done.asks.is_none());
+}
+
+#[tokio::test]
 async fn edits_and_retries_are_branches_and_the_path_is_the_chosen_one() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());

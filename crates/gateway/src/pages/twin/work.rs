@@ -1,4 +1,4 @@
-//! The twins of the pages about work: registering, talking, tasks, running the site.
+//! The twins of the pages about work: registering, tasks, running the site.
 //!
 //! Promises: tasks are those of this caller; what only the people who run the site may know is refused by the site itself. It changes nothing: where a page
 //! has a form, its twin names the operation that the form stands for.
@@ -46,14 +46,6 @@ pub(super) fn create(front: &Front, caller: &Caller, base: &str) -> Result<Strin
         ));
     }
     Ok(text)
-}
-
-/// Talking with an agent.
-pub(super) fn chat(base: &str) -> String {
-    format!(
-        "# Chat\n\nSay what you need to `{base}/a2a` by A2A (`SendMessage`, `SendStreamingMessage`) and one is chosen who can; or name one yourself: `{base}/a2a/NAME`. \
-         Messages with the same `contextId` are one conversation; its tasks: `GET {base}/api/tasks?context=ID`.\n"
-    )
 }
 
 /// The tasks of a caller, the last changed first.
