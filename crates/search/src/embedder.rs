@@ -9,6 +9,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
+use crate::simd::{Lanes, Square};
+
 /// Which model made a vector: its name and a digest of its weights. Vectors of different models are never compared.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -55,14 +57,15 @@ impl Vector {
     /// # Errors
     /// When the numbers are no direction: none, not finite, or all zero.
     pub fn checked(model: ModelId, values: Vec<f32>) -> Result<Self, EmbedError> {
-        let length = values.iter().map(|value| f64::from(*value) * f64::from(*value)).sum::<f64>().sqrt();
+        let length = Lanes::best().run(Square(&values)).sqrt();
         if !length.is_finite() {
             return Err(EmbedError::Unusable("one of its numbers is not finite".to_owned()));
         }
         if length < f64::from(f32::MIN_POSITIVE) {
             return Err(EmbedError::Unusable("all of its numbers are zero".to_owned()));
         }
-        let values = values.into_iter().map(|value| (f64::from(value) / length) as f32).collect();
+        let factor = 1.0 / length;
+        let values = values.into_iter().map(|value| (f64::from(value) * factor) as f32).collect();
         Ok(Self { model, values })
     }
 }

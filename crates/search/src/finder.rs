@@ -25,6 +25,7 @@ use crate::rank::{self, Blend, Ranked};
 use crate::reading::{Reading, trim_facts};
 use crate::reason::{self, Texts};
 use crate::record::{Put, Reader, Record};
+use crate::simd::{DotFloats, Lanes};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
 /// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
@@ -236,11 +237,11 @@ impl Finder {
         let snapshot = self.shared.snapshot();
         let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
         let considered = passed.iter().map(Bits::count).sum();
-        let depth = ask.offset.saturating_add(ask.limit);
+        let sought = rank::sought(&snapshot, ask, blend);
         let (page, fast) = {
             let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
             aside(considered > LARGE, move || {
-                let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms, depth);
+                let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms, sought);
                 let sentences: Vec<_> = question.sentences.iter().map(Vec::as_slice).collect();
                 let page = rank::page(&snapshot, candidates, &sentences, &ask, blend);
                 (page, question.whole.into_iter().next().flatten())
@@ -284,9 +285,8 @@ impl Finder {
     async fn nearest(&self, sentences: &[&str], query: &Coded) -> usize {
         let texts: Vec<String> = sentences.iter().map(|sentence| (*sentence).to_owned()).collect();
         let Ok(vectors) = self.embedders.fast.embed(&texts).await else { return 0 };
-        let near = |values: &[f32]| -> f32 {
-            values.iter().zip(&query.codes).map(|(value, code)| value * f32::from(*code)).sum()
-        };
+        let query: Vec<f32> = query.codes.iter().map(|code| f32::from(*code)).collect();
+        let near = |values: &[f32]| Lanes::best().run(DotFloats(values, &query));
         let best = vectors.iter().enumerate().map(|(place, vector)| (place, near(&vector.values)));
         best.reduce(|best, next| if next.1 > best.1 { next } else { best }).map_or(0, |(place, _)| place)
     }

@@ -4,15 +4,18 @@
 //! record to memory, taken at a start and at every change. It does not make vectors and does not rank.
 
 pub(crate) mod bits;
+pub(crate) mod cells;
 mod column;
 pub(crate) mod columns;
-pub(crate) mod lexical;
+mod lexical;
 mod names;
+mod near;
 pub(crate) mod pairs;
 mod postings;
 pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod space;
+pub(crate) mod terms;
 
 use std::collections::BTreeMap;
 use std::io;

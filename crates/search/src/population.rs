@@ -5,6 +5,8 @@
 //! the whole and one for each skill, when it has any) lies between the vectors of the two cards, with noise. The true nearest to each question are kept
 //! while agents are made ([`Truth`]), so that nobody has to hold all vectors. It is no model of meaning.
 
+pub mod cards;
+
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;

@@ -10,8 +10,8 @@ use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
 use crate::index::columns::owner_key;
-use crate::index::lexical::rarest;
-use crate::index::scan::{Candidate, Vectors};
+use crate::index::scan::{Candidate, Sought, Vectors};
+use crate::index::terms::rarest;
 use crate::question::Ask;
 
 /// Places of a page, within which owners and newcomers are counted.
@@ -33,7 +33,7 @@ const NEWCOMER_MILLIS: i64 = 14 * 24 * 60 * 60 * 1000;
 const UNKNOWN_TRUST: f64 = 0.5;
 
 /// How many of the best by the plain sum are weighed more closely.
-const WEIGHED: usize = 200;
+const WEIGHED: usize = 64;
 
 /// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted to 2,452 questions with known answers, each
 /// fifth of the answers measured with what was fitted to the others.
@@ -97,6 +97,16 @@ pub(crate) struct Ranked {
     pub(crate) trust: f64,
     /// Took a place kept for newcomers.
     pub(crate) newcomer: bool,
+}
+
+/// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them up.
+pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend) -> Sought {
+    let sure = ask.offset.saturating_add(ask.limit).saturating_mul(2);
+    let places = sure.max(WEIGHED);
+    if blend.is_plain() {
+        return Sought::Each { places };
+    }
+    Sought::Both { places, sure, words: WORDS_SHARE as f32 / rarest(snapshot), alone: WORDS_ALONE as f32 }
 }
 
 /// The candidates of the asked page, in order.

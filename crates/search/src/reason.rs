@@ -87,10 +87,9 @@ pub(crate) fn explain(
     said: &[(String, u64)],
     model: &str,
 ) -> Reason {
-    let terms: Vec<u64> = put.terms.iter().map(|(term, _)| term).collect();
     let mut matched: Vec<String> = Vec::new();
     for (word, term) in said {
-        if terms.binary_search(term).is_ok() && !matched.contains(word) && matched.len() < MOST_MATCHED {
+        if put.terms.has(*term) && !matched.contains(word) && matched.len() < MOST_MATCHED {
             matched.push(word.clone());
         }
     }

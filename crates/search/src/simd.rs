@@ -144,33 +144,34 @@ impl Loop for DotFloats<'_> {
     }
 }
 
-/// In how many of their bits a row and each of many differ, added to `out` in order.
-pub(crate) struct Differences<'a, const N: usize> {
-    pub(crate) query: &'a [u64; N],
-    pub(crate) rows: &'a [[u64; N]],
-    pub(crate) out: &'a mut Vec<u16>,
-}
+/// The sum of squares, in eight sums side by side.
+pub(crate) struct Square<'a>(pub(crate) &'a [f32]);
 
-impl<const N: usize> Loop for Differences<'_, N> {
-    type Out = ();
+impl Loop for Square<'_> {
+    type Out = f64;
 
     #[inline(always)]
-    fn run(self) {
-        let from = self.out.len();
-        self.out.resize(from + self.rows.len(), 0);
-        for (out, row) in self.out[from..].iter_mut().zip(self.rows) {
-            let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
-            *out = bits.sum::<u32>() as u16;
+    fn run(self) -> f64 {
+        let (eights, rest) = self.0.as_chunks::<8>();
+        let mut sums = [0f64; 8];
+        for eight in eights {
+            for (sum, value) in sums.iter_mut().zip(eight) {
+                *sum += f64::from(*value) * f64::from(*value);
+            }
         }
+        let rest: f64 = rest.iter().map(|value| f64::from(*value) * f64::from(*value)).sum();
+        sums.iter().sum::<f64>() + rest
     }
 }
 
 /// Rows looked at together; most times none of them is near.
 const TOGETHER: usize = 64;
 
-/// The rows that differ from a row in at most `most` of their bits, with how many, added to `out` in order.
+/// The rows that differ from a row by at most `most`, with how much, added to `out` in order. A bit that differs counts what the planes say: 1 where the first
+/// has a bit, 2 where the second has one.
 pub(crate) struct Under<'a, const N: usize> {
     pub(crate) query: &'a [u64; N],
+    pub(crate) planes: &'a [[u64; N]; 2],
     pub(crate) rows: &'a [[u64; N]],
     pub(crate) most: u16,
     /// The number of the first row.
@@ -183,11 +184,17 @@ impl<const N: usize> Loop for Under<'_, N> {
 
     #[inline(always)]
     fn run(self) {
+        let Self { query, planes: [ones, twos], .. } = self;
         for (part, rows) in self.rows.chunks(TOGETHER).enumerate() {
             let mut counts = [u16::MAX; TOGETHER];
             for (count, row) in counts.iter_mut().zip(rows) {
-                let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
-                *count = bits.sum::<u32>() as u16;
+                let (mut once, mut twice) = (0, 0);
+                for word in 0..N {
+                    let differ = row[word] ^ query[word];
+                    once += (differ & ones[word]).count_ones();
+                    twice += (differ & twos[word]).count_ones();
+                }
+                *count = (once + 2 * twice) as u16;
             }
             if counts.iter().fold(u16::MAX, |least, count| if *count < least { *count } else { least })
                 > self.most
@@ -201,6 +208,22 @@ impl<const N: usize> Loop for Under<'_, N> {
                 }
             }
         }
+    }
+}
+
+/// How many numbers reach a floor.
+pub(crate) struct CountOver<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) floor: f32,
+}
+
+impl Loop for CountOver<'_> {
+    type Out = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let count = |some: &[f32]| some.iter().map(|value| u32::from(*value >= self.floor)).sum::<u32>();
+        self.values.chunks(TOGETHER).map(|some| count(some) as usize).sum()
     }
 }
 
@@ -223,27 +246,6 @@ impl<F: FnMut(usize)> Loop for Over<'_, F> {
                 let over = some.iter().enumerate().filter(|(_, value)| **value >= self.floor);
                 over.for_each(|(place, _)| (self.take)(part * TOGETHER + place));
             }
-        }
-    }
-}
-
-/// Adds to each of some rows in how many of their bits they differ from a row.
-pub(crate) struct MoreDifferences<'a, const N: usize> {
-    pub(crate) query: &'a [u64; N],
-    pub(crate) rows: &'a [[u64; N]],
-    /// How many so far, and which row.
-    pub(crate) vectors: &'a mut [(u16, u32)],
-}
-
-impl<const N: usize> Loop for MoreDifferences<'_, N> {
-    type Out = ();
-
-    #[inline(always)]
-    fn run(self) {
-        for (count, row) in self.vectors {
-            let row = &self.rows[*row as usize];
-            let bits = row.iter().zip(self.query).map(|(left, right)| (left ^ right).count_ones());
-            *count += bits.sum::<u32>() as u16;
         }
     }
 }

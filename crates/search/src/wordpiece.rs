@@ -31,8 +31,8 @@ const END: u32 = 102;
 pub struct WordPiece {
     /// Where each word of the vocabulary begins, and the end.
     starts: Vec<u32>,
-    /// The number of a word plus one at the place of its hash or after it; 0 is free.
-    places: Vec<u16>,
+    /// The number of a word plus one, and a part of its hash above it, at the place of its hash or after it; 0 is free.
+    places: Vec<u32>,
     /// Bytes of the longest word of the vocabulary.
     longest: usize,
 }
@@ -83,28 +83,37 @@ impl WordPiece {
         let mut own = Self { starts, places: vec![0; PLACES], longest: 0 };
         for number in 0..own.starts.len() - 1 {
             let word = own.word(number);
-            let mut place = place(word.bytes().fold(SEED, mix));
+            let hash = word.bytes().fold(SEED, mix);
+            let mut place = place(hash);
             own.longest = own.longest.max(word.len());
             while own.places[place] != 0 {
                 place = (place + 1) % PLACES;
             }
-            own.places[place] = u16::try_from(number + 1).unwrap_or_default();
+            own.places[place] = mark(hash) | u32::from(u16::try_from(number + 1).unwrap_or_default());
         }
         own
     }
 
     fn word(&self, number: usize) -> &'static str {
         let [from, to] = [self.starts[number], self.starts[number + 1]].map(|at| at as usize);
-        VOCABULARY[from..to].trim_end_matches(['\r', '\n'])
+        // Behind each word there is the end of its line.
+        &VOCABULARY[from..to - 1]
     }
 
     /// The number of the word that is `prefix` and then `piece`, whose hash is given.
     fn number(&self, hash: u64, prefix: &str, piece: &str) -> Option<u32> {
         let mut place = place(hash);
         loop {
-            let number = usize::from(self.places[place]).checked_sub(1)?;
-            if self.word(number).strip_prefix(prefix) == Some(piece) {
-                return u32::try_from(number).ok();
+            let found = self.places[place];
+            if found == 0 {
+                return None;
+            }
+            // Most words that are not the one are told by a few bits, without a look at their letters.
+            if found & !NUMBER == mark(hash) {
+                let number = (found & NUMBER) - 1;
+                if self.word(number as usize).strip_prefix(prefix) == Some(piece) {
+                    return Some(number);
+                }
             }
             place = (place + 1) % PLACES;
         }
@@ -148,6 +157,14 @@ fn mix(hash: u64, byte: u8) -> u64 {
 
 fn place(hash: u64) -> usize {
     usize::try_from((hash ^ hash >> 32) % PLACES as u64).unwrap_or_default()
+}
+
+/// The bits of a place that hold a number.
+const NUMBER: u32 = 0xffff;
+
+/// What is kept of a hash beside a number: bits that do not choose the place.
+const fn mark(hash: u64) -> u32 {
+    (hash >> 16) as u32 & !NUMBER
 }
 
 /// A text being read: the word so far and the tokens so far.

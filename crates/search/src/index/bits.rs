@@ -71,6 +71,11 @@ impl Bits {
         self.words.iter_mut().zip(&other.words).for_each(|(word, other)| *word &= other);
     }
 
+    /// The set as words of 64 numbers, the lowest bit first.
+    pub(crate) fn words(&self) -> &[u64] {
+        &self.words
+    }
+
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.words.iter().map(|word| word.count_ones() as usize).sum()

@@ -91,7 +91,7 @@ impl Columns {
             // Words change seldom; who is alive and trusted changes often.
             if !same || !words.iter().all(|word| self.words.find(*word).of(number) > 0) {
                 let others = self.words.iter().filter(|(_, other, _)| *other != number);
-                self.words = Arc::new(Postings::of(others.chain(new).collect()));
+                self.words = Arc::new(Postings::of(others.chain(new).collect(), self.kinds.len()));
             }
         } else {
             let from = self.fresh.partition_point(|(_, other, _)| *other < number);
@@ -103,7 +103,7 @@ impl Columns {
     /// No entries follow.
     pub(crate) fn settle(&mut self) {
         if !self.fresh.is_empty() {
-            self.words = Arc::new(Postings::of(std::mem::take(&mut self.fresh)));
+            self.words = Arc::new(Postings::of(std::mem::take(&mut self.fresh), self.kinds.len()));
         }
         [&mut self.since, &mut self.owner].into_iter().for_each(Vec::shrink_to_fit);
         [&mut self.trust, &mut self.price].into_iter().for_each(Column::settle);
@@ -126,7 +126,7 @@ impl Columns {
             }
         }
         let words: Vec<&Postings> = parts.iter().map(|(part, _)| &*part.words).collect();
-        joined.words = Arc::new(Postings::join(&words, moved));
+        joined.words = Arc::new(Postings::join(&words, moved, joined.kinds.len()));
         joined.settle();
         joined
     }

@@ -1,8 +1,9 @@
 //! Pairs: which entries of a segment have a pair of neighbouring words.
 //!
 //! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. Pairs are many and nearly all of them stand in one
-//! entry, and a question has few: so those of a large segment lie in a file, of which a question reads some kilobytes. The file has no name, so nothing is left
-//! of it after the process, whatever ends it; at a start it is made again from the log. What cannot be written stays in memory.
+//! entry, and a question has few: so those of a large segment lie in a file, of which a question reads some kilobytes. The few that many entries have stay in
+//! memory as words do. The file has no name, so nothing is left of it after the process, whatever ends it; at a start it is made again from the log. What cannot
+//! be written stays in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -10,11 +11,19 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::postings::{Posted, Posting, Postings};
+
 /// Segments of so many entries have their pairs in a file; smaller ones are soon joined into larger ones.
 const LARGE: usize = 8_192;
 
-/// Pairs that are read at once.
+/// Pairs whose first is known, so that a question reads no more than it needs.
 const RUN: usize = 128;
+
+/// From so many entries on a pair is kept as a word is: a byte for an entry, and nothing is read.
+const FREQUENT: usize = 256;
+
+/// Runs that are read at once, where many entries have a pair.
+const RUNS: usize = 64;
 
 /// Bytes of a pair.
 const WIDTH: usize = 8;
@@ -29,6 +38,16 @@ pub(crate) struct Pairs {
     firsts: Vec<u64>,
     count: usize,
     kept: Kept,
+    frequent: Postings,
+}
+
+/// The entries of one pair.
+#[derive(Debug)]
+pub(crate) enum Paired<'a> {
+    /// Few, in order, with how often each has it.
+    Few(Vec<(u16, u8)>),
+    /// Many.
+    Many(Posted<'a>),
 }
 
 /// Where they lie: 48 bits of the pair's term and the entry behind them, in order.
@@ -81,6 +100,7 @@ impl Pairs {
     /// Makes them of [`pair`]s in any order, for a segment of so many entries.
     pub(crate) fn of(mut all: Vec<u64>, entries: usize, room: &Room) -> Self {
         all.sort_unstable();
+        let frequent = if entries < LARGE { Postings::default() } else { take_frequent(&mut all, entries) };
         all.shrink_to_fit();
         let firsts = all.iter().step_by(RUN).copied().collect();
         let count = all.len();
@@ -93,7 +113,7 @@ impl Pairs {
                 Kept::Memory(all)
             }
         };
-        Self { firsts, count, kept }
+        Self { firsts, count, kept, frequent }
     }
 
     /// Joins several, in which entry `old` of the part `p` is now `moved(p, old)`, or gone.
@@ -107,33 +127,45 @@ impl Pairs {
         for (number, part) in parts.iter().enumerate() {
             let stay = |kept: u64| Some(pair(kept, moved(number, kept as u16)?));
             all.extend(part.all()?.into_iter().filter_map(stay));
+            let frequent = part
+                .frequent
+                .iter()
+                .flat_map(|(term, entry, times)| std::iter::repeat_n(pair(term, entry), usize::from(times)));
+            all.extend(frequent.filter_map(stay));
         }
         Ok(Self::of(all, entries, room))
     }
 
-    /// Adds the entries that have a pair to `to`, each as often as it has it.
-    pub(crate) fn find(&self, term: u64, to: &mut Vec<u16>) -> io::Result<()> {
+    /// The entries that have a pair, in order, and how often each has it.
+    pub(crate) fn find(&self, term: u64) -> io::Result<Paired<'_>> {
+        let many = self.frequent.find(pair(term, 0));
+        if many.count() > 0 {
+            return Ok(Paired::Many(many));
+        }
         let (least, most) = (pair(term, 0), pair(term, u16::MAX));
-        let mut run = self.firsts.partition_point(|first| *first < least).saturating_sub(1);
-        let mut bytes = [0; RUN * WIDTH];
-        while run < self.firsts.len() && self.firsts[run] <= most {
-            let (from, count) = (run * RUN, RUN.min(self.count - run * RUN));
-            let mut take = |kept: u64| {
-                if (least..=most).contains(&kept) {
-                    to.push(kept as u16);
+        let from = self.firsts.partition_point(|first| *first < least).saturating_sub(1) * RUN;
+        let end = (self.firsts.partition_point(|first| *first <= most) * RUN).min(self.count);
+        let mut found: Vec<(u16, u8)> = Vec::new();
+        let mut take = |kept: u64| {
+            if (least..=most).contains(&kept) {
+                match found.last_mut() {
+                    Some((entry, times)) if *entry == kept as u16 => *times = times.saturating_add(1),
+                    _ => found.push((kept as u16, 1)),
                 }
-            };
-            match &self.kept {
-                Kept::Memory(all) => all[from..from + count].iter().copied().for_each(&mut take),
-                Kept::Disk(file) => {
-                    let bytes = &mut bytes[..count * WIDTH];
-                    file.read_exact_at(bytes, (from * WIDTH) as u64)?;
+            }
+        };
+        match &self.kept {
+            Kept::Memory(all) => all[from.min(end)..end].iter().copied().for_each(take),
+            Kept::Disk(file) => {
+                let mut bytes = vec![0; end.saturating_sub(from).min(RUNS * RUN) * WIDTH];
+                for at in (from..end).step_by(RUNS * RUN) {
+                    let bytes = &mut bytes[..(end - at).min(RUNS * RUN) * WIDTH];
+                    file.read_exact_at(bytes, (at * WIDTH) as u64)?;
                     bytes.as_chunks().0.iter().for_each(|pair| take(u64::from_le_bytes(*pair)));
                 }
             }
-            run += 1;
         }
-        Ok(())
+        Ok(Paired::Few(found))
     }
 
     fn all(&self) -> io::Result<Vec<u64>> {
@@ -148,9 +180,28 @@ impl Pairs {
     }
 }
 
+/// Takes those out that many entries have; what is left stays in order.
+fn take_frequent(all: &mut Vec<u64>, entries: usize) -> Postings {
+    let same = |one: &u64, next: &u64| pair(*one, 0) == pair(*next, 0);
+    let mut frequent: Vec<Posting> = Vec::new();
+    let mut left = Vec::new();
+    for run in all.chunk_by(same) {
+        let before = frequent.len();
+        for times in run.chunk_by(|one, next| one == next) {
+            frequent.push((pair(run[0], 0), times[0] as u16, u8::try_from(times.len()).unwrap_or(u8::MAX)));
+        }
+        if frequent.len() - before < FREQUENT {
+            frequent.truncate(before);
+            left.extend(run);
+        }
+    }
+    *all = left;
+    Postings::of(frequent, entries)
+}
+
 fn write(all: &[u64], room: &Room) -> io::Result<Option<File>> {
     let Some(mut file) = room.file()? else { return Ok(None) };
-    for some in all.chunks(64 * RUN) {
+    for some in all.chunks(RUNS * RUN) {
         file.write_all(&some.iter().flat_map(|pair| pair.to_le_bytes()).collect::<Vec<u8>>())?;
     }
     Ok(Some(file))
@@ -163,9 +214,11 @@ mod tests {
     use super::*;
 
     fn found(pairs: &Pairs, term: u64) -> Vec<u16> {
-        let mut to = Vec::new();
-        pairs.find(term, &mut to).unwrap();
-        to
+        let found = match pairs.find(term).unwrap() {
+            Paired::Few(entries) => entries,
+            Paired::Many(posted) => posted.sorted(),
+        };
+        found.into_iter().flat_map(|(entry, times)| std::iter::repeat_n(entry, usize::from(times))).collect()
     }
 
     proptest! {

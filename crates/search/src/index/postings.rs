@@ -3,18 +3,29 @@
 //! Promises: terms are in order, entries of a term are in order, counts are exact (from 1 to 255). Nothing changes after it is made; joining two makes
 //! a third. It does not know which entries are still alive, and it does not keep pairs of words; `pairs` does.
 //!
-//! Of a term that many entries have, each entry takes a byte: its low half, behind a table of how many there are for each high half. So no entry
-//! waits for the one before it to be read, and a single one is looked up in a few steps. The few that have a term more than once lie apart.
+//! The entries of a term take whichever form is shortest: two bytes each; a byte each (the low half, behind a table of how many there are for each high half); or
+//! a bit for every entry of the segment. So no entry waits for the one before it to be read, and a single one is looked up in a few steps. How often those
+//! stand that have a term more than once lies apart.
 
+use super::bits::Bits;
 use super::segment::MOST_ENTRIES;
 
 /// The terms of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Postings {
-    terms: Vec<u64>,
+    /// The high 32 bits of each term and the next 16, in order; the others are not kept, [`known`] by these.
+    highs: Vec<u32>,
+    lows: Vec<u16>,
     /// Where the list of each term begins in `bytes`; a term of one entry has the entry and its count here instead ([`ALONE`]).
     starts: Vec<u32>,
     bytes: Vec<u8>,
+    /// Entries of the segment.
+    entries: usize,
+}
+
+/// What is known of a term: 48 bits of its hash, as of a pair of words. Of a hundred thousand terms one in three thousand million is taken for another.
+const fn known(term: u64) -> u64 {
+    term & !0xffff
 }
 
 /// One term of one entry.
@@ -27,96 +38,181 @@ const ALONE: u32 = 1 << 31;
 const BLOCK: usize = 256;
 const BLOCKS: usize = MOST_ENTRIES / BLOCK;
 
-/// From so many entries on the table of the high halves is worth its bytes.
-const LONG: usize = BLOCK;
+/// Bytes before a list: how many there are, how many stand more than once, and how often at most.
+const HEAD: usize = 5;
 
 /// The entries of one term.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Posted<'a> {
-    /// Those that have it once: two bytes each, or, when there are many, the ends of the blocks and a byte each.
-    once: &'a [u8],
-    singles: usize,
-    /// Those that have it more than once: two bytes and a count each.
+    form: Form<'a>,
+    count: usize,
+    /// Those that have it more than once: two bytes and a count each, in order.
     often: &'a [[u8; 3]],
-    alone: Option<(u16, u8)>,
+    most: u8,
+}
+
+/// How the entries of a term lie.
+#[derive(Debug, Clone, Copy)]
+enum Form<'a> {
+    /// Two bytes each.
+    Few(&'a [[u8; 2]]),
+    /// The ends of the blocks, and a byte each.
+    Blocks(&'a [[u8; 2]], &'a [u8]),
+    /// A bit for every entry of the segment.
+    Bits(&'a [[u8; 8]]),
+    /// One entry.
+    Alone(u16),
+}
+
+impl Default for Form<'_> {
+    fn default() -> Self {
+        Self::Few(&[])
+    }
 }
 
 impl<'a> Posted<'a> {
     /// How many there are.
-    pub(crate) fn count(self) -> usize {
-        self.singles + self.often.len() + usize::from(self.alone.is_some())
+    pub(crate) const fn count(self) -> usize {
+        self.count
     }
 
-    /// Gives every entry and how often it has the term to `take`: first those that have it more than once.
-    #[inline]
+    /// How many of them are in a set.
+    pub(crate) fn count_in(self, some: &Bits) -> usize {
+        match self.form {
+            Form::Bits(words) => words
+                .iter()
+                .zip(some.words())
+                .map(|(word, some)| (u64::from_le_bytes(*word) & some).count_ones() as usize)
+                .sum(),
+            _ => {
+                let mut count = 0;
+                self.each_entry(|entry| count += usize::from(some.has(usize::from(entry))));
+                count
+            }
+        }
+    }
+
+    /// How often an entry has the term at most.
+    pub(crate) const fn most_times(self) -> u8 {
+        self.most
+    }
+
+    /// Gives every entry and how often it has the term to `take`, in order.
     pub(crate) fn each(self, mut take: impl FnMut(u16, u8)) {
-        if let Some((entry, count)) = self.alone {
-            take(entry, count);
+        if let Form::Alone(entry) = self.form {
+            return take(entry, self.most);
         }
-        for [low, high, count] in self.often {
-            take(u16::from_le_bytes([*low, *high]), *count);
-        }
-        if self.singles < LONG {
-            self.once.as_chunks::<2>().0.iter().for_each(|entry| take(u16::from_le_bytes(*entry), 1));
-            return;
-        }
-        let (ends, lows) = self.blocks();
-        let mut from = 0;
-        for (block, end) in ends.iter().enumerate() {
-            let end = usize::from(u16::from_le_bytes(*end));
-            let high = (block * BLOCK) as u16;
-            lows[from..end].iter().for_each(|low| take(high | u16::from(*low), 1));
-            from = end;
+        let mut often = self.often.iter();
+        let mut next = often.next();
+        self.each_entry(|entry| match next {
+            Some(found) if number(found) == entry => {
+                take(entry, found[2]);
+                next = often.next();
+            }
+            _ => take(entry, 1),
+        });
+    }
+
+    /// Those that have it more than once, and how often, in order.
+    pub(crate) fn often(self) -> impl Iterator<Item = (u16, u8)> {
+        let alone = if let Form::Alone(entry) = self.form { Some((entry, self.most)) } else { None };
+        let often = self.often.iter().map(|often| (number(often), often[2]));
+        often.chain(alone.filter(|(_, times)| *times > 1))
+    }
+
+    /// Gives every entry to `take`, in order.
+    #[inline]
+    pub(crate) fn each_entry(self, mut take: impl FnMut(u16)) {
+        match self.form {
+            Form::Alone(entry) => take(entry),
+            Form::Few(entries) => entries.iter().for_each(|entry| take(u16::from_le_bytes(*entry))),
+            Form::Blocks(ends, lows) => {
+                let mut from = 0;
+                for (block, end) in ends.iter().enumerate() {
+                    let end = usize::from(u16::from_le_bytes(*end));
+                    let high = (block * BLOCK) as u16;
+                    lows[from..end].iter().for_each(|low| take(high | u16::from(*low)));
+                    from = end;
+                }
+            }
+            Form::Bits(words) => {
+                for (place, word) in words.iter().enumerate() {
+                    let (mut word, from) = (u64::from_le_bytes(*word), (place * 64) as u16);
+                    while word != 0 {
+                        take(from | word.trailing_zeros() as u16);
+                        word &= word - 1;
+                    }
+                }
+            }
         }
     }
 
     /// How often an entry has the term.
     #[inline]
     pub(crate) fn of(self, entry: u16) -> u8 {
-        if let Some((alone, count)) = self.alone {
-            return if alone == entry { count } else { 0 };
-        }
-        let number = |entry: &[u8; 3]| u16::from_le_bytes([entry[0], entry[1]]);
-        if let Ok(place) = self.often.binary_search_by_key(&entry, number) {
-            return self.often[place][2];
-        }
-        let found = if self.singles < LONG {
-            self.once
-                .as_chunks::<2>()
-                .0
-                .binary_search_by_key(&entry, |entry| u16::from_le_bytes(*entry))
-                .is_ok()
-        } else {
-            let (ends, lows) = self.blocks();
-            let block = usize::from(entry) / BLOCK;
-            let end = |block: usize| ends.get(block).map_or(0, |end| usize::from(u16::from_le_bytes(*end)));
-            let from = block.checked_sub(1).map_or(0, end);
-            lows[from..end(block).max(from)].binary_search(&(entry as u8)).is_ok()
+        let has = match self.form {
+            Form::Alone(alone) => return if alone == entry { self.most } else { 0 },
+            Form::Few(entries) => {
+                entries.binary_search_by_key(&entry, |entry| u16::from_le_bytes(*entry)).is_ok()
+            }
+            Form::Blocks(ends, lows) => {
+                let block = usize::from(entry) / BLOCK;
+                let end =
+                    |block: usize| ends.get(block).map_or(0, |end| usize::from(u16::from_le_bytes(*end)));
+                let from = block.checked_sub(1).map_or(0, end);
+                lows[from..end(block).max(from)].binary_search(&(entry as u8)).is_ok()
+            }
+            Form::Bits(words) => {
+                let word = words.get(usize::from(entry) / 64).map_or(0, |word| u64::from_le_bytes(*word));
+                word >> (entry % 64) & 1 == 1
+            }
         };
-        u8::from(found)
-    }
-
-    fn blocks(self) -> (&'a [[u8; 2]], &'a [u8]) {
-        let (ends, lows) = self.once.split_at(2 * BLOCKS);
-        (ends.as_chunks::<2>().0, lows)
+        if !has || self.often.is_empty() {
+            return u8::from(has);
+        }
+        self.often.binary_search_by_key(&entry, number).map_or(1, |place| self.often[place][2])
     }
 
     /// The entries in order, and how often each has the term.
-    fn sorted(self) -> Vec<(u16, u8)> {
+    pub(crate) fn sorted(self) -> Vec<(u16, u8)> {
         let mut all = Vec::with_capacity(self.count());
         self.each(|entry, count| all.push((entry, count)));
-        if !self.often.is_empty() {
-            all.sort_unstable();
-        }
         all
     }
 }
 
+/// The entry of one that has a term more than once.
+#[inline]
+const fn number(often: &[u8; 3]) -> u16 {
+    u16::from_le_bytes([often[0], often[1]])
+}
+
+/// Which form a list takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Few,
+    Blocks,
+    Bits,
+}
+
+impl Kind {
+    /// The shortest for so many of the entries of a segment, and how many bytes it has.
+    fn shortest(count: usize, entries: usize) -> (Self, usize) {
+        let forms = [
+            (Self::Bits, entries.div_ceil(64) * 8),
+            (Self::Few, 2 * count),
+            (Self::Blocks, 2 * BLOCKS + count),
+        ];
+        forms.into_iter().min_by_key(|(_, size)| *size).unwrap_or((Self::Few, 2 * count))
+    }
+}
+
 impl Postings {
-    /// Makes them of any number of postings in any order.
-    pub(crate) fn of(mut all: Vec<Posting>) -> Self {
+    /// Makes them of any number of postings in any order, for a segment of so many entries.
+    pub(crate) fn of(mut all: Vec<Posting>, entries: usize) -> Self {
+        all.iter_mut().for_each(|posting| posting.0 = known(posting.0));
         all.sort_unstable();
-        let mut postings = Self { bytes: Vec::with_capacity(all.len() * 2), ..Self::default() };
+        let mut postings = Self { bytes: Vec::with_capacity(all.len() * 2), entries, ..Self::default() };
         let mut list = Vec::new();
         for same in all.chunk_by(|one, next| one.0 == next.0) {
             list.clear();
@@ -126,24 +222,21 @@ impl Postings {
         postings.end()
     }
 
-    /// Joins several, in which entry `old` of the part `p` is now `moved(p, old)`, or gone. Numbers must grow with the part and the entry.
-    pub(crate) fn join(parts: &[&Self], moved: &dyn Fn(usize, u16) -> Option<u16>) -> Self {
+    /// Joins several into one for so many entries, in which entry `old` of the part `p` is now `moved(p, old)`, or gone. Numbers must grow with the part and
+    /// the entry.
+    pub(crate) fn join(parts: &[&Self], moved: &dyn Fn(usize, u16) -> Option<u16>, entries: usize) -> Self {
         let room = parts.iter().map(|part| part.bytes.len()).sum();
-        let mut joined = Self { bytes: Vec::with_capacity(room), ..Self::default() };
+        let mut joined = Self { bytes: Vec::with_capacity(room), entries, ..Self::default() };
         let mut next = vec![0; parts.len()];
         let mut list = Vec::new();
-        while let Some(term) = parts
-            .iter()
-            .zip(&next)
-            .filter_map(|(part, next): (&&Self, &usize)| part.terms.get(*next))
-            .min()
-            .copied()
+        while let Some(term) =
+            parts.iter().zip(&next).filter_map(|(part, next): (&&Self, &usize)| part.term(*next)).min()
         {
             list.clear();
             for (number, part) in parts.iter().enumerate() {
-                if part.terms.get(next[number]) == Some(&term) {
-                    let stay = |(entry, count)| Some((moved(number, entry)?, count));
-                    list.extend(part.at(next[number]).sorted().into_iter().filter_map(stay));
+                if part.term(next[number]) == Some(term) {
+                    let take = |entry, count| list.extend(moved(number, entry).map(|entry| (entry, count)));
+                    part.at(next[number]).each(take);
                     next[number] += 1;
                 }
             }
@@ -156,50 +249,69 @@ impl Postings {
 
     /// The entries that have a term.
     pub(crate) fn find(&self, term: u64) -> Posted<'_> {
-        self.terms.binary_search(&term).map_or(Posted::default(), |place| self.at(place))
+        let term = known(term);
+        let first = self.highs.partition_point(|high| *high < (term >> 32) as u32);
+        let mut same = (first..).take_while(|place| self.highs.get(*place) == Some(&((term >> 32) as u32)));
+        same.find(|place| self.term(*place) == Some(term)).map_or(Posted::default(), |place| self.at(place))
     }
 
-    /// All of them, in order of term and entry.
+    /// The term at a place of the order, as far as it is known.
+    fn term(&self, place: usize) -> Option<u64> {
+        Some(u64::from(*self.highs.get(place)?) << 32 | u64::from(*self.lows.get(place)?) << 16)
+    }
+
+    /// All of them, in order of term and entry; terms as far as they are known.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Posting> {
-        self.terms.iter().enumerate().flat_map(|(place, term)| {
-            self.at(place).sorted().into_iter().map(|(entry, count)| (*term, entry, count))
+        (0..self.highs.len()).flat_map(|place| {
+            let term = self.term(place).unwrap_or_default();
+            self.at(place).sorted().into_iter().map(move |(entry, count)| (term, entry, count))
         })
     }
 
     /// Adds the list of the next term, its entries in order.
     fn push(&mut self, term: u64, list: &[(u16, u8)]) {
-        self.terms.push(term);
+        self.highs.push((term >> 32) as u32);
+        self.lows.push((term >> 16) as u16);
         if let [(entry, count)] = list {
             self.starts.push(ALONE | u32::from(*count) << 16 | u32::from(*entry));
             return;
         }
         self.starts.push(u32::try_from(self.bytes.len()).unwrap_or(0) & !ALONE);
-        let often = list.iter().filter(|(_, count)| *count != 1);
-        let once = || list.iter().filter(|(_, count)| *count == 1).map(|(entry, _)| *entry);
-        let singles = once().count();
-        self.bytes.extend((singles as u16).to_le_bytes());
-        self.bytes.extend(((list.len() - singles) as u16).to_le_bytes());
-        for (entry, count) in often {
+        let often = || list.iter().filter(|(_, count)| *count != 1);
+        // A list has at least two entries and at most as many as a segment, which is one more than 15 bits hold.
+        self.bytes.extend(((list.len() - 1) as u16).to_le_bytes());
+        self.bytes.extend((often().count() as u16).to_le_bytes());
+        self.bytes.push(list.iter().map(|(_, count)| *count).max().unwrap_or(0));
+        for (entry, count) in often() {
             self.bytes.extend(entry.to_le_bytes());
             self.bytes.push(*count);
         }
-        if singles < LONG {
-            self.bytes.extend(once().flat_map(u16::to_le_bytes));
-            return;
+        let entries = list.iter().map(|(entry, _)| *entry);
+        let (kind, size) = Kind::shortest(list.len(), self.entries);
+        match kind {
+            Kind::Few => self.bytes.extend(entries.flat_map(u16::to_le_bytes)),
+            Kind::Blocks => {
+                let mut ends = [0u16; BLOCKS];
+                entries.clone().for_each(|entry| ends[usize::from(entry) / BLOCK] += 1);
+                let mut sum = 0;
+                for end in &mut ends {
+                    sum += *end;
+                    *end = sum;
+                }
+                self.bytes.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
+                self.bytes.extend(entries.map(|entry| entry as u8));
+            }
+            Kind::Bits => {
+                let from = self.bytes.len();
+                self.bytes.resize(from + size, 0);
+                entries.for_each(|entry| self.bytes[from + usize::from(entry) / 8] |= 1 << (entry % 8));
+            }
         }
-        let mut ends = [0u16; BLOCKS];
-        once().for_each(|entry| ends[usize::from(entry) / BLOCK] += 1);
-        let mut sum = 0;
-        for end in &mut ends {
-            sum += *end;
-            *end = sum;
-        }
-        self.bytes.extend(ends.iter().flat_map(|end| end.to_le_bytes()));
-        self.bytes.extend(once().map(|entry| entry as u8));
     }
 
     fn end(mut self) -> Self {
-        self.terms.shrink_to_fit();
+        self.highs.shrink_to_fit();
+        self.lows.shrink_to_fit();
         self.starts.shrink_to_fit();
         self.bytes.shrink_to_fit();
         self
@@ -208,15 +320,21 @@ impl Postings {
     fn at(&self, place: usize) -> Posted<'_> {
         let start = self.starts[place];
         if start & ALONE != 0 {
-            let alone = Some((start as u16, (start >> 16) as u8));
-            return Posted { alone, ..Posted::default() };
+            let most = (start >> 16) as u8;
+            return Posted { form: Form::Alone(start as u16), count: 1, most, often: &[] };
         }
-        let bytes = &self.bytes[start as usize..];
-        let number = |at: usize| usize::from(u16::from_le_bytes([bytes[at], bytes[at + 1]]));
-        let (singles, others) = (number(0), number(2));
-        let (often, rest) = bytes[4..].split_at(3 * others);
-        let size = if singles < LONG { 2 * singles } else { 2 * BLOCKS + singles };
-        Posted { once: &rest[..size], singles, often: often.as_chunks::<3>().0, alone: None }
+        let (head, bytes) = self.bytes[start as usize..].split_at(HEAD);
+        let number = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
+        let (count, others, most) = (number(0) + 1, number(2), head[4]);
+        let (often, rest) = bytes.split_at(3 * others);
+        let (kind, size) = Kind::shortest(count, self.entries);
+        let list = &rest[..size];
+        let form = match kind {
+            Kind::Few => Form::Few(list.as_chunks().0),
+            Kind::Blocks => Form::Blocks(list[..2 * BLOCKS].as_chunks().0, &list[2 * BLOCKS..]),
+            Kind::Bits => Form::Bits(list.as_chunks().0),
+        };
+        Posted { form, count, often: often.as_chunks().0, most }
     }
 }
 
@@ -225,6 +343,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The least difference of two terms that are told apart.
+    const T: u64 = 1 << 16;
 
     fn found(postings: &Postings, term: u64) -> Vec<(u16, u8)> {
         let posted = postings.find(term);
@@ -235,56 +356,67 @@ mod tests {
 
     #[test]
     fn joined_postings_are_those_of_the_entries_that_stay() {
-        let one = Postings::of(vec![(7, 1, 2), (3, 0, 1), (7, 0, 5)]);
-        let two = Postings::of(vec![(7, 0, 1), (9, 0, 1), (9, 1, 3)]);
-        assert_eq!(found(&one, 7), [(0, 5), (1, 2)]);
-        assert_eq!(found(&one, 4), []);
+        let one = Postings::of(vec![(T * 7, 1, 2), (T * 3, 0, 1), (T * 7, 0, 5)], 2);
+        let two = Postings::of(vec![(T * 7, 0, 1), (T * 9, 0, 1), (T * 9, 1, 3)], 2);
+        assert_eq!(found(&one, T * 7), [(0, 5), (1, 2)]);
+        assert_eq!(found(&one, T * 4), []);
         let moved = |part: usize, entry: u16| match (part, entry) {
             (0, 1) => Some(0),
             (1, entry) => Some(1 + entry),
             _ => None,
         };
-        let joined = Postings::join(&[&one, &two], &moved);
-        assert_eq!(found(&joined, 3), []);
-        assert_eq!(found(&joined, 7), [(0, 2), (1, 1)]);
-        assert_eq!(found(&joined, 9), [(1, 1), (2, 3)]);
-        assert_eq!(joined.iter().collect::<Vec<_>>(), [(7, 0, 2), (7, 1, 1), (9, 1, 1), (9, 2, 3)]);
+        let joined = Postings::join(&[&one, &two], &moved, 3);
+        assert_eq!(found(&joined, T * 3), []);
+        assert_eq!(found(&joined, T * 7), [(0, 2), (1, 1)]);
+        assert_eq!(found(&joined, T * 9), [(1, 1), (2, 3)]);
+        assert_eq!(
+            joined.iter().collect::<Vec<_>>(),
+            [(T * 7, 0, 2), (T * 7, 1, 1), (T * 9, 1, 1), (T * 9, 2, 3)]
+        );
     }
 
     #[test]
     fn a_term_that_every_entry_has_is_read_back_whole() {
         let last = (MOST_ENTRIES - 1) as u16;
-        let all: Vec<Posting> = (0..=last).map(|entry| (5, entry, 1)).collect();
-        let postings = Postings::of(all.clone());
+        let all: Vec<Posting> = (0..=last).map(|entry| (T * 5, entry, 1)).collect();
+        let postings = Postings::of(all.clone(), MOST_ENTRIES);
         assert_eq!(postings.iter().collect::<Vec<_>>(), all);
-        assert!(postings.find(5).of(last) == 1 && postings.find(6).of(last) == 0);
-        assert!(postings.bytes.len() < MOST_ENTRIES + 3 * BLOCK, "a byte each");
+        assert!(postings.find(T * 5).of(last) == 1 && postings.find(T * 6).of(last) == 0);
+        assert_eq!(postings.bytes.len(), HEAD + MOST_ENTRIES / 8, "a bit each");
     }
 
     proptest! {
         #[test]
         fn what_was_put_in_comes_out_and_is_looked_up_one_by_one(
             spread in 1..200u16,
+            size in prop_oneof![Just(300usize), Just(5_000), Just(MOST_ENTRIES)],
             counts in prop::collection::vec((0..20u64, 1..200u16, prop_oneof![9 => Just(1u8), 1 => 1..=255u8]), 0..3_000),
         ) {
             let mut all = std::collections::BTreeMap::new();
             let mut entry = 0u16;
             for (term, step, count) in counts {
-                entry = (entry + step % spread) % MOST_ENTRIES as u16;
+                entry = (entry + step % spread) % size as u16;
                 // Few terms have most of the entries, so that lists of all lengths come up.
-                all.insert((term * term / 60, entry), count);
+                all.insert((T * (term * term / 60), entry), count);
             }
             let all: Vec<Posting> = all.into_iter().map(|((term, entry), count)| (term, entry, count)).collect();
-            let postings = Postings::of(all.iter().rev().copied().collect());
+            let postings = Postings::of(all.iter().rev().copied().collect(), size);
             prop_assert_eq!(&postings.iter().collect::<Vec<_>>(), &all);
-            for entry in (0..MOST_ENTRIES as u16).step_by(7).chain(all.iter().map(|posting| posting.1)) {
+            for entry in (0..size as u16).step_by(7).chain(all.iter().map(|posting| posting.1)) {
                 let expected = all.iter().find(|(term, other, _)| (*term, *other) == (0, entry));
                 prop_assert_eq!(postings.find(0).of(entry), expected.map_or(0, |posting| posting.2));
             }
+            let mut some = Bits::none(size);
+            (0..size).step_by(2).for_each(|entry| some.add(entry));
+            let even = all.iter().filter(|posting| posting.0 == 0 && posting.1.is_multiple_of(2)).count();
+            prop_assert_eq!(postings.find(0).count_in(&some), even);
+            let most = all.iter().filter(|posting| posting.0 == 0).map(|posting| posting.2).max();
+            prop_assert_eq!(postings.find(0).most_times(), most.unwrap_or(0));
             let halves = [0, 1].map(|half| {
-                Postings::of(all.iter().filter(|posting| usize::from(posting.1 >= 16_384) == half).copied().collect())
+                let half = all.iter().filter(|posting| usize::from(usize::from(posting.1) >= size / 2) == half);
+                Postings::of(half.copied().collect(), size)
             });
-            let joined = Postings::join(&[&halves[0], &halves[1]], &|_, entry| (!entry.is_multiple_of(3)).then_some(entry));
+            let joined = Postings::join(&[&halves[0], &halves[1]], &|_, entry| (!entry.is_multiple_of(3)).then_some(entry), size);
             let stay: Vec<Posting> = all.into_iter().filter(|posting| !posting.1.is_multiple_of(3)).collect();
             prop_assert_eq!(joined.iter().collect::<Vec<_>>(), stay);
         }

@@ -14,6 +14,7 @@ use super::pairs::{Pairs, Room, is_pair, pair};
 use super::postings::{Posting, Postings};
 use super::space::{Space, own_pages};
 use crate::Facts;
+use crate::reading::MOST_VECTORS as MOST_OF_AN_ENTRY;
 use crate::record::Put;
 
 /// Entries of a segment. Their numbers fit 16 bits, and copying what changes of a full one takes a fraction of a millisecond.
@@ -54,6 +55,10 @@ pub(crate) struct Body {
     pub(crate) names: Names,
     /// Weighted count of terms, as far as 16 bits go.
     pub(crate) lengths: Vec<u16>,
+    /// The least of them.
+    pub(crate) shortest: u16,
+    /// Whether some entry has no vector in any model.
+    pub(crate) bare: bool,
     pub(crate) digests: Vec<u32>,
     pub(crate) postings: Postings,
     pub(crate) pairs: Pairs,
@@ -80,6 +85,9 @@ impl Body {
         self.spaces.iter_mut().for_each(Space::settle);
         self.digests.shrink_to_fit();
         self.lengths.shrink_to_fit();
+        self.shortest = self.lengths.iter().copied().min().unwrap_or(0);
+        self.bare =
+            (0..self.len()).any(|entry| self.spaces.iter().all(|space| space.range(entry).is_empty()));
     }
 }
 
@@ -201,7 +209,7 @@ impl Segment {
         }
         let postings: Vec<&Postings> = parts.iter().map(|part| &part.body.postings).collect();
         let moved = |part: usize, entry: u16| moves[part][usize::from(entry)];
-        body.postings = Postings::join(&postings, &moved);
+        body.postings = Postings::join(&postings, &moved, body.len());
         let pairs: Vec<&Pairs> = parts.iter().map(|part| &part.body.pairs).collect();
         body.pairs = Pairs::join(&pairs, &moved, body.len(), room)?;
         body.settle();
@@ -238,7 +246,7 @@ impl Draft {
     /// Whether the segment has its size.
     pub(crate) fn is_full(&self) -> bool {
         let vectors: usize = self.body.spaces.iter().map(Space::len).sum();
-        self.body.len() >= MOST_ENTRIES || vectors >= MOST_VECTORS
+        self.body.len() >= MOST_ENTRIES || vectors + MOST_OF_AN_ENTRY > MOST_VECTORS
     }
 
     /// Whether nothing was added.
@@ -308,7 +316,7 @@ impl Draft {
 
     /// The segment.
     pub(crate) fn finish(mut self, room: &Room) -> Segment {
-        self.body.postings = Postings::of(self.postings);
+        self.body.postings = Postings::of(self.postings, self.body.len());
         self.body.pairs = Pairs::of(self.pairs, self.body.len(), room);
         self.body.settle();
         self.state.columns.settle();

@@ -1,13 +1,14 @@
 //! Spaces: the vectors of one model in one segment.
 //!
 //! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
-//! entry lie together, and those of all entries one after the other, so that a scan reads memory in order. The first half of the signs lies apart from the
-//! second, which is read only of the few that the first did not rule out. Nothing changes after it is made.
+//! entry lie together. Signs lie apart, cell by cell, so that a scan reads memory in order and only where the question is near. Nothing changes
+//! after it is settled, and before that nothing is looked at by cells.
 
 use std::ops::Range;
 
 use super::bits::Bits;
-use crate::simd::{Differences, Lanes, MoreDifferences, Under};
+use super::cells::Cells;
+use crate::simd::{Lanes, Under};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -47,6 +48,51 @@ fn signs(codes: &[i8]) -> Vec<u64> {
     codes.chunks(64).map(word).collect()
 }
 
+/// A question in signs: a number that differs in its sign counts the more the larger it is in the question, from 0 to 3.
+#[derive(Debug)]
+pub(crate) struct Signs {
+    signs: Vec<u64>,
+    /// What each counts: 1 for a bit of the first, 2 for one of the second.
+    planes: [Vec<u64>; 2],
+}
+
+impl Signs {
+    /// What a sign counts at most.
+    pub(crate) const MOST: usize = 3;
+
+    /// The signs of a question.
+    pub(crate) fn of(query: &Coded) -> Self {
+        // Two thirds of the spread to a step: a quarter of the numbers counts nothing, a tenth the most.
+        let spread = 1.0 / query.scale.max(f32::MIN_POSITIVE) / (query.codes.len().max(1) as f32).sqrt();
+        let step = (spread * 2.0 / 3.0).max(f32::MIN_POSITIVE);
+        let counts: Vec<usize> = query
+            .codes
+            .iter()
+            .map(|code| ((f32::from(*code).abs() / step).round() as usize).min(Self::MOST))
+            .collect();
+        let plane = |bit: usize| {
+            let word = |counts: &[usize]| {
+                counts
+                    .iter()
+                    .enumerate()
+                    .fold(0, |word, (at, count)| word | ((count >> bit & 1) as u64) << at)
+            };
+            counts.chunks(64).map(word).collect()
+        };
+        Self { signs: query.signs.clone(), planes: [plane(0), plane(1)] }
+    }
+
+    fn differ(&self, row: &[u64]) -> u16 {
+        let planes = self.planes[0].iter().zip(&self.planes[1]);
+        let words = row.iter().zip(&self.signs).zip(planes);
+        let count = |((row, sign), (once, twice)): ((&u64, &u64), (&u64, &u64))| {
+            let differ = row ^ sign;
+            (differ & once).count_ones() + 2 * (differ & twice).count_ones()
+        };
+        words.map(count).sum::<u32>() as u16
+    }
+}
+
 /// A vector where it lies.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Row<'a> {
@@ -75,13 +121,10 @@ pub(crate) struct Space {
     each: usize,
     codes: Vec<i8>,
     scales: Vec<f32>,
-    /// The first words of the signs of each vector, and the others.
-    front: Vec<u64>,
-    back: Vec<u64>,
+    cells: Cells,
+    /// The signs of the vectors, cell by cell.
+    signs: Vec<u64>,
 }
-
-/// Words of the first half of the signs, where a vector has [`SIGN_WORDS`]; other vectors have all of them there.
-pub(crate) const FRONT: usize = 3;
 
 impl Space {
     /// An empty space of so many numbers to a vector.
@@ -91,15 +134,9 @@ impl Space {
 
     /// Adds the next entry's vectors: their numbers one after the other.
     pub(crate) fn push(&mut self, codes: &[u8], scales: &[f32]) {
-        let from = self.codes.len();
         own_pages(&mut self.codes, codes.len());
         self.codes.extend(codes.iter().map(|code| code.cast_signed().max(-127)));
         self.scales.extend(scales);
-        for row in self.codes[from..].chunks(self.dimensions.max(1)) {
-            let (signs, front) = (signs(row), self.front_words());
-            self.front.extend(&signs[..front]);
-            self.back.extend(&signs[front..]);
-        }
         self.end_entry();
     }
 
@@ -107,10 +144,7 @@ impl Space {
     pub(crate) fn copy(&mut self, from: &Self, entry: usize) {
         let range = from.range(entry);
         self.codes.extend(&from.codes[range.start * self.dimensions..range.end * self.dimensions]);
-        self.scales.extend(&from.scales[range.clone()]);
-        let (front, back) = (self.front_words(), self.words - self.front_words());
-        self.front.extend(&from.front[range.start * front..range.end * front]);
-        self.back.extend(&from.back[range.start * back..range.end * back]);
+        self.scales.extend(&from.scales[range]);
         self.end_entry();
     }
 
@@ -124,12 +158,10 @@ impl Space {
         own_pages(&mut self.codes, vectors * self.dimensions);
         self.codes.reserve_exact(vectors * self.dimensions);
         self.scales.reserve_exact(vectors);
-        self.front.reserve_exact(vectors * self.front_words());
-        self.back.reserve_exact(vectors * (self.words - self.front_words()));
         self.starts.reserve_exact(entries);
     }
 
-    /// No entries follow: gives back memory that is not needed.
+    /// No entries follow: parts the vectors into cells and gives back memory that is not needed.
     pub(crate) fn settle(&mut self) {
         let first = self.starts.get(1).map_or(0, |end| *end as usize);
         if self.starts.windows(2).all(|pair| (pair[1] - pair[0]) as usize == first) {
@@ -138,13 +170,18 @@ impl Space {
         }
         self.codes.shrink_to_fit();
         self.scales.shrink_to_fit();
-        self.front.shrink_to_fit();
-        self.back.shrink_to_fit();
         self.starts.shrink_to_fit();
-    }
-
-    const fn front_words(&self) -> usize {
-        if self.words == SIGN_WORDS { FRONT } else { self.words }
+        self.cells = Cells::of(&self.codes, &self.scales, self.dimensions);
+        let mut all = Vec::new();
+        own_pages(&mut all, self.len() * self.words);
+        all.reserve_exact(self.len() * self.words);
+        for place in 0..self.len() {
+            let vector = self.cells.vector(place);
+            let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
+            all.extend(signs(row));
+        }
+        all.shrink_to_fit();
+        self.signs = all;
     }
 
     /// Which vectors an entry has.
@@ -202,42 +239,27 @@ impl Space {
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
-    /// In how many signs of the first half each of some vectors differs from the query, in order.
-    pub(crate) fn differences(&self, vectors: Range<usize>, query: &Coded, out: &mut Vec<u16>) {
-        out.clear();
-        let words = self.front_words();
-        let signs = &self.front[vectors.start * words..vectors.end * words];
-        if self.words == SIGN_WORDS {
-            let (rows, _) = signs.as_chunks::<FRONT>();
-            let query: [u64; FRONT] = std::array::from_fn(|word| query.signs[word]);
-            Lanes::best().run(Differences { query: &query, rows, out });
-        } else {
-            out.extend(signs.chunks(words.max(1)).map(|row| differ(row, &query.signs)));
-        }
+    /// Where the vectors lie.
+    pub(crate) const fn cells(&self) -> &Cells {
+        &self.cells
     }
 
-    /// The vectors among some that differ from the query in at most so many signs of the first half, with how many, added to `out` in order.
-    pub(crate) fn under(&self, vectors: Range<usize>, query: &Coded, most: u16, out: &mut Vec<(u16, u32)>) {
-        let words = self.front_words();
-        let signs = &self.front[vectors.start * words..vectors.end * words];
-        let from = vectors.start as u32;
+    /// The vectors of a cell that differ from the query by at most `most` in their signs, with how much, added to `out`.
+    pub(crate) fn under(&self, cell: usize, query: &Signs, most: u16, out: &mut Vec<(u16, u32)>) {
+        let places = self.cells.range(cell);
+        let from = places.start as u32;
+        let rows = &self.signs[places.start * self.words..places.end * self.words];
+        let first = out.len();
         if self.words == SIGN_WORDS {
-            let (rows, _) = signs.as_chunks::<FRONT>();
-            let query: [u64; FRONT] = std::array::from_fn(|word| query.signs[word]);
-            Lanes::best().run(Under { query: &query, rows, most, from, out });
+            let (rows, _) = rows.as_chunks::<SIGN_WORDS>();
+            let words = |all: &[u64]| -> [u64; SIGN_WORDS] { std::array::from_fn(|word| all[word]) };
+            let (signs, planes) = (words(&query.signs), [words(&query.planes[0]), words(&query.planes[1])]);
+            Lanes::best().run(Under { query: &signs, planes: &planes, rows, most, from, out });
         } else {
-            let counts = signs.chunks(words.max(1)).map(|row| differ(row, &query.signs));
+            let counts = rows.chunks(self.words.max(1)).map(|row| query.differ(row));
             out.extend(counts.zip(from..).filter(|(count, _)| *count <= most));
         }
-    }
-
-    /// Adds to each of some vectors in how many signs of the second half it differs from the query.
-    pub(crate) fn add_differences(&self, vectors: &mut [(u16, u32)], query: &Coded) {
-        if self.words == SIGN_WORDS {
-            let (rows, _) = self.back.as_chunks::<{ SIGN_WORDS - FRONT }>();
-            let query: [u64; SIGN_WORDS - FRONT] = std::array::from_fn(|word| query.signs[FRONT + word]);
-            Lanes::best().run(MoreDifferences { query: &query, rows, vectors });
-        }
+        out[first..].iter_mut().for_each(|(_, place)| *place = self.cells.vector(*place as usize) as u32);
     }
 }
 
@@ -256,11 +278,6 @@ pub(super) fn own_pages<T>(array: &mut Vec<T>, more: usize) {
 
 /// Words of signs of a vector of 384 numbers, for which the scan is compiled in one piece.
 const SIGN_WORDS: usize = 6;
-
-#[inline]
-fn differ(row: &[u64], query: &[u64]) -> u16 {
-    row.iter().zip(query).map(|(a, b)| (a ^ b).count_ones() as u16).sum()
-}
 
 #[cfg(test)]
 mod tests {
@@ -282,11 +299,10 @@ mod tests {
         assert_eq!(space.nearest(1, &rows[0]), None);
         assert!((space.near(2, &coded(&[0.0, 1.0, 0.0])) + 1.0).abs() < 1e-6);
         assert_eq!([0, 1, 2].map(|vector| space.entry(vector)), [0, 0, 2]);
-        let mut differences = Vec::new();
-        space.differences(0..3, &rows[2], &mut differences);
-        assert_eq!(differences, [1, 1, 0]);
-        space.differences(1..2, &rows[2], &mut differences);
-        assert_eq!(differences, [1]);
+        space.settle();
+        let mut under = Vec::new();
+        space.under(0, &Signs::of(&rows[2]), u16::MAX, &mut under);
+        assert_eq!(under, [(3, 0), (3, 1), (0, 2)], "what the question has most of counts most");
         let mut other = Space::new(3);
         other.copy(&space, 2);
         assert_eq!(other.nearest(0, &rows[2]), space.nearest(2, &rows[2]));
@@ -308,27 +324,30 @@ mod tests {
     }
 
     #[test]
-    fn both_halves_of_the_signs_together_are_all_signs() {
-        let vector = |seed: i32| -> Vec<f32> {
-            (0..384).map(|number| ((number * 37 + seed * 101) % 61) as f32 - 30.0).collect()
-        };
-        let mut space = Space::new(384);
-        let rows: Vec<Coded> = (0..5).map(|seed| Coded::of(&vector(seed)).unwrap()).collect();
-        for row in &rows {
-            space.push(&row.codes.iter().map(|code| code.cast_unsigned()).collect::<Vec<_>>(), &[row.scale]);
+    fn the_scan_of_a_cell_gives_the_vectors_that_differ_little_by_their_numbers() {
+        // Of 384 numbers, for which the scan is compiled in one piece, and of others.
+        for dimensions in [384, 70] {
+            let vector = |seed: usize| -> Vec<f32> {
+                (0..dimensions).map(|number| ((number * 37 + seed * 101) % 61) as f32 - 30.0).collect()
+            };
+            let mut space = Space::new(dimensions);
+            let rows: Vec<Coded> = (0..5_000).map(|seed| Coded::of(&vector(seed)).unwrap()).collect();
+            for row in &rows {
+                space.push(
+                    &row.codes.iter().map(|code| code.cast_unsigned()).collect::<Vec<_>>(),
+                    &[row.scale],
+                );
+            }
+            space.settle();
+            let query = Signs::of(&Coded::of(&vector(9)).unwrap());
+            let differ = |vector: usize| query.differ(&rows[vector].signs);
+            let most = differ(77);
+            let mut found = Vec::new();
+            (0..space.cells().len()).for_each(|cell| space.under(cell, &query, most, &mut found));
+            found.sort_unstable_by_key(|(_, vector)| *vector);
+            let all = (0..rows.len()).map(|vector| (differ(vector), vector as u32));
+            assert_eq!(found, all.filter(|(count, _)| *count <= most).collect::<Vec<_>>());
         }
-        let query = Coded::of(&vector(9)).unwrap();
-        let mut front = Vec::new();
-        space.differences(0..5, &query, &mut front);
-        let mut under = Vec::new();
-        space.under(1..5, &query, front[3], &mut under);
-        let expected = (1..5).map(|vector| (front[vector], vector as u32));
-        assert_eq!(under, expected.filter(|(count, _)| *count <= front[3]).collect::<Vec<_>>());
-        let mut all: Vec<(u16, u32)> = [0, 2, 4].map(|vector| (front[vector], vector as u32)).into();
-        space.add_differences(&mut all, &query);
-        let expected =
-            [0, 2, 4].map(|vector: usize| (differ(&rows[vector].signs, &query.signs), vector as u32));
-        assert_eq!(all, expected);
     }
 
     #[test]

@@ -73,24 +73,38 @@ proptest! {
     }
 
     #[test]
-    fn bits_that_differ_are_counted(left in any::<[u64; 6]>(), right in any::<[u64; 6]>()) {
-        let [mut wide, mut plain] = [vec![], vec![]];
-        Lanes::best().run(Differences { query: &left, rows: &[right, left], out: &mut wide });
-        Lanes::portable().run(Differences { query: &left, rows: &[right, left], out: &mut plain });
-        for most in [0, wide[0]] {
-            let (mut near, mut none) = (Vec::new(), Vec::new());
-            Lanes::best().run(Under { query: &left, rows: &[right, left], most, from: 7, out: &mut near });
-            Lanes::portable().run(Under { query: &left, rows: &[right, left], most, from: 7, out: &mut none });
-            let all = [(wide[0], 7), (0, 8)].into_iter().filter(|(count, _)| *count <= most);
-            prop_assert_eq!(&near, &all.collect::<Vec<_>>());
-            prop_assert_eq!(near, none);
+    fn numbers_over_a_floor_are_counted(values in prop::collection::vec(0f32..4.0, 0..300), floor in 0f32..4.0) {
+        let expected = values.iter().filter(|value| **value >= floor).count();
+        for lanes in [Lanes::best(), Lanes::portable()] {
+            prop_assert_eq!(lanes.run(CountOver { values: &values, floor }), expected);
         }
-        let mut more = [(3, 1), (5, 0)];
-        Lanes::best().run(MoreDifferences { query: &left, rows: &[right, left], vectors: &mut more });
-        prop_assert_eq!(more, [(3, 1), (5 + wide[0], 0)]);
-        let bits = |word: u64, bit: usize| word >> bit & 1;
-        let differ = (0..384).filter(|at| bits(left[at / 64], at % 64) != bits(right[at / 64], at % 64));
-        prop_assert_eq!((&wide, usize::from(wide[0]), wide[1]), (&plain, differ.count(), 0));
+    }
+
+    #[test]
+    fn squares_are_summed_the_same_way_everywhere(values in prop::collection::vec(-4f32..4.0, 0..50)) {
+        let [wide, plain] = [Lanes::best(), Lanes::portable()].map(|lanes| lanes.run(Square(&values)));
+        let exact: f64 = values.iter().map(|value| f64::from(*value).powi(2)).sum();
+        prop_assert_eq!(wide.to_bits(), plain.to_bits());
+        prop_assert!((wide - exact).abs() < 1e-9);
+    }
+
+    #[test]
+    fn bits_that_differ_count_what_the_planes_say(
+        query in any::<[u64; 6]>(), planes in any::<[[u64; 6]; 2]>(), others in prop::collection::vec(any::<[u64; 6]>(), 0..150), most in 0..800u16,
+    ) {
+        let rows: Vec<[u64; 6]> = others.into_iter().chain([query]).collect();
+        let bit = |words: &[u64; 6], at: usize| words[at / 64] >> (at % 64) & 1;
+        let differ = |row: &[u64; 6]| -> u64 {
+            let differ = (0..384).filter(|at| bit(row, *at) != bit(&query, *at));
+            differ.map(|at| bit(&planes[0], at) + 2 * bit(&planes[1], at)).sum()
+        };
+        let all = rows.iter().zip(7..).map(|(row, number)| (differ(row) as u16, number));
+        let expected: Vec<(u16, u32)> = all.filter(|(count, _)| *count <= most).collect();
+        for lanes in [Lanes::best(), Lanes::portable()] {
+            let mut near = Vec::new();
+            lanes.run(Under { query: &query, planes: &planes, rows: &rows, most, from: 7, out: &mut near });
+            prop_assert_eq!(&near, &expected);
+        }
     }
 }
 

@@ -8,14 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use agentsite_search::population::Population;
+use agentsite_search::population::{Population, cards};
 use agentsite_search::{
     Ask, EmbedError, Embedder, Embedders, Finder, FinderSettings, MiniLm, ModelId, Static, Vector, WordPiece,
 };
 use futures::future::BoxFuture;
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{broken, cards, population};
+use super::{broken, population};
 use crate::bench::load::Measured;
 use crate::bench::report::{Report, Row};
 use crate::exit::CliError;

@@ -1,6 +1,6 @@
-//! Stories of the words: leaving entries out early changes nothing about the best, and nothing about who was found by meaning.
+//! Stories of the words: leaving entries out early changes nothing about the best, nor does the way in which a sum is reckoned.
 //!
-//! The full reckoning is the same code asked for all entries, which leaves nobody out; the finder's property compares it with the plainest one.
+//! The finder's property compares sums with the plainest reckoning over texts.
 
 use proptest::prelude::*;
 
@@ -56,10 +56,30 @@ fn filled(seed: u64, sizes: &[usize]) -> Writer {
     writer
 }
 
-fn best(mut all: Vec<Candidate>, count: usize) -> Vec<(f32, Spot)> {
-    all.retain(|candidate| candidate.words > 0.0);
-    all.sort_unstable_by(|a, b| b.words.total_cmp(&a.words).then(a.spot.cmp(&b.spot)));
-    all.into_iter().map(|candidate| (candidate.words, candidate.spot)).take(count).collect()
+/// The sum of every entry that passed, the highest first.
+fn reckon(words: &Words<'_>, snapshot: &Snapshot, passed: &[Bits]) -> Vec<(f32, Spot)> {
+    let spots = passed
+        .iter()
+        .enumerate()
+        .flat_map(|(segment, passed)| passed.iter().map(move |entry| Spot { segment, entry }));
+    let mut all: Vec<(f32, Spot)> = spots.map(|spot| (full(words, snapshot, spot), spot)).collect();
+    all.retain(|(sum, _)| *sum > 0.0);
+    all.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    all
+}
+
+/// The sum of an entry by the definition.
+fn full(words: &Words<'_>, snapshot: &Snapshot, spot: Spot) -> f32 {
+    let length = snapshot.segments[spot.segment].body.lengths[spot.entry];
+    let gain = |term: &Term<'_>| match term.lists[spot.segment].times(spot.entry as u16) {
+        0 => 0.0,
+        times => term.weight * words.gains.gain(times, length),
+    };
+    words.terms.iter().map(gain).sum()
+}
+
+fn close(one: f32, other: f32) -> bool {
+    (one - other).abs() <= 1e-5 * other.max(1.0)
 }
 
 proptest! {
@@ -71,6 +91,7 @@ proptest! {
         asked in prop::collection::btree_set(0..300u64, 1..12),
         depth in 1..40usize,
         some in any::<bool>(),
+        share in 0f32..1.2,
     ) {
         let writer = filled(seed, &[3_000, 1_200, 500, 200]);
         let snapshot = writer.shared().snapshot();
@@ -88,18 +109,27 @@ proptest! {
                 passed
             })
             .collect();
-        let all = add(&snapshot, &passed, &terms, Vec::new(), usize::MAX);
-        let few = add(&snapshot, &passed, &terms, Vec::new(), depth);
-        let sums: Vec<f32> = best(few, depth).iter().map(|(sum, _)| *sum).collect();
-        let expected: Vec<f32> = best(all.clone(), depth).iter().map(|(sum, _)| *sum).collect();
-        prop_assert_eq!(sums, expected);
-        // Whoever was found by meaning has the whole sum, however low.
-        let near: Vec<Candidate> = all.iter().step_by(7).copied().collect();
-        let mut near: Vec<Candidate> = near.into_iter().map(|known| Candidate { words: 0.0, ..known }).collect();
-        near.sort_unstable_by_key(|candidate| candidate.spot);
-        for known in add(&snapshot, &passed, &terms, near, depth) {
-            let whole = all.iter().find(|other| other.spot == known.spot).map_or(0.0, |other| other.words);
-            prop_assert!((known.words - whole).abs() <= 1e-5 * whole.max(1.0), "{} of {whole}", known.words);
+        let mut words = Words::of(&snapshot, &terms);
+        let all = reckon(&words, &snapshot, &passed);
+        let highest = all.first().map_or(0.0, |(sum, _)| *sum);
+        for floor in [0.0, share * highest] {
+            let mut found = words.best(&passed, floor, depth);
+            found.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+            // Who is just under the floor may be found too.
+            let expected: Vec<f32> = all.iter().map(|(sum, _)| *sum).take_while(|sum| *sum >= floor).take(depth).collect();
+            prop_assert!(found.len() >= expected.len());
+            prop_assert!(found.iter().zip(&expected).all(|((sum, _), expected)| close(*sum, *expected)));
         }
+        // One by one, or read at once where many are asked for, every entry has the same bits; nobody who reaches what is needed is left out.
+        let many: Vec<Candidate> =
+            all.iter().map(|(_, spot)| Candidate { spot: *spot, near: None, vector: 0, model: 0, words: 0.0 }).collect();
+        let alone: Vec<Option<f32>> = all.iter().map(|(_, spot)| words.score(*spot, 0.0)).collect();
+        for (sum, spot) in &all {
+            prop_assert!(words.score(*spot, *sum).is_some_and(|found| close(found, *sum)));
+            prop_assert_eq!(words.score(*spot, 2.0 * words.left.iter().sum::<f32>()), None);
+        }
+        words.expect(&many);
+        let together: Vec<Option<f32>> = all.iter().map(|(_, spot)| words.score(*spot, 0.0)).collect();
+        prop_assert_eq!(alone, together);
     }
 }
