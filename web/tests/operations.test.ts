@@ -75,7 +75,7 @@ test("charts are drawn with what just happened, in both themes, and as tables", 
   await call("calc", "1+1");
   const chart = page.getByRole("region", { name: "Requests", exact: true });
   await chart.locator("canvas").waitFor();
-  await chart.getByText("As a table").click();
+  await chart.getByText("As a table", { exact: true }).click();
   const table = chart.getByRole("table");
   await until("requests by A2A in the table", async () => /a2a/.test((await table.textContent()) ?? ""));
   assert.match((await chart.getByRole("img").getAttribute("aria-label")) ?? "", /Requests: .*\/s/);

@@ -99,8 +99,7 @@ pub(crate) async fn examine(
     running: &Running,
 ) -> Vec<Check> {
     let mut found = Vec::new();
-    let file =
-        loaded.file.as_ref().map_or("defaults, no file".to_owned(), |file| file.display().to_string());
+    let file = loaded.file.as_ref().map_or("defaults, no file".to_owned(), |file| file.display().to_string());
     found.push(Check::ok("configuration", file));
     found.extend(loaded.warnings.iter().map(|warning| Check::warn("environment", warning)));
     found.extend(checks::machine());

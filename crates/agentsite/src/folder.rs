@@ -85,7 +85,10 @@ impl AgentsFolder {
 
     /// Follows the folder until told to stop; `again` asks for a look without a change.
     pub(crate) async fn follow(mut self, again: Arc<Notify>, stop: CancellationToken) {
-        let worker = self.site.workers().register("agents-folder", "Takes in agents whose files appear, change or go.");
+        let worker = self
+            .site
+            .workers()
+            .register("agents-folder", "Takes in agents whose files appear, change or go.");
         let mut watch = Watch::begin(&self.path);
         loop {
             // What changed between the first look and the beginning of the watch is found here.

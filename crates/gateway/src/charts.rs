@@ -95,7 +95,9 @@ impl Point {
             at: next.at,
             seconds: sum.seconds + next.seconds,
             requests: Sums {
-                requests: std::array::from_fn(|face| sum.requests.requests[face] + next.requests.requests[face]),
+                requests: std::array::from_fn(|face| {
+                    sum.requests.requests[face] + next.requests.requests[face]
+                }),
                 refused: sum.requests.refused + next.requests.refused,
                 failed: sum.requests.failed + next.requests.failed,
                 took: std::array::from_fn(|bucket| sum.requests.took[bucket] + next.requests.took[bucket]),
@@ -171,12 +173,22 @@ impl Rings {
         match range {
             Range::Day => {
                 let rest = self.fine.iter().skip(self.fine.len() - self.pending).chain(&unfinished);
-                self.coarse.iter().copied().chain([Point::join(rest)]).filter(|point| point.seconds > 0.0).collect()
+                self.coarse
+                    .iter()
+                    .copied()
+                    .chain([Point::join(rest)])
+                    .filter(|point| point.seconds > 0.0)
+                    .collect()
             }
             Range::Hour => self.fine.iter().copied().chain(unfinished).collect(),
             Range::Quarter => {
                 let shown = FINE / 4;
-                self.fine.iter().skip(self.fine.len().saturating_sub(shown)).copied().chain(unfinished).collect()
+                self.fine
+                    .iter()
+                    .skip(self.fine.len().saturating_sub(shown))
+                    .copied()
+                    .chain(unfinished)
+                    .collect()
             }
         }
     }
@@ -251,7 +263,8 @@ impl Drawn {
         let step = STEP.as_secs() * if range == Range::Day { JOINED as u64 } else { 1 };
         let mut drawn = Self { step, ..Self::default() };
         for face in Face::ALL {
-            let rates = points.iter().map(|point| point.rate(point.requests.requests[face as usize])).collect();
+            let rates =
+                points.iter().map(|point| point.rate(point.requests.requests[face as usize])).collect();
             drawn.requests.insert(face.word(), rates);
         }
         for point in points {

@@ -96,7 +96,9 @@ impl LogFilter {
         let text = text.to_lowercase();
         let has = |one: &String| one.to_lowercase().contains(&text);
         self.level.is_none_or(|level| record.level <= level)
-            && (has(&record.text) || has(&record.target) || record.fields.iter().any(|(k, v)| has(k) || has(v)))
+            && (has(&record.text)
+                || has(&record.target)
+                || record.fields.iter().any(|(k, v)| has(k) || has(v)))
     }
 }
 
@@ -229,9 +231,12 @@ fn masked(text: &str) -> String {
     let words = text.split_inclusive(|letter: char| letter.is_whitespace() || "\"'`,;()".contains(letter));
     let mut out = String::with_capacity(text.len());
     for word in words {
-        let bare = word.trim_end_matches(|letter: char| letter.is_whitespace() || "\"'`,;()".contains(letter));
+        let bare =
+            word.trim_end_matches(|letter: char| letter.is_whitespace() || "\"'`,;()".contains(letter));
         match bare.find(KEY_PREFIX) {
-            Some(start) if !bearer => out.push_str(&format!("{}{KEY_PREFIX}***{}", &word[..start], &word[bare.len()..])),
+            Some(start) if !bearer => {
+                out.push_str(&format!("{}{KEY_PREFIX}***{}", &word[..start], &word[bare.len()..]))
+            }
             _ if bearer && !bare.is_empty() => out.push_str(&format!("***{}", &word[bare.len()..])),
             _ => out.push_str(word),
         }

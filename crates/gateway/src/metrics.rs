@@ -192,8 +192,12 @@ impl GatewayMetrics {
     pub(crate) fn sums(&self) -> Sums {
         let ended = |outcome: Outcome| self.counters.iter().map(|face| face[outcome as usize].get()).sum();
         Sums {
-            requests: Face::ALL
-                .map(|face| self.counters[face as usize].iter().map(prometheus_client::metrics::counter::Counter::get).sum()),
+            requests: Face::ALL.map(|face| {
+                self.counters[face as usize]
+                    .iter()
+                    .map(prometheus_client::metrics::counter::Counter::get)
+                    .sum()
+            }),
             refused: ended(Outcome::Refused),
             failed: ended(Outcome::Failed),
             took: std::array::from_fn(|bucket| self.took[bucket].load(Ordering::Relaxed)),

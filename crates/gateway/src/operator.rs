@@ -35,7 +35,9 @@ pub trait Operator: fmt::Debug + Send + Sync {
 #[derive(Debug, thiserror::Error)]
 pub enum OperatorError {
     /// Somebody else changed the file.
-    #[error("the file has changed since you read it; copy what you wrote, read it again and put your change in")]
+    #[error(
+        "the file has changed since you read it; copy what you wrote, read it again and put your change in"
+    )]
     Moved,
     /// The text is no configuration.
     #[error("nothing was saved: {0}")]

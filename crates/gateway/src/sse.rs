@@ -60,7 +60,8 @@ pub(crate) fn json_event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
 /// A response that sends `first` at once and then what the source gives.
 pub(crate) fn respond(front: &Arc<Front>, at_work: AtWork, first: Vec<u8>, source: impl Source) -> Response {
     let open = front.settings.metrics.stream();
-    let state = Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work, _open: open };
+    let state =
+        Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work, _open: open };
     let mut response = Response::new(Body::from_stream(stream::unfold(state, Following::step)));
     mark(&mut response);
     response

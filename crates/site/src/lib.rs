@@ -57,15 +57,15 @@ pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{FirstRun, KEY_PREFIX, NewKey, Presence, Session};
 pub use library::demo_library;
-pub use metrics::SiteMetrics;
+pub use metrics::{SiteFigures, SiteMetrics};
 pub use push::Letter;
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
     Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, HubEdit, HubEntry, HubFormat,
-    Matches, QueryWatch, SearchStatus, Site, SiteFigures, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError,
-    TurnPage,
+    Matches, QueryWatch, SearchStatus, Site, StatusReport, TaskGraph, ToolTask, ToolTaskState, Toolkit,
+    ToolkitError, TurnPage,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};

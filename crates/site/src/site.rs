@@ -58,7 +58,7 @@ pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use lineage::TaskGraph;
-pub use operation::{SearchStatus, SiteFigures, StatusReport};
+pub use operation::{SearchStatus, StatusReport};
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 
@@ -190,7 +190,10 @@ impl Site {
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         let hub = self.0.hub.clone();
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
-        let worker = self.0.workers.register("retention", "Removes finished tasks, old journal lines and expired keys.");
+        let worker = self
+            .0
+            .workers
+            .register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
         self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
@@ -201,15 +204,23 @@ impl Site {
         if self.0.hub.broken().is_empty() {
             self.0.hub.stacks.keep_only(&self.0.hub.libraries()).await;
         }
-        let worker = self.0.workers.register("search", "Keeps the index of agents in step and makes their full vectors.");
+        let worker = self
+            .0
+            .workers
+            .register("search", "Keeps the index of agents in step and makes their full vectors.");
         self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
-            let worker = self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
+            let worker =
+                self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
             self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
-        let worker = self.0.workers.register("connected", "Keeps the places of programs that connected and went away.");
+        let worker = self
+            .0
+            .workers
+            .register("connected", "Keeps the places of programs that connected and went away.");
         self.0.desk.running.spawn(self.clone().keep_connected(worker, stop.clone()));
-        let worker = self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
+        let worker =
+            self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
         self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }

@@ -16,7 +16,8 @@ pub(crate) fn needs_restart(key: &str) -> bool {
 /// The keys whose values differ.
 pub(crate) fn changed(before: &Loaded, after: &Loaded) -> Vec<String> {
     let (before, after) = (docs::shown(before), docs::shown(after));
-    let has = |all: &[Shown], one: &Shown| all.iter().any(|other| other.key == one.key && other.value == one.value);
+    let has =
+        |all: &[Shown], one: &Shown| all.iter().any(|other| other.key == one.key && other.value == one.value);
     let knows = |all: &[Shown], one: &Shown| all.iter().any(|other| other.key == one.key);
     let new = after.iter().filter(|one| !has(&before, one));
     let gone = before.iter().filter(|one| !knows(&after, one));

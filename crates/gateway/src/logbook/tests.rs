@@ -1,4 +1,6 @@
 //! What is promised about the logbook, told as facts.
+//!
+//! Lines are written by hand; how the program's own events become lines is the binary's matter.
 
 use super::*;
 
@@ -8,7 +10,8 @@ fn at(millis: i64) -> Timestamp {
 
 fn book(lines: usize) -> LogBook {
     let book = LogBook::default();
-    (1..=lines).for_each(|number| book.write(at(1), Loudness::Info, "agentsite", &format!("line {number}"), []));
+    (1..=lines)
+        .for_each(|number| book.write(at(1), Loudness::Info, "agentsite", &format!("line {number}"), []));
     book
 }
 

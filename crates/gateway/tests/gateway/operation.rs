@@ -5,8 +5,8 @@
 use std::sync::{Arc, Mutex};
 
 use agentsite_gateway::{
-    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, GatewaySettings, LogBook,
-    Loudness, Operator, OperatorError, Rate, Rates, api_paths,
+    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, GatewaySettings,
+    LogBook, Loudness, Operator, OperatorError, Rate, Rates, api_paths,
 };
 use agentsite_protocol::{Caller, Timestamp};
 use futures::StreamExt as _;
@@ -26,7 +26,8 @@ struct Scribe {
 impl Scribe {
     fn judge(text: &str) -> ConfigVerdict {
         let what = "`wrong` is wrong: write something else".to_owned();
-        let problem = text.contains("wrong").then_some(ConfigProblem { line: Some(1), column: Some(2), what });
+        let problem =
+            text.contains("wrong").then_some(ConfigProblem { line: Some(1), column: Some(2), what });
         let changed = vec!["telemetry.log".to_owned()];
         ConfigVerdict { ok: problem.is_none(), problem, changed, ..ConfigVerdict::default() }
     }
@@ -191,8 +192,7 @@ async fn the_log_is_filtered_and_followed() {
 #[tokio::test]
 async fn a_configuration_is_saved_only_when_it_is_right_and_nobody_else_changed_it() {
     let (story, _) = operated().await;
-    let save =
-        |text: &str, was: &str| story.post("/api/config").json(&json!({ "text": text, "was": was }));
+    let save = |text: &str, was: &str| story.post("/api/config").json(&json!({ "text": text, "was": was }));
     let (status, told) = read(save("wrong", "mark of ")).await;
     assert_eq!(status, StatusCode::BAD_REQUEST);
     assert!(told["error"]["message"].as_str().unwrap().contains("line 1, column 2"), "{told}");
@@ -247,7 +247,10 @@ async fn a_session_is_no_key_and_ends_with_its_own() {
     let as_browser =
         |request: RequestBuilder| request.header("via", "1.1 proxy").header("cookie", cookie.clone());
     let (_, who) = read(as_browser(story.get("/api/session"))).await;
-    assert_eq!((&who["role"], &who["signedIn"], &who["presence"]["key"]), (&json!("user"), &json!(true), &json!("test")));
+    assert_eq!(
+        (&who["role"], &who["signedIn"], &who["presence"]["key"]),
+        (&json!("user"), &json!(true), &json!("test"))
+    );
     let by_key = read(story.get("/api/session").bearer_auth(&key)).await.1;
     assert_eq!(who["owner"], by_key["owner"], "browser and program are the same caller");
     hold(&story, "api_session", {
@@ -257,12 +260,14 @@ async fn a_session_is_no_key_and_ends_with_its_own() {
     });
 
     let listed = read(story.get("/api/keys")).await.1;
-    let of = listed["keys"].as_array().unwrap().iter().find(|one| one["session"] == true).unwrap()["of"].clone();
+    let of =
+        listed["keys"].as_array().unwrap().iter().find(|one| one["session"] == true).unwrap()["of"].clone();
     let raw = format!("agentsite_session={key}");
     let (_, stranger) = read(story.get("/api/session").header("via", "x").header("cookie", raw)).await;
     assert_eq!(stranger["role"], "guest", "a key in the cookie is no session");
 
-    let revoked = story.http.delete(story.url(&format!("/api/keys/{}", of.as_str().unwrap()))).send().await.unwrap();
+    let revoked =
+        story.http.delete(story.url(&format!("/api/keys/{}", of.as_str().unwrap()))).send().await.unwrap();
     assert_eq!(revoked.status(), StatusCode::NO_CONTENT);
     assert_eq!(read(as_browser(story.get("/api/session"))).await.1["role"], "guest");
     assert_eq!(read(as_browser(story.get("/api/tasks"))).await.0, StatusCode::UNAUTHORIZED);
@@ -281,7 +286,10 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
             let ask = || story.http.request(method.clone(), story.url(&path)).header("cookie", &cookie);
             // What a browser says of a form, of a script and of an opaque origin; the last is a browser that says nothing at all.
             let foreign = [
-                ask().header("origin", "https://evil.example").header("content-type", "application/x-www-form-urlencoded").body("text=x"),
+                ask()
+                    .header("origin", "https://evil.example")
+                    .header("content-type", "application/x-www-form-urlencoded")
+                    .body("text=x"),
                 ask().header("origin", "https://evil.example").json(&json!({ "text": "", "was": "" })),
                 ask().header("origin", "null").header("sec-fetch-site", "cross-site").json(&json!({})),
                 ask().header("sec-fetch-site", "same-site").json(&json!({})),

@@ -135,7 +135,10 @@ impl Keys {
         let key = self.behind(&session)?;
         Ok(Presence {
             id: session.id.clone(),
-            key: session.of.as_ref().map(|id| if key.label.is_empty() { id.to_string() } else { key.label.clone() }),
+            key: session
+                .of
+                .as_ref()
+                .map(|id| if key.label.is_empty() { id.to_string() } else { key.label.clone() }),
             scopes: key.scopes.clone(),
             since: session.created_at,
             until: session.expires_at,

@@ -19,8 +19,8 @@ use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::{SearchStatus, Site};
 use super::listings::searchable;
+use super::{SearchStatus, Site};
 use crate::{SiteError, Worker, hub};
 use registered::Registered;
 

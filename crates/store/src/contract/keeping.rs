@@ -28,8 +28,16 @@ fn keys(changes: Vec<KeyChange>) -> Change {
 
 pub(crate) async fn keys_are_put_used_and_removed(mut fresh: Fresh) {
     let store = fresh.store();
-    let (early, mut late) =
-        (key("zz", 1), KeyRecord { session: true, of: Some("zz".parse().unwrap()), expires_at: None, scopes: vec![], ..key("aa", 2) });
+    let (early, mut late) = (
+        key("zz", 1),
+        KeyRecord {
+            session: true,
+            of: Some("zz".parse().unwrap()),
+            expires_at: None,
+            scopes: vec![],
+            ..key("aa", 2)
+        },
+    );
     let puts =
         vec![KeyChange::Put(late.clone()), KeyChange::Put(early.clone()), KeyChange::Put(key("gone", 3))];
     store.commit(keys(puts)).await.unwrap();

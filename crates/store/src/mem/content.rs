@@ -6,8 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
-    Usage,
+    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
 };
 
 use crate::{
