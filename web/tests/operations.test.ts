@@ -75,7 +75,7 @@ test("charts are drawn with what just happened, in both themes, and as tables", 
   await call("calc", "1+1");
   const chart = page.getByRole("region", { name: "Requests", exact: true });
   await chart.locator("canvas").waitFor();
-  await chart.getByText("As a table").click();
+  await chart.getByText("As a table", { exact: true }).click();
   const table = chart.getByRole("table");
   await until("requests by A2A in the table", async () => /a2a/.test((await table.textContent()) ?? ""));
   assert.match((await chart.getByRole("img").getAttribute("aria-label")) ?? "", /Requests: .*\/s/);
@@ -311,6 +311,42 @@ test("a form on a page of another site changes nothing, though the browser is si
   assert.equal(await told(), before);
   await victim.context.close();
   evil.close();
+});
+
+test("what could not leave is sent again, or dropped with a question before", async () => {
+  const pushing = await Site.start({}, { AGENTSITE_EGRESS_ALLOW: "127.0.0.0/8" });
+  let gone = true;
+  let told = 0;
+  const receiver = createServer((request, answer) => {
+    request.resume();
+    answer.statusCode = gone ? 410 : 204;
+    if (!gone) told += 1;
+    answer.end();
+  });
+  await new Promise<void>((on) => receiver.listen(0, "127.0.0.1", on));
+  const hook = { id: "c", url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`, token: "t0ken" };
+  const message = { messageId: "pushed", role: "ROLE_USER", parts: [{ text: "hi" }] };
+  await pushing.ask("/a2a/echo", { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message, configuration: { taskPushNotificationConfig: hook } } });
+  const seen = await visit(browser);
+  const { page } = seen;
+  await page.goto(`${pushing.url}/ops/outbox`);
+  await page.getByRole("main").getByText("Given up", { exact: true }).first().click();
+  const letters = page.getByRole("list", { name: "Outbox" }).getByRole("listitem");
+  await until("dead letters", async () => (await letters.count()) === 4);
+  await letters.first().getByText("410").waitFor();
+  assert.doesNotMatch((await page.getByRole("main").textContent()) ?? "", /t0ken/);
+  await letters.last().getByRole("button", { name: "Drop" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Cancel" }).click();
+  assert.equal(await letters.count(), 4);
+  await letters.last().getByRole("button", { name: "Drop" }).click();
+  await page.getByRole("alertdialog").getByRole("button", { name: "Drop" }).click();
+  await until("one letter less", async () => (await letters.count()) === 3);
+  gone = false;
+  await letters.first().getByRole("button", { name: "Try again" }).click();
+  await until("a letter that left", async () => told > 0 && (await letters.count()) === 2);
+  await done(seen);
+  receiver.close();
+  await pushing.end();
 });
 
 test("the keys of the site are changed with a question before, and the signed record is shown", async () => {

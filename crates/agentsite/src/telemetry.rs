@@ -92,10 +92,24 @@ impl Telemetry {
 /// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice as `info`, which helps only
 /// whoever asks for it; what it tells of logins as `debug` holds codes that let somebody in, and is never written.
 fn rules(text: &str) -> Result<EnvFilter, CliError> {
-    let wrong = |error| CliError::error(format!("telemetry.log: `{text}` is no rule for the log: {error}"));
+    parsed(text).map_err(|error| CliError::error(format!("telemetry.log: {error}")))
+}
+
+/// Whether a text can be rules for the log.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn check_rules(text: &str) -> Result<(), String> {
+    parsed(text).map(|_| ())
+}
+
+fn parsed(text: &str) -> Result<EnvFilter, String> {
     let quieter = text.starts_with("info") && !text.contains("rmcp");
     let rules = if quieter { format!("{text},rmcp=warn") } else { text.to_owned() };
     let rules = format!("{rules},rmcp::transport::auth=warn");
+    let wrong = |error| {
+        format!("`{text}` is no rule for the log ({error}): write info, or like info,agentsite_site=debug")
+    };
     EnvFilter::builder().parse(rules).map_err(wrong)
 }
 

@@ -235,7 +235,7 @@ fn masked(text: &str) -> String {
             word.trim_end_matches(|letter: char| letter.is_whitespace() || "\"'`,;()".contains(letter));
         match bare.find(KEY_PREFIX) {
             Some(start) if !bearer => {
-                out.push_str(&format!("{}{KEY_PREFIX}***{}", &word[..start], &word[bare.len()..]))
+                out.push_str(&format!("{}{KEY_PREFIX}***{}", &word[..start], &word[bare.len()..]));
             }
             _ if bearer && !bare.is_empty() => out.push_str(&format!("***{}", &word[bare.len()..])),
             _ => out.push_str(word),

@@ -57,14 +57,14 @@ pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{FirstRun, KEY_PREFIX, NewKey, Presence, Session};
 pub use library::demo_library;
-pub use metrics::SiteMetrics;
+pub use metrics::{SiteFigures, SiteMetrics};
 pub use push::Letter;
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
     AskedTask, Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, Figures, HubEdit,
-    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, SiteFigures, StatusReport, TaskGraph,
+    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, StatusReport, TaskGraph,
     ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;

@@ -12,8 +12,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use crate::SiteFigures;
-
 /// Upper bounds in seconds: from below one commit (0.5 ms) to the longest default timeout.
 const SECONDS: [f64; 15] =
     [0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 15.0, 60.0];
@@ -35,6 +33,19 @@ struct Direction {
 
 const READ: Direction = Direction { direction: "in" };
 const WRITTEN: Direction = Direction { direction: "out" };
+
+/// Sums since the start, for charts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SiteFigures {
+    /// Tasks that were accepted.
+    pub started: u64,
+    /// Tasks that failed.
+    pub failed: u64,
+    /// Tokens that models read.
+    pub tokens_in: u64,
+    /// Tokens that models wrote.
+    pub tokens_out: u64,
+}
 
 /// Figures about tasks and pushes.
 #[derive(Debug, Clone)]

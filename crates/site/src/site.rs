@@ -63,7 +63,7 @@ pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
 pub use find::Matches;
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
 pub use lineage::TaskGraph;
-pub use operation::{SearchStatus, SiteFigures, StatusReport};
+pub use operation::{SearchStatus, StatusReport};
 pub use queries::QueryWatch;
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 pub use usage::{Figures, UsageDay, UsageReport};

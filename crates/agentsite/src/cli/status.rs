@@ -28,6 +28,13 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     let bytes = ByteSize(store["bytes"].as_u64().unwrap_or_default() & !0xfff);
     let live = field(&status, "liveTasks");
     output.line(&format!("tasks {} ({live} live), {bytes} on disk", field(store, "tasks")))?;
+    let rounded = |bytes: &Value| ByteSize(bytes.as_u64().unwrap_or_default() & !0xf_ffff);
+    let (memory, open) = (rounded(&status["process"]["memory"]), field(&status, "connections"));
+    output.line(&format!(
+        "memory {memory}, {open} connections, {} streams; {} agents can be found",
+        field(&status, "streams"),
+        field(&status["search"], "entries")
+    ))?;
     let count = |name: &str| store[name].as_u64().unwrap_or_default();
     if count("outbox") + count("dead") > 0 {
         output.line(&format!(

@@ -66,7 +66,7 @@ impl Reader {
     /// # Errors
     /// [`ConfigError`] with the first thing that is wrong.
     pub(crate) fn load(&self) -> Result<Loaded, ConfigError> {
-        self.join(self.text()?)
+        self.join(self.text()?.as_deref())
     }
 
     /// What would be loaded if the file held this text.
@@ -77,13 +77,13 @@ impl Reader {
         if text.len() as u64 > MAX_FILE {
             return Err(self.too_large());
         }
-        self.join(Some(text.to_owned()))
+        self.join(Some(text))
     }
 
-    fn join(&self, text: Option<String>) -> Result<Loaded, ConfigError> {
-        let file = text.clone().map(|text| (self.file().to_owned(), text));
+    fn join(&self, text: Option<&str>) -> Result<Loaded, ConfigError> {
+        let file = text.map(|text| (self.file().to_owned(), text.to_owned()));
         let loaded = Sources { file, variables: self.variables.clone(), flags: self.flags.clone() }.join()?;
-        loaded.check(text.as_deref().unwrap_or_default())?;
+        loaded.check(text.unwrap_or_default())?;
         Ok(loaded)
     }
 

@@ -20,6 +20,7 @@ use crate::config::docs::{self, Explained};
 use crate::config::save::{SaveError, digest, save};
 use crate::config::{ConfigError, Loaded, Reader};
 use crate::doctor::{self, Running};
+use crate::telemetry::check_rules;
 
 /// What a site was started with and what has been reloaded since. Clones are handles on the same.
 #[derive(Debug, Clone)]
@@ -62,17 +63,24 @@ impl InForce {
         docs::explained(&self.started).into_iter().map(in_force).collect()
     }
 
-    fn verdict(&self, judged: Result<Loaded, ConfigError>) -> ConfigVerdict {
-        match judged {
-            Err(error) => ConfigVerdict { problem: Some(problem(error)), ..ConfigVerdict::default() },
-            Ok(loaded) => ConfigVerdict {
-                ok: true,
-                problem: None,
-                changed: changed(&self.reloaded(), &loaded),
-                restart: waiting_for_restart(&self.started, &loaded),
-                warnings: loaded.warnings,
-            },
+    /// What would come of a configuration.
+    fn verdict(&self, loaded: &Loaded) -> ConfigVerdict {
+        ConfigVerdict {
+            ok: true,
+            problem: None,
+            changed: changed(&self.reloaded(), loaded),
+            restart: waiting_for_restart(&self.started, loaded),
+            warnings: loaded.warnings.clone(),
         }
+    }
+}
+
+/// What a text would be as the file; rules for the log are looked at too, because they count at once.
+fn judged(reader: &Reader, text: &str) -> Result<Loaded, ConfigProblem> {
+    let loaded = reader.judge(text).map_err(problem)?;
+    match check_rules(&loaded.config.telemetry.log) {
+        Ok(()) => Ok(loaded),
+        Err(what) => Err(problem(loaded.wrong(text, "telemetry.log", &what))),
     }
 }
 
@@ -176,21 +184,25 @@ impl Operator for Process {
     }
 
     fn check(&self, text: String) -> Doing<'_, ConfigVerdict> {
-        Box::pin(async move { self.in_force.verdict(self.reader.judge(&text)) })
+        let verdict = match judged(&self.reader, &text) {
+            Ok(loaded) => self.in_force.verdict(&loaded),
+            Err(problem) => ConfigVerdict { problem: Some(problem), ..ConfigVerdict::default() },
+        };
+        Box::pin(async { verdict })
     }
 
     fn save(&self, text: String, was: String) -> Doing<'_, Result<ConfigVerdict, OperatorError>> {
         Box::pin(async move {
-            let verdict = self.in_force.verdict(self.reader.judge(&text));
-            if let Some(problem) = verdict.problem {
-                return Err(OperatorError::Wrong(problem));
-            }
+            let loaded = judged(&self.reader, &text).map_err(OperatorError::Wrong)?;
+            let verdict = self.in_force.verdict(&loaded);
             let file = self.reader.file().to_owned();
             let saved = spawn_blocking(move || save(&file, &text, &was)).await.map_err(broken_off)?;
             saved.map_err(|error| match error {
                 SaveError::Moved => OperatorError::Moved,
                 SaveError::Write { .. } => OperatorError::File(error.to_string()),
             })?;
+            // Known at once, so that whoever looks next sees it; the reload that follows applies it.
+            self.in_force.reload(loaded);
             self.reload.notify_one();
             Ok(verdict)
         })
@@ -241,11 +253,13 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let reader = reader(folder.path());
         let in_force = InForce::new(reader.judge("").unwrap());
-        let wrong = in_force.verdict(reader.judge("\n[limits]\nbody = \"1MB\"\n"));
-        let problem = wrong.problem.unwrap();
-        assert!(!wrong.ok && problem.line == Some(3) && problem.what.contains("is no size"), "{problem:?}");
-        let right =
-            in_force.verdict(reader.judge("[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n"));
+        let wrong = |text: &str| judged(&reader, text).unwrap_err();
+        let problem = wrong("\n[limits]\nbody = \"1MB\"\n");
+        assert!(problem.line == Some(3) && problem.what.contains("is no size"), "{problem:?}");
+        let problem = wrong("[telemetry]\nlog = \"agentsite=loud\"\n");
+        assert!(problem.line == Some(2) && problem.what.contains("is no rule for the log"), "{problem:?}");
+        let text = "[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n";
+        let right = in_force.verdict(&judged(&reader, text).unwrap());
         assert!(right.ok);
         assert_eq!(right.changed, ["site.description", "telemetry.log"]);
         assert_eq!(right.restart, ["site.description"]);

@@ -2,6 +2,7 @@
 //!
 //! Nothing here listens or writes; whole sites are tested with the real binary.
 
+use crate::config::change::waiting_for_restart;
 use crate::config::{Config, Sources};
 
 use super::parts;

@@ -1,4 +1,6 @@
-//! What is promised about the charts, told as facts; readings are made up, nothing waits.
+//! What is promised about the charts, told as facts.
+//!
+//! Readings are made up; nothing waits and no counter is read.
 
 use super::*;
 

@@ -1,4 +1,6 @@
 //! What is promised about the logbook, told as facts.
+//!
+//! Lines are written by hand; how the program's own events become lines is the binary's matter.
 
 use super::*;
 

@@ -74,11 +74,13 @@ impl Keys {
         self.begin(None, label).await
     }
 
-    /// Begins a session for whoever holds this key, in the browser that calls itself `label`.
+    /// Begins a session for whoever holds this key, in the browser that calls itself `label`. A session is no key, or it could prolong itself for ever.
     pub(crate) async fn begin_session(&self, secret: &str, label: &str) -> Result<Session, SiteError> {
-        let record = self.proven(secret)?;
-        let key = self.behind(&record)?;
-        self.begin((!key.session).then_some(&key), label).await
+        let key = self.proven(secret)?;
+        if key.session {
+            return Err(SiteError::BadKey);
+        }
+        self.begin(Some(&key), label).await
     }
 
     async fn begin(&self, key: Option<&KeyRecord>, label: &str) -> Result<Session, SiteError> {
@@ -87,7 +89,7 @@ impl Keys {
         let longest = created_at.plus(SESSION_LIFE);
         let expires_at = key.and_then(|key| key.expires_at).map_or(longest, |end| end.min(longest));
         let of = key.map(|key| key.id.clone());
-        let by = key.map_or_else(|| Caller::admin(), |key| Caller::key(&key.id, key.scopes.clone()));
+        let by = key.map_or_else(Caller::admin, |key| Caller::key(&key.id, key.scopes.clone()));
         let record = KeyRecord {
             id,
             hash: hash(&secret),

@@ -10,7 +10,7 @@ use agentsite_store::{Change, JournalQuery, StoreStats, StoredLine};
 use serde::Serialize;
 
 use super::{MAX_PAGE, Site, admin_only};
-use crate::{AgentView, BrokenAgent, SiteError, WorkerView};
+use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, WorkerView};
 
 /// How a site fares, for the people who run it.
 #[derive(Debug, Clone, Serialize)]
@@ -46,19 +46,6 @@ pub struct SearchStatus {
     pub model: String,
     /// Entries that still have only quick vectors.
     pub pending: usize,
-}
-
-/// Sums since the start, for charts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SiteFigures {
-    /// Tasks that were accepted.
-    pub started: u64,
-    /// Tasks that failed.
-    pub failed: u64,
-    /// Tokens that models read.
-    pub tokens_in: u64,
-    /// Tokens that models wrote.
-    pub tokens_out: u64,
 }
 
 impl Site {

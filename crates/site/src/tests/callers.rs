@@ -135,6 +135,7 @@ async fn a_browser_signed_in_by_a_key_is_who_the_key_is_and_ends_apart_from_it()
         assert_eq!(&owner, story.site.caller_by_key(&key.secret).await.unwrap().owner());
         let presence = story.site.presence(&session.secret).unwrap();
         assert_eq!((presence.key.as_deref(), presence.scopes), (Some("friend"), key.record.scopes));
+        assert!(matches!(story.site.begin_session(&session.secret, "again").await, Err(SiteError::BadKey)));
         story.site.end_session(&session.secret).await.unwrap();
         assert!(matches!(story.site.caller_by_session(&session.secret).await, Err(SiteError::BadKey)));
         assert!(story.site.caller_by_key(&key.secret).await.is_ok(), "the key goes on working");

@@ -1,4 +1,6 @@
 //! `agentsite logs`: what the running site says, and what it goes on to say.
+//!
+//! The pages follow the same log in `web/tests/operations.test.ts`.
 
 use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
