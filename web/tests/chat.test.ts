@@ -410,6 +410,12 @@ test("a long conversation opens at its end, holds few elements, and is read back
     assert(await nodes() < 2500, `${await nodes()} elements on the way`);
   }
   await first.waitFor();
+  // What is searched for is brought into sight from far back.
+  await page.goto(`${site.url}/chat`);
+  await page.getByRole("searchbox").fill("message 37 of");
+  await page.getByRole("complementary").locator("mark").first().waitFor();
+  await page.getByRole("complementary").getByRole("link", { name: /message 0 of many/ }).click();
+  await log(page).getByRole("article", { name: "message 37 of many" }).waitFor();
   await page.getByRole("button", { name: "To the end" }).click();
   await log(page).getByText("message 399 of many").first().waitFor();
   await say(page, "one more");

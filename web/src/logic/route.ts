@@ -4,7 +4,7 @@ export type Page =
   | { name: "hub" }
   | { name: "agent"; id: string; tab: string }
   | { name: "register" }
-  | { name: "chat"; id: string; context: string; agent: string }
+  | { name: "chat"; id: string; turn: string; context: string; agent: string }
   | { name: "tasks" }
   | { name: "task"; id: string }
   | { name: "ops"; tab: string }
@@ -30,7 +30,7 @@ export function pageOf(path: string, query: URLSearchParams): Page {
     case "register":
       return second ? { name: "missing" } : { name: "register" };
     case "chat":
-      return { name: "chat", id: second, context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
+      return { name: "chat", id: second, turn: second ? (query.get("turn") ?? "") : "", context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
     case "tasks":
       return second ? { name: "task", id: second } : { name: "tasks" };
     case "ops":
@@ -47,6 +47,8 @@ export const paths = {
   agent: (id: string, tab?: string) => `/hub/${encodeURIComponent(id)}${tab ? `?tab=${tab}` : ""}`,
   register: "/register",
   chat: (id = "", agent = "") => `/chat${id ? `/${encodeURIComponent(id)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+  /** One turn of a conversation. */
+  turn: (id: string, turn: string) => `/chat/${encodeURIComponent(id)}?turn=${encodeURIComponent(turn)}`,
   /** A talk by A2A that is no kept conversation. */
   talk: (context: string) => `/chat?context=${encodeURIComponent(context)}`,
   tasks: "/tasks",
