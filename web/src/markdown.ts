@@ -78,13 +78,3 @@ export class Reader {
     return out;
   }
 }
-
-/** A document that an agent made, without everything that runs, styles, sends or loads; to be shown in a frame that may do nothing. */
-export function harmless(html: string): string {
-  return DOMPurify.sanitize(html, {
-    WHOLE_DOCUMENT: false,
-    FORBID_TAGS: ["style", "link", "meta", "base", "form", "button", "select", "textarea", "iframe", "object", "embed", "audio", "video", "source", "svg", "math"],
-    FORBID_ATTR: ["style", "srcset", "action", "formaction", "ping", "target"],
-    ALLOWED_URI_REGEXP: /^(?:https?:|mailto:|data:image\/|#)/i,
-  });
-}

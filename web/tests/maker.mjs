@@ -24,7 +24,7 @@ function events(message, id) {
   const text = message.parts.map((part) => part.text ?? "").join("");
   const given = message.parts.find((part) => part.data)?.data;
   if (given) return [answer({ artifactId: "answer", parts: [{ text: `Given: ${JSON.stringify(given)}` }] }), status("COMPLETED")];
-  if (text.includes("form")) return [status("INPUT_REQUIRED", says("Which city, and for how long?", [{ data: schema }]))];
+  if (text.includes("form") && !text.startsWith("named ")) return [status("INPUT_REQUIRED", says("Which city, and for how long?", [{ data: schema }]))];
   return [status("WORKING", says("I look at it.")), status("WORKING", says("I write it down.")), ...made(text).map(answer), status("COMPLETED")];
 }
 

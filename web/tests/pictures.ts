@@ -66,10 +66,11 @@ await picture("chat", "/chat", {
     await page.getByRole("button", { name: "Send" }).waitFor();
   },
 });
-const { tasks } = (await site.ask("/api/tasks?agent=concierge")) as { tasks: { id: string; contextId: string }[] };
+const { tasks } = (await site.ask("/api/tasks?agent=concierge")) as { tasks: { id: string }[] };
+const { conversations } = (await site.ask("/api/conversations")) as { conversations: { id: string }[] };
 await picture("task", `/tasks/${tasks[0]?.id}`, { theme: "dark", act: (page) => page.getByText("ICE 371").first().waitFor() });
 await picture("operations", "/ops", { act: (page) => page.getByRole("cell", { name: "search", exact: true }).waitFor() });
 await picture("phone-hub", "/hub", { width: 390, theme: "dark", act: (page) => page.getByRole("article").first().waitFor() });
-await picture("phone-chat", `/chat/${tasks[0]?.contextId}`, { width: 390, language: "zh", act: (page) => page.getByRole("log").locator("td", { hasText: "ICE 371" }).waitFor() });
+await picture("phone-chat", `/chat/${conversations[0]?.id}`, { width: 390, language: "zh", act: (page) => page.getByRole("log").locator("td", { hasText: "ICE 371" }).waitFor() });
 await browser.close();
 await site.end();

@@ -48,8 +48,8 @@ pub use agentsite_store::{
 pub use challenges::ServedChallenge;
 pub use conversations::export::ExportFormat;
 pub use conversations::{
-    ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH,
-    MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnView, Utterance,
+    ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS,
+    MAX_SEARCH, MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnView, Utterance,
 };
 pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};

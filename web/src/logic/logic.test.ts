@@ -28,9 +28,11 @@ describe("addresses", () => {
     const id = "urn:air:example.org:agents:a b";
     expect(pageOf(new URL(paths.agent(id), "http://x").pathname, none)).toEqual({ name: "agent", id, tab: "overview" });
     expect(pageOf(paths.ops("keys"), none)).toEqual({ name: "ops", tab: "keys" });
-    expect(pageOf("/chat", new URLSearchParams("agent=calc"))).toEqual({ name: "chat", id: "", context: "", agent: "calc" });
-    expect(pageOf(paths.chat("c 1"), none)).toEqual({ name: "chat", id: "c 1", context: "", agent: "" });
-    expect(pageOf("/chat", new URL(paths.talk("x/y"), "http://x").searchParams)).toEqual({ name: "chat", id: "", context: "x/y", agent: "" });
+    expect(pageOf("/chat", new URLSearchParams("agent=calc"))).toEqual({ name: "chat", id: "", turn: "", context: "", agent: "calc" });
+    expect(pageOf(paths.chat("c 1"), none)).toEqual({ name: "chat", id: "c 1", turn: "", context: "", agent: "" });
+    const turn = new URL(paths.turn("c", "t/1"), "http://x");
+    expect(pageOf(turn.pathname, turn.searchParams)).toEqual({ name: "chat", id: "c", turn: "t/1", context: "", agent: "" });
+    expect(pageOf("/chat", new URL(paths.talk("x/y"), "http://x").searchParams)).toEqual({ name: "chat", id: "", turn: "", context: "x/y", agent: "" });
   });
 
   it("that are none are missing, whatever is written in them", () => {

@@ -5,7 +5,7 @@ export type Page =
   | { name: "agent"; id: string; tab: string }
   | { name: "register" }
   | { name: "new" }
-  | { name: "chat"; id: string; context: string; agent: string }
+  | { name: "chat"; id: string; turn: string; context: string; agent: string }
   | { name: "tasks" }
   | { name: "task"; id: string }
   | { name: "ops"; tab: string }
@@ -33,7 +33,7 @@ export function pageOf(path: string, query: URLSearchParams): Page {
     case "new":
       return second ? { name: "missing" } : { name: "new" };
     case "chat":
-      return { name: "chat", id: second, context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
+      return { name: "chat", id: second, turn: second ? (query.get("turn") ?? "") : "", context: second ? "" : (query.get("context") ?? ""), agent: query.get("agent") ?? "" };
     case "tasks":
       return second ? { name: "task", id: second } : { name: "tasks" };
     case "ops":
@@ -51,6 +51,8 @@ export const paths = {
   register: "/register",
   create: "/new",
   chat: (id = "", agent = "") => `/chat${id ? `/${encodeURIComponent(id)}` : ""}${agent ? `?agent=${encodeURIComponent(agent)}` : ""}`,
+  /** One turn of a conversation. */
+  turn: (id: string, turn: string) => `/chat/${encodeURIComponent(id)}?turn=${encodeURIComponent(turn)}`,
   /** A talk by A2A that is no kept conversation. */
   talk: (context: string) => `/chat?context=${encodeURIComponent(context)}`,
   tasks: "/tasks",

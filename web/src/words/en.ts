@@ -186,7 +186,6 @@ export default {
   file: "File",
   "file.hide": "Hide",
   "file.keep": "Download {file}",
-  "file.page": "Page",
   "file.show": "Preview",
   "file.source": "Source",
   "filter.gives": "Gives",

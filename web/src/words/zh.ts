@@ -186,7 +186,6 @@ export default {
   file: "文件",
   "file.hide": "收起",
   "file.keep": "下载 {file}",
-  "file.page": "页面",
   "file.show": "预览",
   "file.source": "源代码",
   "filter.gives": "输出类型",

@@ -98,7 +98,8 @@ async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
     let (talk, turn) = story.site.begin_conversation(&local, None, None, first).await.unwrap();
     let turn = story.ended(turn.unwrap().id).await;
     assert_eq!((turn.state, turn.answer.as_str()), ("completed", "echo please"));
-    let said: Vec<_> = turn.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
+    let said: Vec<_> =
+        turn.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
     assert_eq!(said, [("agent", "I ask echo: you named it.")]);
     assert_eq!(turn.started.len(), 1);
     assert_eq!((turn.started[0].agent.as_str(), turn.started[0].state), ("echo", "completed"));
@@ -112,7 +113,8 @@ async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
     assert_eq!((asked.state, asks.parts[0]["text"].as_str()), ("input-required", Some("Which city?")));
     let answer = at(Placing::Answering(asked.id), "Rome");
     let done = story.says_in(talk.id, answer).await;
-    let said: Vec<_> = done.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
+    let said: Vec<_> =
+        done.said.iter().map(|one| (one.role, one.parts[0]["text"].as_str().unwrap())).collect();
     assert_eq!(said, [("agent", "Which city?"), ("user", "Rome")]);
     assert!(done.asks.is_none());
 }

@@ -27,7 +27,9 @@ pub(super) async fn list(front: &Front, caller: &Caller, base: &str) -> Result<S
          Conversations that are kept, with a key: `POST {base}/api/conversations {{\"agent\": \"NAME\", \"message\": \"…\"}}`, then `POST {base}/api/conversations/ID/turns`.\n"
     );
     if caller.is_anonymous() {
-        text.push_str("\nConversations are kept for callers that are known; send Authorization: Bearer KEY.\n");
+        text.push_str(
+            "\nConversations are kept for callers that are known; send Authorization: Bearer KEY.\n",
+        );
         return Ok(text);
     }
     let page = front.site.conversations(caller, None, None, CONVERSATIONS).await?;
