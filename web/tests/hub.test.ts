@@ -191,6 +191,46 @@ test("an agent of another site is registered, tried through this one, edited and
   await context.close();
 });
 
+test("a tool server elsewhere is tried by the form that its tool declares", async () => {
+  const { context, page, complaints } = await visit(browser);
+  const entry = (await site.ask("/api/hub", { url: `${other.url}/mcp/greeter` })) as { id: string; protocols: string[] };
+  assert.deepEqual(entry.protocols, ["mcp"]);
+  await page.goto(`${site.url}/hub/${encodeURIComponent(entry.id)}?tab=try`);
+  await page.getByLabel("Tool").selectOption({ index: 0 });
+  await page.getByLabel(/^message/).fill("dear tools");
+  await page.getByRole("button", { name: "Ask" }).click();
+  await page.getByRole("region", { name: "Answer" }).getByText("hello, dear tools").first().waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
+test("whoever has only a key proves that an agent is theirs by the challenge, step by step", async () => {
+  const { secret } = (await site.ask("/api/keys", { label: "owner", scopes: ["call"] })) as { secret: string };
+  const { context, page, complaints } = await visit(browser, { extraHTTPHeaders: { via: "1.1 proxy" } });
+  await page.goto(`${site.url}/signin`);
+  await page.getByLabel("Key").fill(secret);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("link", { name: "Tasks" }).waitFor();
+  await page.goto(`${site.url}/register?tab=card`);
+  await page.getByLabel("Card as JSON").fill("{");
+  await page.getByRole("button", { name: "Register", exact: true }).click();
+  await page.getByRole("alert").getByText("This is not JSON").waitFor();
+  const mine = { ...card("my own", ["mine"]), supportedInterfaces: [{ url: `${other.url}/a2a/greeter`, protocolBinding: "JSONRPC", protocolVersion: "1.0" }] };
+  await page.getByLabel("Card as a file").setInputFiles({ name: "card.json", mimeType: "application/json", buffer: Buffer.from(JSON.stringify(mine)) });
+  await page.waitForFunction(() => (document.getElementById("card") as HTMLTextAreaElement).value.includes("my own"));
+  await page.getByRole("button", { name: "Register", exact: true }).click();
+  const entry = page.getByRole("region", { name: "Registration" });
+  await entry.getByText("To prove that the agent is yours").waitFor();
+  await entry.getByRole("listitem").filter({ hasText: "Owner proven" }).getByText("not yet").waitFor({ state: "attached" });
+  const word = (await entry.locator("code").first().textContent()) ?? "";
+  await other.ask("/api/identity/challenges", { word });
+  await entry.getByRole("button", { name: "Verify" }).click();
+  await entry.getByRole("listitem").filter({ hasText: "Owner proven" }).getByText("yes").waitFor({ state: "attached" });
+  await entry.getByRole("listitem").filter({ hasText: "Listed" }).getByText("yes").waitFor({ state: "attached" });
+  assert.deepEqual(complaints, []);
+  await context.close();
+});
+
 test("lines to copy work when they are pasted", async () => {
   const { context, page, complaints } = await visit(browser);
   await page.goto(`${site.url}/hub/trains?tab=code`);

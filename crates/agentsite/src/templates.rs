@@ -175,20 +175,29 @@ pub(crate) fn files(
 
 /// A manifest with what was wished for in the first line that has each key.
 fn wished(manifest: &str, wish: &Wish) -> String {
-    let mut text = manifest.to_owned();
     let visibility = wish.visibility.map(|one| format!("{one:?}").to_lowercase());
-    let values = [("description", &wish.description), ("visibility", &visibility), ("model", &wish.model)];
-    for (key, value) in values {
-        let Some(value) = value else { continue };
-        let is_key = |line: &&str| line.trim_start_matches("# ").starts_with(&format!("{key} = "));
-        let Some(line) = manifest.lines().find(is_key) else { continue };
-        let comment =
-            line.split_once(" # ").map_or(String::new(), |(_, words)| format!(" # {}", words.trim()));
-        let comment = if line.starts_with('#') { String::new() } else { comment };
-        let quoted = toml::Value::from(value.trim()).to_string();
-        text = text.replacen(line, &format!("{key} = {quoted}{comment}"), 1);
+    let mut values = vec![
+        ("description", wish.description.as_deref()),
+        ("visibility", visibility.as_deref()),
+        ("model", wish.model.as_deref()),
+    ];
+    values.retain(|(_, value)| value.is_some());
+    let mut text = String::new();
+    for line in manifest.lines() {
+        let key = line.trim_start_matches("# ").split_once(" = ").map_or("", |(key, _)| key);
+        let at = values.iter().position(|(wanted, _)| *wanted == key);
+        let value = at.and_then(|at| values.remove(at).1);
+        text.push_str(&value.map_or_else(|| line.to_owned(), |value| rewritten(line, key, value)));
+        text.push('\n');
     }
     text
+}
+
+/// A line with another value; what people are told behind it stays, unless the line was only a hint.
+fn rewritten(line: &str, key: &str, value: &str) -> String {
+    let told = line.split_once(" # ").filter(|_| !line.starts_with('#'));
+    let told = told.map_or_else(String::new, |(_, words)| format!(" # {}", words.trim()));
+    format!("{key} = {}{told}", toml::Value::from(value.trim()))
 }
 
 /// Writes a new agent into `folder`, which must not exist yet. It appears whole: a site that watches never sees half of it.

@@ -23,7 +23,9 @@ export interface Field {
 
 export function fieldsOf(schema: Schema | undefined): Field[] {
   const needed = schema?.required ?? [];
-  return Object.entries(schema?.properties ?? {}).map(([name, one]) => ({
+  // What must be said comes first; the rest stays in the order of the schema.
+  const named = Object.entries(schema?.properties ?? {}).sort(([a], [b]) => Number(needed.includes(b)) - Number(needed.includes(a)));
+  return named.map(([name, one]) => ({
     name,
     kind: kindOf(one),
     whole: typeOf(one) === "integer",

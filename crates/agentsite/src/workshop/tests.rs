@@ -80,6 +80,22 @@ async fn every_template_makes_an_agent_as_it_was_wished() {
 }
 
 #[tokio::test]
+async fn words_of_a_wish_are_never_taken_for_keys() {
+    let story = Story::begin();
+    let line = "visibility = \"public\"          # private | peers | public";
+    for description in [line, "NAME", "'''", "\"\"\"", "a # b = \"c\""] {
+        let wish = NewAgent {
+            description: Some(description.into()),
+            visibility: Some(Visibility::Private),
+            ..wanted("x", "sh")
+        };
+        let files = story.workshop.draft(&wish).unwrap();
+        let manifest = Manifest::read(&files[0].text).unwrap();
+        assert_eq!((manifest.description.as_str(), manifest.visibility), (description, Visibility::Private));
+    }
+}
+
+#[tokio::test]
 async fn wishes_that_cannot_be_are_refused_and_nothing_is_written() {
     let story = Story::begin();
     for bad in ["../x", "a/b", "", "A", "x\0y", ".hidden", "-x", &"x".repeat(64)] {
