@@ -64,8 +64,8 @@ pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
     AskedTask, Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, Figures, HubEdit,
-    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, StatusReport, TaskGraph,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
+    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, StatusReport, TaskGraph, ToolTask,
+    ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
 pub use tasks::{Recovery, Sent, TaskWatch};
