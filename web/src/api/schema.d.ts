@@ -347,6 +347,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/charts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How the site fared over the last minutes, the last hour or the last day */
+        get: operations["getCharts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The configuration in force, where each value came from, and its file */
+        get: operations["getConfig"];
+        put?: never;
+        /** Write the configuration file, unless it is wrong or has changed meanwhile */
+        post: operations["saveConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/config/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What would come of a text as the configuration file */
+        post: operations["checkConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/conversations": {
         parameters: {
             query?: never;
@@ -447,6 +499,24 @@ export interface paths {
         put?: never;
         /** Say something: a new turn, an edit or retry of one, or an answer to what was asked back */
         post: operations["say"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/doctor": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the last look at everything that a site needs has found */
+        get: operations["getDoctor"];
+        put?: never;
+        /** Look at everything that a site needs, now */
+        post: operations["runDoctor"];
         delete?: never;
         options?: never;
         head?: never;
@@ -742,6 +812,23 @@ export interface paths {
         post?: never;
         /** Revoke an API key */
         delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/logs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The log of the site itself; with Accept: text/event-stream as it grows, with {"missed": N} for a reader that is too slow */
+        get: operations["getSiteLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -1242,6 +1329,8 @@ export interface components {
             kind: string;
             name: string;
             notice?: string;
+            /** @description Most tasks that may wait */
+            queue: number;
             queued: number;
             reason?: string;
             running: number;
@@ -1318,6 +1407,76 @@ export interface components {
         ChallengeToServe: {
             word: string;
         };
+        Charts: {
+            /** @description When each point ended, in seconds since 1970; the last one is not over yet */
+            at: number[];
+            /** @description Processors that were busy */
+            cpu: number[];
+            /** @description Requests a second that were not answered */
+            failed: number[];
+            /** @description Bytes */
+            memory: number[];
+            /** @description Milliseconds within which half of the requests were answered */
+            p50: (number | null)[];
+            /** @description Milliseconds within which ninety-nine of a hundred were answered */
+            p99: (number | null)[];
+            /** @description Requests a second that were turned down */
+            refused: number[];
+            /** @description Requests a second by face */
+            requests: {
+                [key: string]: number[];
+            };
+            /** @description Seconds between two points */
+            step: number;
+            tasksFailed: number[];
+            tasksStarted: number[];
+            /** @description Tokens that models read in the step */
+            tokensIn: number[];
+            /** @description Tokens that models wrote in the step */
+            tokensOut: number[];
+        };
+        ConfigDraft: {
+            text: string;
+        };
+        ConfigSaving: {
+            text: string;
+            /** @description The digest of the text that it replaces */
+            was: string;
+        };
+        ConfigValue: {
+            flag?: string;
+            key: string;
+            kind: string;
+            meaning: string;
+            origin: string;
+            /** @description Whether a change needs a restart */
+            restart: boolean;
+            /** @enum {string} */
+            source: "flag" | "environment" | "file" | "default";
+            value?: string;
+            variable: string;
+        };
+        ConfigVerdict: {
+            changed: string[];
+            ok: boolean;
+            problem?: {
+                column?: number;
+                line?: number;
+                what: string;
+            };
+            restart: string[];
+            warnings: string[];
+        };
+        ConfigView: {
+            /** @description Sent back as was with a change */
+            digest: string;
+            exists: boolean;
+            file: string;
+            /** @description Changed keys that wait for a restart */
+            restart: string[];
+            text: string;
+            values: components["schemas"]["ConfigValue"][];
+        };
         Conversation: {
             /** @description The agent it was begun with */
             agent: string;
@@ -1363,6 +1522,16 @@ export interface components {
                 registry: string;
                 why: string;
             }[];
+        };
+        Doctor: {
+            checks: {
+                name: string;
+                /** @enum {string} */
+                verdict: "ok" | "warn" | "fail";
+                words: string;
+            }[];
+            /** Format: date-time */
+            ranAt?: string;
         };
         Entry: {
             capabilities?: string[];
@@ -1500,6 +1669,8 @@ export interface components {
             label: string;
             /** Format: date-time */
             lastUsedAt?: string;
+            /** @description The key that a session stands for */
+            of?: string;
             scopes: string[];
             session: boolean;
         };
@@ -1830,6 +2001,17 @@ export interface components {
         };
         Session: {
             owner: string;
+            /** @description As whom the browser is signed in */
+            presence?: {
+                id: string;
+                /** @description What the key is called that the browser signed in with; none when it came by a link */
+                key?: string;
+                scopes: string[];
+                /** Format: date-time */
+                since: string;
+                /** Format: date-time */
+                until?: string;
+            };
             /** @enum {string} */
             role: "admin" | "user" | "guest";
             signedIn: boolean;
@@ -1847,6 +2029,24 @@ export interface components {
         SigningIn: {
             key: string;
         };
+        SiteLog: {
+            last: number;
+            lines: components["schemas"]["SiteLogLine"][];
+            /** @description Lines after the place asked for that are no longer kept */
+            missed: number;
+        };
+        SiteLogLine: {
+            /** Format: date-time */
+            at: string;
+            fields?: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            level: "error" | "warn" | "info" | "debug" | "trace";
+            seq: number;
+            target: string;
+            text: string;
+        };
         Skill: {
             description: string;
             examples?: string[];
@@ -1858,14 +2058,47 @@ export interface components {
         };
         Status: {
             agents: components["schemas"]["Agent"][];
-            broken: Record<string, never>[];
+            broken: {
+                error: string;
+                file: string;
+            }[];
+            connections: number;
             liveTasks: number;
             name: string;
+            process: {
+                cpuSeconds?: number;
+                /** @description Bytes */
+                memory?: number;
+                openFiles?: number;
+                pid: number;
+            };
+            search: {
+                entries: number;
+                model: string;
+                /** @description Entries that still have only quick vectors */
+                pending: number;
+            };
             /** Format: date-time */
             startedAt: string;
-            store: Record<string, never>;
+            store: {
+                /** @description On disk, the write-ahead log included */
+                bytes: number;
+                /** @description Since the start */
+                commits: number;
+                dead: number;
+                journalLines: number;
+                /** @description Of the write-ahead log */
+                logBytes: number;
+                openTasks: number;
+                outbox: number;
+                /** @description Version of the tables */
+                schema: number;
+                tasks: number;
+            };
+            /** @description Open streams of events */
+            streams: number;
             version: string;
-            workers: Record<string, never>[];
+            workers: components["schemas"]["WorkerStatus"][];
         };
         Task: {
             agent: string;
@@ -1987,6 +2220,19 @@ export interface components {
             outputTokens?: number;
             p50Ms?: number;
             p99Ms?: number;
+        };
+        WorkerStatus: {
+            about: string;
+            detail: string;
+            errors: number;
+            lastError?: string;
+            /** Format: date-time */
+            lastRunAt?: string;
+            name: string;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            state: "idle" | "working" | "failing" | "stopped";
         };
         Workshop: {
             suspended: {
@@ -2750,6 +2996,133 @@ export interface operations {
             };
         };
     };
+    getCharts: {
+        parameters: {
+            query?: {
+                /** @description 15m, 1h or 24h; 15m when left out */
+                range?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description How the site fared over the last minutes, the last hour or the last day */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Charts"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The configuration in force, where each value came from, and its file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigView"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    saveConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigSaving"];
+            };
+        };
+        responses: {
+            /** @description Write the configuration file, unless it is wrong or has changed meanwhile */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigVerdict"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    checkConfig: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ConfigDraft"];
+            };
+        };
+        responses: {
+            /** @description What would come of a text as the configuration file */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigVerdict"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listConversations: {
         parameters: {
             query?: {
@@ -3069,6 +3442,64 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Turn"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getDoctor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What the last look at everything that a site needs has found */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Doctor"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    runDoctor: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Look at everything that a site needs, now */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Doctor"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3662,8 +4093,18 @@ export interface operations {
                 task?: string;
                 /** @description With this text */
                 text?: string;
+                /** @description Of whoever is called so */
+                actor?: string;
+                /** @description task or site: about a task, or about none */
+                kind?: string;
+                /** @description From this time on, like 2026-01-31T08:00:00Z */
+                since?: string;
+                /** @description Before this time */
+                until?: string;
                 /** @description Before this number */
                 before?: number;
+                /** @description After this number */
+                after?: number;
                 /** @description 100 when left out */
                 limit?: number;
             };
@@ -3772,6 +4213,44 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    getSiteLog: {
+        parameters: {
+            query?: {
+                /** @description error, warn, info, debug or trace: as loud as that or louder */
+                level?: string;
+                /** @description With this text */
+                text?: string;
+                /** @description After this number */
+                after?: number;
+                /** @description 200 when left out */
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The log of the site itself; with Accept: text/event-stream as it grows, with {"missed": N} for a reader that is too slow */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SiteLog"];
+                };
             };
             /** @description What went wrong, and what to do */
             default: {
