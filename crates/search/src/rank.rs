@@ -101,8 +101,8 @@ pub(crate) struct Ranked {
 
 /// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them up.
 pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend) -> Sought {
-    let sure = ask.offset.saturating_add(ask.limit).saturating_mul(2);
-    let places = sure.max(WEIGHED);
+    let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
+    let (places, sure) = (reached.max(WEIGHED), reached.max(WEIGHED / 2));
     if blend.is_plain() {
         return Sought::Each { places };
     }

@@ -21,7 +21,7 @@ const LEAST_COMPARED: usize = 400;
 
 /// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many, and no fewer than so many. Of a million, one in 8 found 0.915 of the
 /// true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
-const LOOKED: usize = 3;
+const LOOKED: usize = 4;
 const LEAST_LOOKED: usize = 16_384;
 
 /// Vectors with the same number of differing signs as the last are taken too, so that order in memory does not decide; but not more than so many
@@ -71,11 +71,11 @@ impl Near {
         }
         let from = self.found.len();
         self.found.extend(alike(&spaces, passed, query, looked, wanted).into_iter().filter_map(candidate));
-        // Of those whose signs are alike, three of four are nearer than nearly all others.
+        // Of those whose signs are alike, two of three are nearer than nearly all others.
         let mut near: Vec<f32> = self.found[from..].iter().filter_map(|candidate| candidate.near).collect();
         if !near.is_empty() {
-            let quarter = near.len() / 4;
-            let (_, near, _) = near.select_nth_unstable_by(quarter, f32::total_cmp);
+            let third = near.len() / 3;
+            let (_, near, _) = near.select_nth_unstable_by(third, f32::total_cmp);
             self.unseen = Some(self.unseen.map_or(*near, |unseen| unseen.max(*near)));
         }
     }
