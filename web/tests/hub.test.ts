@@ -248,9 +248,8 @@ test("lines to copy work when they are pasted", async () => {
   const python = process.env.AGENTSITE_TEST_PYTHON;
   if (python) assert.match(execFileSync(python, ["-c", await line("Python (a2a-sdk)")], { env, encoding: "utf8" }), /trains from Berlin to Basel/);
 
-  await site.ask("/api/hub", { url: `${other.url}/a2a/greeter` });
-  await page.goto(`${site.url}/hub?where=elsewhere`);
-  await cards(page).getByRole("link", { name: "greeter" }).click();
+  const far = (await site.ask("/api/hub", { url: `${other.url}/a2a/greeter` })) as { id: string };
+  await page.goto(`${site.url}/hub/${encodeURIComponent(far.id)}`);
   await page.getByRole("tab", { name: "Use from code" }).click();
   assert.match(paste(await line("Command line")), /hello, good morning/);
   if (python) assert.match(execFileSync(python, ["-c", await line("Python (a2a-sdk)")], { env, encoding: "utf8" }), /hello, good morning/);

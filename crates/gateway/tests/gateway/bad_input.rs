@@ -163,7 +163,7 @@ async fn the_rest_face_refuses_what_it_cannot_read() {
     assert_eq!(unknown.status(), StatusCode::BAD_REQUEST);
     let deep = story.post("/api/keys").header("content-type", "application/json").body("[".repeat(100_000));
     assert_eq!(deep.send().await.unwrap().status(), StatusCode::BAD_REQUEST);
-    let method = story.post("/api/agents").send().await.unwrap();
+    let method = story.post("/api/status").send().await.unwrap();
     assert_eq!(method.status(), StatusCode::METHOD_NOT_ALLOWED);
     assert_eq!(method.headers()["allow"], "GET,HEAD");
 }
