@@ -105,9 +105,9 @@ test("an agent is made from a template, answers, is changed with a mistake that 
   await page.getByRole("tab", { name: "Edit" }).click();
   const text = page.getByLabel("agents/word-counter/agent.toml");
   const sound = await text.inputValue();
-  await text.fill(sound.replace("timeout", "timeuot"));
+  await text.fill(sound.replace("visibility", "visability"));
   await page.getByText(/Line \d+, column \d+/).waitFor();
-  await page.getByText("timeuot").last().waitFor();
+  await page.getByText("visability").last().waitFor();
   assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true);
   await text.fill(sound.replace('command = ["sh", "agent.sh"]', 'command = ["echo", "all is new"]'));
   await page.getByText("Nothing is wrong with it.").waitFor();
