@@ -105,9 +105,9 @@ test("an agent is made from a template, answers, is changed with a mistake that 
   await page.getByRole("tab", { name: "Edit" }).click();
   const text = page.getByLabel("agents/word-counter/agent.toml");
   const sound = await text.inputValue();
-  await text.fill(sound.replace("timeout", "timeuot"));
+  await text.fill(sound.replace("visibility", "visability"));
   await page.getByText(/Line \d+, column \d+/).waitFor();
-  await page.getByText("timeuot").last().waitFor();
+  await page.getByText("visability").last().waitFor();
   assert.equal(await page.getByRole("button", { name: "Save" }).isDisabled(), true);
   await text.fill(sound.replace('command = ["sh", "agent.sh"]', 'command = ["echo", "all is new"]'));
   await page.getByText("Nothing is wrong with it.").waitFor();
@@ -248,9 +248,8 @@ test("lines to copy work when they are pasted", async () => {
   const python = process.env.AGENTSITE_TEST_PYTHON;
   if (python) assert.match(execFileSync(python, ["-c", await line("Python (a2a-sdk)")], { env, encoding: "utf8" }), /trains from Berlin to Basel/);
 
-  await site.ask("/api/hub", { url: `${other.url}/a2a/greeter` });
-  await page.goto(`${site.url}/hub?where=elsewhere`);
-  await cards(page).getByRole("link", { name: "greeter" }).click();
+  const far = (await site.ask("/api/hub", { url: `${other.url}/a2a/greeter` })) as { id: string };
+  await page.goto(`${site.url}/hub/${encodeURIComponent(far.id)}`);
   await page.getByRole("tab", { name: "Use from code" }).click();
   assert.match(paste(await line("Command line")), /hello, good morning/);
   if (python) assert.match(execFileSync(python, ["-c", await line("Python (a2a-sdk)")], { env, encoding: "utf8" }), /hello, good morning/);

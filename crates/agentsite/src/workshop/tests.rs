@@ -1,4 +1,5 @@
-//! What the pages may do with the agents folder, and what they may not.
+//! What the pages may do with the agents folder, and what they may not: real files in a folder of its own, and a site that only counts how often it was
+//! asked to look. Who may ask is told in the stories of the gateway.
 
 use agentsite_protocol::Visibility;
 use agentsite_site::World;
@@ -123,9 +124,9 @@ async fn an_edit_counts_for_the_text_that_was_read_and_for_a_sound_one_only() {
     let read = story.workshop.manifest(name("x")).await.unwrap();
     let edit = |text: String, revision: &str| story.workshop.write(name("x"), text, revision.to_owned());
 
-    let torn = read.text.replace("description =", "descripton =");
+    let torn = read.text.replace("visibility =", "visability =");
     let problems = story.workshop.check(&name("x"), &torn);
-    assert!(problems[0].line > 1 && problems[0].what.contains("descripton"), "{problems:?}");
+    assert!(problems[0].line > 1 && problems[0].what.contains("visability"), "{problems:?}");
     assert!(matches!(edit(torn, &read.revision).await, Err(WorkshopError::Bad(_))));
     let renamed = read.text.replace("name = \"x\"", "name = \"y\"");
     assert!(story.workshop.check(&name("x"), &renamed)[0].what.contains("the name stays"));

@@ -217,7 +217,7 @@ async fn only_the_people_who_run_the_site_get_in_and_only_where_there_is_a_works
         (Method::POST, "/api/agents/echo/resume", None),
     ] {
         let request = with.http.request(method.clone(), with.url(path)).bearer_auth(&key);
-        let request = sent.iter().fold(request, |request, sent| request.json(sent));
+        let request = sent.iter().fold(request, reqwest::RequestBuilder::json);
         assert_eq!(request.send().await.unwrap().status(), StatusCode::FORBIDDEN, "{method} {path}");
         let (status, told) = ask(&without, method, path, sent).await;
         assert_eq!(
