@@ -396,7 +396,7 @@ test("a guest talks with a public agent, is told that nothing is kept, and has n
 
 test("a long conversation opens at its end, holds few elements, and is read back to its beginning", async () => {
   const { context, page, complaints } = await visit(browser);
-  const id = await talk(site, "echo", ...Array.from({ length: 400 }, (_, at) => `message ${at} of many`));
+  const id = await talk(site, "echo", ...Array.from({ length: 400 }, (_, at) => (at === 37 ? "the needle" : `message ${at} of many`)));
   await page.goto(`${site.url}/chat/${id}`);
   await answer(page, "echo").getByText("message 399 of many").waitFor();
   const nodes = () => page.evaluate(() => document.querySelectorAll("*").length);
@@ -412,10 +412,10 @@ test("a long conversation opens at its end, holds few elements, and is read back
   await first.waitFor();
   // What is searched for is brought into sight from far back.
   await page.goto(`${site.url}/chat`);
-  await page.getByRole("searchbox").fill("message 37 of");
+  await page.getByRole("searchbox").fill("needl");
   await page.getByRole("complementary").locator("mark").first().waitFor();
   await page.getByRole("complementary").getByRole("link", { name: /message 0 of many/ }).click();
-  await log(page).getByRole("article", { name: "message 37 of many" }).waitFor();
+  await log(page).getByRole("article", { name: "the needle" }).waitFor();
   await page.getByRole("button", { name: "To the end" }).click();
   await log(page).getByText("message 399 of many").first().waitFor();
   await say(page, "one more");
@@ -512,7 +512,7 @@ test("what agents and people write, name and send never runs", async () => {
     await page.getByLabel("Write a message").fill(`@${hostile}`);
     for (const link of await page.locator("a[href]").all()) assert.doesNotMatch((await link.getAttribute("href")) ?? "", /^\s*javascript:/i);
   }
-  await page.getByRole("searchbox").fill("script onerror");
+  await page.getByRole("searchbox").fill("onerror");
   await page.locator("mark").first().waitFor();
   assert.equal(ran, 0);
   assert.deepEqual(complaints, []);
