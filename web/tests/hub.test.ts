@@ -94,9 +94,9 @@ test("an agent is made from a template, answers, is changed with a mistake that 
   await page.getByRole("radio", { name: /Shell script/ }).check();
   await page.getByLabel("Name", { exact: true }).fill("word-counter");
   await page.getByLabel("What does it do?").fill('Counts "words" <b>well</b>');
-  await page.getByRole("region", { name: "word-counter/agent.toml" }).getByText("Counts").waitFor();
+  await page.getByRole("group", { name: "word-counter/agent.toml" }).getByText("Counts").waitFor();
   await page.getByRole("button", { name: "agent.sh" }).click();
-  await page.getByRole("region", { name: "word-counter/agent.sh" }).waitFor();
+  await page.getByRole("group", { name: "word-counter/agent.sh" }).waitFor();
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("heading", { level: 1, name: /word-counter/ }).waitFor();
   await page.getByRole("button", { name: "Ask" }).click();
@@ -234,7 +234,7 @@ test("whoever has only a key proves that an agent is theirs by the challenge, st
 test("lines to copy work when they are pasted", async () => {
   const { context, page, complaints } = await visit(browser);
   await page.goto(`${site.url}/hub/trains?tab=code`);
-  const line = async (name: string) => (await page.getByRole("region", { name, exact: true }).textContent()) ?? "";
+  const line = async (name: string) => (await page.getByRole("group", { name, exact: true }).textContent()) ?? "";
   const env = { PATH: `${join(process.env.AGENTSITE_TEST_BINARY ?? "", "..")}:/usr/local/bin:/usr/bin:/bin`, AGENTSITE_EGRESS_ALLOW: "127.0.0.0/8" };
   const paste = (text: string) => execFileSync("/bin/sh", ["-c", text], { cwd: site.folder, env, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   assert.match(paste(await line("curl")), /trains from Berlin to Basel/);
