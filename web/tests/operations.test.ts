@@ -361,7 +361,7 @@ test("the keys of the site are changed with a question before, and the signed re
   await page.getByRole("button", { name: "Take new keys" }).click();
   await page.getByRole("alertdialog").getByRole("button", { name: "Take new keys" }).click();
   await until("another name", async () => (await name.textContent()) !== before);
-  await page.getByRole("region", { name: "Rotation records" }).waitFor();
+  await page.getByRole("group", { name: "Rotation records" }).waitFor();
   await page.getByText("former", { exact: true }).first().waitFor();
   await done(seen);
 });
