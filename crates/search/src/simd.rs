@@ -1,6 +1,6 @@
 //! Simd: the few loops that take nearly all the time, as wide as this processor goes.
 //!
-//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there; [`Lanes::portable`] is plain Rust that runs
+//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there; `Lanes::portable` is plain Rust that runs
 //! everywhere. Both give the same bits: products are summed as whole numbers, and no floating-point operation is reordered or fused.
 //!
 //! This is the only file of the crate with unsafe code; docs/decisions/0013-unsafe-in-search.md says why and what it may contain. It knows

@@ -22,7 +22,7 @@ const LEAST_COMPARED: usize = 400;
 /// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many, and no fewer than so many. Of a million, one in 8 found 0.915 of the
 /// true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
 const LOOKED: usize = 4;
-const LEAST_LOOKED: usize = 16_384;
+const LEAST_LOOKED: usize = 65_536;
 
 /// Vectors with the same number of differing signs as the last are taken too, so that order in memory does not decide; but not more than so many
 /// times what is wanted.
