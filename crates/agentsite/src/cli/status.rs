@@ -28,13 +28,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     let bytes = ByteSize(store["bytes"].as_u64().unwrap_or_default() & !0xfff);
     let live = field(&status, "liveTasks");
     output.line(&format!("tasks {} ({live} live), {bytes} on disk", field(store, "tasks")))?;
-    let rounded = |bytes: &Value| ByteSize(bytes.as_u64().unwrap_or_default() & !0xf_ffff);
-    let (memory, open) = (rounded(&status["process"]["memory"]), field(&status, "connections"));
-    output.line(&format!(
-        "memory {memory}, {open} connections, {} streams; {} agents can be found",
-        field(&status, "streams"),
-        field(&status["search"], "entries")
-    ))?;
+    output.line(&process(&status))?;
     let count = |name: &str| store[name].as_u64().unwrap_or_default();
     if count("outbox") + count("dead") > 0 {
         output.line(&format!(
@@ -73,4 +67,15 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
         output.note(&format!("broken: {}:{}", field(&broken, "file"), field(&broken, "error")));
     }
     Ok(Exit::Ok)
+}
+
+/// What the process holds open, in a line.
+fn process(status: &Value) -> String {
+    let memory = ByteSize(status["process"]["memory"].as_u64().unwrap_or_default() & !0xf_ffff);
+    format!(
+        "memory {memory}, {} connections, {} streams; {} agents can be found",
+        field(status, "connections"),
+        field(status, "streams"),
+        field(&status["search"], "entries")
+    )
 }
