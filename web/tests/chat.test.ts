@@ -3,68 +3,15 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { after, before, test } from "node:test";
-import type { Browser, Locator, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { HOSTILE } from "./hostile.ts";
-import { browse, script, Site, visit } from "./kit.ts";
+import { browse, type Site, visit } from "./kit.ts";
+import { answer, begin, log, opened, say, talk } from "./talkers.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** Says the beginning of a report, and its end when the story lets it. */
-const SLOW = `#!/bin/sh
-cat > /dev/null
-echo "# Report"
-echo
-echo "| town | degrees |"
-echo "|---|---|"
-echo "| Rome | 21 |"
-while [ ! -e "FOLDER/go" ]; do sleep 0.05; done
-echo
-echo "That is all."
-`;
-
-const ASKER = `#!/bin/sh
-case "$(cat)" in
-  *Rome*) echo "It is sunny in Rome." ;;
-  *) echo "Which city?"; exit 10 ;;
-esac
-`;
-
-const SAFE = `#!/bin/sh
-if [ -n "$AGENTSITE_CREDENTIAL" ]; then echo "The safe is open."; else echo "The key of the safe is needed"; exit 11; fi
-`;
-
-const CODE = `#!/bin/sh
-cat > /dev/null
-cat <<'END'
-Run this:
-
-\`\`\`python
-print("hello")
-\`\`\`
-END
-`;
-
 let browser: Browser;
 let site: Site;
-
-const maker = `name = "maker"\ndescription = "Makes reports, pages and pictures"\nvisibility = "public"\n[runtime]\nkind = "a2a"\ncommand = [${JSON.stringify(process.execPath)}, "maker.mjs"]\n`;
-
-/** A site with the agents of the stories; `go` lets the slow one end. */
-async function begin(): Promise<Site> {
-  const made = await Site.start({
-    "asker/agent.toml": script("asker", "Asks for a city before it answers"),
-    "asker/run.sh": ASKER,
-    "safe/agent.toml": script("safe", "Opens the safe"),
-    "safe/run.sh": SAFE,
-    "coder/agent.toml": script("coder", "Writes programs"),
-    "coder/run.sh": CODE,
-    "slow/agent.toml": script("slow", "Says its report slowly", "[limits]\nretry = 3\n"),
-    "maker/agent.toml": maker,
-    "maker/maker.mjs": readFileSync(new URL("maker.mjs", import.meta.url), "utf8"),
-  });
-  made.write("slow/run.sh", SLOW.replaceAll("FOLDER", made.folder));
-  return made;
-}
 
 before(async () => {
   browser = await browse();
@@ -75,27 +22,6 @@ after(async () => {
   await browser.close();
   await site.end();
 });
-
-const log = (page: Page): Locator => page.getByRole("log");
-const answer = (page: Page, agent: string): Locator => log(page).getByRole("group", { name: `Answer of ${agent}` });
-
-async function say(page: Page, words: string) {
-  await page.getByLabel("Write a message").fill(words);
-  await page.keyboard.press("Enter");
-}
-
-/** The id of the conversation that is open. */
-async function opened(page: Page): Promise<string> {
-  await page.waitForURL(/\/chat\/.+/);
-  return new URL(page.url()).pathname.split("/")[2] ?? "";
-}
-
-async function talk(of: Site, agent: string, ...messages: string[]): Promise<string> {
-  const [first, ...rest] = messages;
-  const begun = (await of.ask("/api/conversations", { agent, message: first })) as { conversation: { id: string } };
-  for (const message of rest) await of.ask(`/api/conversations/${begun.conversation.id}/turns`, { message });
-  return begun.conversation.id;
-}
 
 test("anyone who can is found, and the page shows who was asked and why", async () => {
   const { context, page, complaints } = await visit(browser);

@@ -24,6 +24,8 @@ export class Live {
       if (wanted.includes(id)) continue;
       stop();
       this.#streams.delete(id);
+      // It ended while its stream was cut: the site has all of it, this has only its beginning.
+      if (!running.includes(id) && this.#folded.delete(id)) this.#paint();
     }
     for (const id of wanted) if (!this.#streams.has(id)) this.#streams.set(id, this.#follow(id));
   }
