@@ -8,11 +8,11 @@ mod tools;
 use std::sync::{Arc, Weak};
 
 use agentsite_host::{Aside, CallError, CallFrom, Calls, Toolbox};
-use agentsite_protocol::{AgentName, Caller, Message, Role, TaskState};
+use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskState};
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
-use crate::tasks::{Desk, Origin};
+use crate::tasks::{Desk, Origin, TaskWatch, Waiter};
 use tools::Neighbour;
 
 /// Longest chain of agents that call each other; people's own delegations are three or four deep.
@@ -31,43 +31,68 @@ impl SiteCalls {
     }
 
     async fn ask(&self, from: CallFrom, agent: AgentName, text: String) -> Result<String, CallError> {
-        if from.depth >= MAX_DEPTH {
-            return Err(CallError::TooDeep(MAX_DEPTH));
-        }
         let gone = || CallError::Failed("the site is stopping".into());
         let (desk, hub) = (self.desk.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
-        let caller = Caller::inside(from.owner).in_trace(from.trace.clone());
-        let aside = Aside { trace: from.trace, ..Aside::default() };
-        let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
-        let mut message = Message::text(desk.ids.message(), Role::User, text);
-        message.context_id = Some(from.context);
-        let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
-        if entry.is_message_only() {
-            return desk
-                .ask(&caller, &entry, message, aside)
-                .await
-                .map(|answer| answer.plain_text())
-                .map_err(failed);
-        }
-        if let Some(answer) =
-            desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)?
-        {
-            return Ok(answer.plain_text());
-        }
-        let (parent, depth) = (Some(from.task), from.depth + 1);
-        let origin = Origin { parent, depth, deadline: from.deadline, aside, ..Origin::default() };
-        let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
-        let waiter = desk.waiter(&caller, watch.id());
-        let task = watch.settled().await;
-        waiter.leave();
-        match task.head.state {
-            TaskState::Completed => Ok(task.answer()),
-            state => {
-                let words = task.status.message.as_ref().map(Message::plain_text).unwrap_or_default();
-                Err(CallError::Failed(format!("{}: {words}", state.word())))
+        let message = Message::text(desk.ids.message(), Role::User, text);
+        let aside = Aside { trace: from.trace.clone(), ..Aside::default() };
+        match begin(&desk, &hub, from, agent, message, aside).await? {
+            Begun::Answered(answer) => Ok(answer.plain_text()),
+            Begun::Working(watch, waiter) => {
+                let task = watch.settled().await;
+                waiter.leave();
+                if task.head.state == TaskState::Completed {
+                    Ok(task.answer())
+                } else {
+                    Err(unfinished(&task))
+                }
             }
         }
     }
+}
+
+/// A call that was taken.
+#[derive(Debug)]
+pub(crate) enum Begun {
+    /// The agent answered at once; there is no task.
+    Answered(Message),
+    /// A task is at work, which ends when nobody waits for it any more.
+    Working(TaskWatch, Waiter),
+}
+
+/// Gives a message to an agent, or goes on with the task that the message names.
+pub(crate) async fn begin(
+    desk: &Arc<Desk>,
+    hub: &Hub,
+    from: CallFrom,
+    agent: AgentName,
+    mut message: Message,
+    aside: Aside,
+) -> Result<Begun, CallError> {
+    if from.depth >= MAX_DEPTH {
+        return Err(CallError::TooDeep(MAX_DEPTH));
+    }
+    let caller = Caller::inside(from.owner).in_trace(from.trace);
+    let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
+    message.context_id = Some(from.context);
+    let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
+    if entry.is_message_only() {
+        return desk.ask(&caller, &entry, message, aside).await.map(Begun::Answered).map_err(failed);
+    }
+    let at_once = desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)?;
+    if let Some(answer) = at_once {
+        return Ok(Begun::Answered(answer));
+    }
+    let (parent, depth) = (Some(from.task), from.depth + 1);
+    let origin = Origin { parent, depth, deadline: from.deadline, aside, ..Origin::default() };
+    let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
+    let waiter = desk.waiter(&caller, watch.id());
+    Ok(Begun::Working(watch, waiter))
+}
+
+/// Why a task that settled is no answer.
+pub(crate) fn unfinished(task: &Task) -> CallError {
+    let words = task.status.message.as_ref().map(Message::plain_text).unwrap_or_default();
+    CallError::Failed(format!("{}: {words}", task.head.state.word()))
 }
 
 impl Calls for SiteCalls {

@@ -32,6 +32,7 @@ use tracing::Instrument;
 pub(crate) use desk::Desk;
 pub use log::TaskWatch;
 pub use recover::Recovery;
+pub(crate) use waiter::Waiter;
 
 use crate::SiteError;
 use crate::conversations::Said;

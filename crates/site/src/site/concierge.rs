@@ -2,17 +2,18 @@
 //! over to the best, and says whom it asked and why.
 //!
 //! Promises: it only hands over to agents of this site that the caller could call without it. It names its choice. Where nobody stands out it asks
-//! instead of guessing, once; where the first is down or will not do it, the next is asked, a bounded number of times. It calls no agent that the site
-//! only knows from elsewhere. How well an agent fits is `find`'s matter; what follows from it is `choice`'s.
+//! instead of guessing, once; where the first is down or will not do it, the next is asked, a bounded number of times. Files go along, what the agent makes
+//! is passed on as it comes, and when it asks back, the caller is asked and the answer is given to it. It calls no agent that the site only knows from
+//! elsewhere. How well an agent fits is `find`'s matter; what follows from it is `choice`'s.
 
 mod choice;
+mod errand;
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{AgentLog, CallError, Health, Job, Manifest, Reporter, Runner};
+use agentsite_host::{AgentLog, Health, Job, Manifest, Reporter, Runner};
 use agentsite_protocol::{
-    AgentName, Caller, Filter, KeyId, MAX_MATCHES, MAX_QUERY, Message, Outcome, Owner, Query, Role, Step,
-    TaskState,
+    AgentName, Caller, Filter, KeyId, MAX_MATCHES, MAX_QUERY, Message, Outcome, Owner, Part, Query, Role,
 };
 use futures::future::BoxFuture;
 
@@ -21,12 +22,10 @@ use super::{Inner, Site};
 use crate::SiteError;
 use crate::hub::Entry;
 use choice::{Candidate, Choice, choose, is_sum, named};
+use errand::Asked;
 
 /// The concierge's name among the agents of a site.
 pub(super) const NAME: &str = "concierge";
-
-/// Agents asked one after the other for one request; whoever needs more had better name one.
-const MAX_ASKED: usize = 3;
 
 /// Agents named when none fits, so that the answer stays readable.
 const MAX_NAMED: usize = 20;
@@ -82,6 +81,9 @@ struct Errand {
 
 impl Errand {
     async fn run(self) -> Outcome {
+        if let Some(asked) = Asked::of(&self.job) {
+            return self.go_on(asked).await;
+        }
         let caller = self.site.caller_of(&self.job.owner);
         let request = Request::of(&self.job);
         let candidates = match self.candidates(&caller, &request).await {
@@ -91,7 +93,7 @@ impl Errand {
         match choose(candidates, !request.was_asked) {
             Choice::Nobody => Outcome::Rejected(self.job.words(self.nobody(&caller))),
             Choice::Unsure(some) => Outcome::InputRequired(self.job.words(unsure(&some))),
-            Choice::These(order) => self.hand_over(order, request.text).await,
+            Choice::These(order) => self.hand_over(order, request.parts).await,
         }
     }
 
@@ -125,47 +127,6 @@ impl Errand {
         Ok(candidates)
     }
 
-    /// Asks one after the other until one has done it.
-    async fn hand_over(self, order: Vec<Candidate>, request: String) -> Outcome {
-        let mut refusals = String::new();
-        for candidate in order.into_iter().take(MAX_ASKED) {
-            let Candidate { name, why, .. } = candidate;
-            let step = Step::Status(self.job.words(format!("{refusals}I ask {name}: {why}.")));
-            if self.report.step(step).await.is_err() {
-                return Outcome::Canceled(None);
-            }
-            let asked = tokio::select! {
-                answer = self.job.calls.call(self.job.from(), name.clone(), request.clone()) => answer,
-                () = self.job.cancel.cancelled() => return Outcome::Canceled(None),
-            };
-            let error = match asked {
-                Ok(answer) => {
-                    let _ = self.report.text("answer", answer).await;
-                    return Outcome::Completed(Some(self.job.words(format!("{refusals}I asked {name}."))));
-                }
-                Err(error) => error,
-            };
-            refusals.push_str(&format!("I asked {name}; it said: {error}. "));
-            if !self.leaves_it_to_others(&name, &error) {
-                break;
-            }
-        }
-        self.job.failed(refusals.trim_end())
-    }
-
-    /// Whether an agent has done nothing, so that another may be asked: it will not do it, is not there, or is down.
-    fn leaves_it_to_others(&self, name: &AgentName, error: &CallError) -> bool {
-        let rejected = format!("{}:", TaskState::Rejected.word());
-        match error {
-            CallError::Failed(words) if words.starts_with(&rejected) => true,
-            CallError::Failed(_) => {
-                self.site.0.hub.get(name).is_none_or(|entry| entry.runner.health() != Health::Ready)
-            }
-            CallError::Unknown(_) => true,
-            CallError::TooDeep(_) => false,
-        }
-    }
-
     fn nobody(&self, caller: &Caller) -> String {
         let agents = self.site.0.hub.list(caller);
         let mut names: Vec<&str> =
@@ -196,8 +157,8 @@ fn does_sums(entry: &Entry) -> bool {
 
 /// What the caller wants.
 struct Request {
-    /// What is handed over.
-    text: String,
+    /// What is handed over: the words, and the files of everything that was said.
+    parts: Vec<Part>,
     /// What is searched for.
     whole: String,
     /// What was said last.
@@ -210,17 +171,22 @@ impl Request {
     /// The message of a job; after a question of ours, the request before it and the answer. An answer that only names an agent is no part of it.
     fn of(job: &Job) -> Self {
         let last = job.message.plain_text();
-        let first = job.history.iter().find(|message| message.role == Role::User).map(Message::plain_text);
-        match first {
-            None => Self { text: last.clone(), whole: last.clone(), last, was_asked: false },
+        let said: Vec<&Message> = job.history.iter().filter(|message| message.role == Role::User).collect();
+        let (text, whole) = match said.first().map(|first| first.plain_text()) {
+            None => (last.clone(), last.clone()),
             Some(first) if last.split_whitespace().count() <= 1 => {
-                Self { text: first.clone(), whole: format!("{first}\n{last}"), last, was_asked: true }
+                let whole = format!("{first}\n{last}");
+                (first, whole)
             }
             Some(first) => {
                 let both = format!("{first}\n{last}");
-                Self { text: both.clone(), whole: both, last, was_asked: true }
+                (both.clone(), both)
             }
-        }
+        };
+        let files = said.iter().copied().chain([&job.message]).flat_map(|message| &message.parts);
+        let words = (!text.trim().is_empty()).then(|| Part::text(text));
+        let parts = words.into_iter().chain(files.filter(|part| part.text.is_none()).cloned()).collect();
+        Self { parts, whole, last, was_asked: !said.is_empty() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! What follows from how well agents fit is told beside `choice`; here the whole way is, with agents that follow a script.
 
 use agentsite_host::{Health, Job, Reporter};
-use agentsite_protocol::{Outcome, Scope};
+use agentsite_protocol::{Outcome, Part, Scope, TaskEvent, TaskEventKind};
 use futures::future::BoxFuture;
 
 use super::find::skilled;
@@ -193,4 +193,45 @@ async fn it_reaches_what_its_caller_reaches_and_no_more() {
     assert_eq!(ask(&Caller::local()).await, TaskState::Completed);
     hidden("burglar", "peers");
     assert_eq!(ask(&any).await, TaskState::Completed);
+}
+
+#[tokio::test]
+async fn files_go_along_and_what_is_made_comes_piece_by_piece() {
+    let story = Story::begin().await;
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let painter = ScriptedRunner::new().chunk("first, ").gate(&gate).chunk("then");
+    story.does("painter", "Paints portraits of cats", "paint my cat", painter);
+    let mut message = story.says("paint my cat");
+    let picture = Part { raw: Some("aGk=".into()), filename: Some("cat.png".into()), ..Part::default() };
+    message.parts.push(picture.clone());
+    let sent = story.try_send(&Caller::local(), &story.site.concierge(), message).await.unwrap();
+    let Sent::Task(mut watch) = sent else { panic!() };
+    let made = |event: &Arc<TaskEvent>| matches!(event.kind, TaskEventKind::Artifact { .. });
+    while !watch.next().await.unwrap().iter().any(made) {}
+    assert_eq!(watch.snapshot().answer(), "first, ", "the agent still works on the rest");
+    gate.add_permits(1);
+    let task = watch.settled().await;
+    assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "first, then"), "{task:?}");
+    let filter = crate::TaskFilter { parent: Some(task.head.id), ..Default::default() };
+    let child = story.site.tasks(&Caller::local(), filter, None, 10).await.unwrap().items.remove(0);
+    let child = story.site.task(&Caller::local(), child.id).await.unwrap();
+    assert_eq!(child.history[0].parts, [Part::text("paint my cat"), picture]);
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_back_is_answered_through_the_concierge() {
+    let story = Story::begin().await;
+    let asker = ScriptedRunner::new().ask("Which city?").then().chunk("sunny");
+    story.does("weather", "Tells the weather", "what is the weather like?", asker);
+    let asked = story.concierge("what is the weather like?").await;
+    assert_eq!((state(&asked), last_words(&asked).as_str()), (TaskState::InputRequired, "Which city?"));
+    let reply = story.answers(&asked, "Rome, please");
+    let sent = story.try_send(&Caller::local(), &story.site.concierge(), reply).await.unwrap();
+    let Sent::Task(watch) = sent else { panic!() };
+    let done = watch.settled().await;
+    assert_eq!((state(&done), done.answer().as_str()), (TaskState::Completed, "sunny"), "{done:?}");
+    assert_eq!(last_words(&done), "I asked weather.");
+    let filter = crate::TaskFilter { parent: Some(done.head.id), ..Default::default() };
+    let children = story.site.tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
+    assert_eq!((children.len(), children[0].state), (1, TaskState::Completed), "one task, which went on");
 }
