@@ -5,6 +5,7 @@
 //! nearly as well. It does not read texts; `reason` explains.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use agentsite_protocol::Timestamp;
 
@@ -206,7 +207,7 @@ fn fit(sum: f64) -> f64 {
     (square / (square + MIDDLE * MIDDLE)).max(LEAST)
 }
 
-/// For each candidate, how near the nearest other one of the same model is.
+/// For each candidate, how near the nearest other one of the same model is, as far as it counts ([`CROWD_MOST`]).
 fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
     let rows: Vec<_> = ranked
         .iter()
@@ -222,6 +223,7 @@ fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
         for (other, second) in rows.iter().enumerate().skip(one + 1) {
             if let (Some((model, a)), Some((same, b))) = (row, second)
                 && model == same
+                && crowds[one].min(crowds[other]) < CROWD_MOST
             {
                 let near = f64::from(a.near(*b));
                 crowds[one] = crowds[one].max(near);
@@ -238,7 +240,9 @@ fn factor(trust: f64) -> f64 {
 }
 
 /// Fills pages up to `end`: the best first, within the share of each owner, and a place for a newcomer.
-fn arrange(snapshot: &Snapshot, mut ranked: Vec<Ranked>, ask: &Ask, end: usize) -> Vec<Ranked> {
+fn arrange(snapshot: &Snapshot, ranked: Vec<Ranked>, ask: &Ask, end: usize) -> Vec<Ranked> {
+    // Places are taken at or near the front, again and again.
+    let mut ranked = VecDeque::from(ranked);
     let own = ask.audience.owner.as_ref().map_or(0, |owner| owner_key(owner.as_str()));
     let free = !ask.filter.owners.is_empty();
     let owner = |ranked: &Ranked| {
@@ -268,7 +272,7 @@ fn arrange(snapshot: &Snapshot, mut ranked: Vec<Ranked>, ask: &Ask, end: usize) 
                 next = place;
             }
         }
-        let chosen = ranked.remove(next);
+        let Some(chosen) = ranked.remove(next) else { break };
         arranged.push(Ranked { newcomer, ..chosen });
     }
     arranged

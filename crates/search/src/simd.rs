@@ -164,6 +164,45 @@ impl Loop for Square<'_> {
     }
 }
 
+/// Multiplies numbers by a factor, each rounded once.
+pub(crate) struct Scale<'a> {
+    pub(crate) values: &'a mut [f32],
+    pub(crate) factor: f64,
+}
+
+impl Loop for Scale<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.values.iter_mut().for_each(|value| *value = (f64::from(*value) * self.factor) as f32);
+    }
+}
+
+/// Writes numbers as whole ones from -127 to 127, the largest as one of these two; `false` when one is not finite or all are zero.
+pub(crate) struct Quantise<'a> {
+    pub(crate) values: &'a [f32],
+    pub(crate) codes: &'a mut [i8],
+}
+
+impl Loop for Quantise<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        // Magnitudes have their bits in the order of the numbers, and what is not finite is above all others.
+        let peak = self.values.iter().fold(0, |peak: u32, value| peak.max(value.abs().to_bits()));
+        let peak = f32::from_bits(peak);
+        if !peak.is_finite() || peak <= 0.0 {
+            return false;
+        }
+        for (code, value) in self.codes.iter_mut().zip(self.values) {
+            *code = (value / peak * 127.0).round() as i8;
+        }
+        true
+    }
+}
+
 /// Rows looked at together; most times none of them is near.
 const TOGETHER: usize = 64;
 
