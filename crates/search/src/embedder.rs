@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::simd::{Lanes, Scale, Square};
+use crate::simd::{Lanes, Loop, Square};
 
 /// Which model made a vector: its name and a digest of its weights. Vectors of different models are never compared.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,6 +66,21 @@ impl Vector {
         }
         Lanes::best().run(Scale { values: &mut values, factor: 1.0 / length });
         Ok(Self { model, values: values.into() })
+    }
+}
+
+/// Multiplies numbers by a factor, each rounded once.
+struct Scale<'a> {
+    values: &'a mut [f32],
+    factor: f64,
+}
+
+impl Loop for Scale<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.values.iter_mut().for_each(|value| *value = (f64::from(*value) * self.factor) as f32);
     }
 }
 

@@ -125,11 +125,13 @@ pub(crate) fn page(
     let end = ask.offset.saturating_add(ask.limit);
     // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that far.
     let fitting = front(&mut ranked, |ranked| ranked.score > LEAST);
-    let (fitting, rest) = ranked.split_at_mut(fitting);
-    fitting.sort_unstable_by(|a, b| order(snapshot, a, b));
-    if fitting.len() < end {
-        rest.sort_unstable_by(|a, b| order(snapshot, a, b));
-    }
+    let last = if fitting < end { ranked.len() } else { fitting };
+    let mut places: Vec<(f64, usize)> =
+        ranked[..last].iter().enumerate().map(|(place, ranked)| (ranked.score, place)).collect();
+    places.sort_unstable_by(|(a, one), (b, other)| {
+        b.total_cmp(a).then_with(|| order(snapshot, &ranked[*one], &ranked[*other]))
+    });
+    let ranked: Vec<Ranked> = places.into_iter().map(|(_, place)| ranked[place]).collect();
     if blend.is_plain() {
         return ranked.into_iter().skip(ask.offset).take(ask.limit).collect();
     }

@@ -79,21 +79,23 @@ impl Explainer<'_> {
             texts.extend(sentences);
         }
         let vectors = match self.query {
-            Some(_) if !texts.is_empty() => embed(self.embedder, &texts).await,
-            Some(_) => Ok(Vec::new()),
-            None => return Ok(give(new.into_iter().map(|(at, piece)| (at, Arc::new(piece))), pieces)),
+            Some(_) if !texts.is_empty() => embed(self.embedder, &texts).await.ok(),
+            Some(_) => Some(Vec::new()),
+            None => None,
         };
-        let Ok(vectors) = vectors else {
-            return Ok(give(new.into_iter().map(|(at, piece)| (at, Arc::new(piece))), pieces));
-        };
+        let whole = vectors.is_some();
+        let vectors = vectors.unwrap_or_default();
         let mut vectors = vectors.iter();
         let mut made = Vec::with_capacity(new.len());
         for (place, mut piece) in new {
             piece.take_vectors(&mut vectors);
-            made.push((place, Arc::new(piece)));
+            let piece = Arc::new(piece);
+            made.push((keys[place], Arc::clone(&piece)));
+            pieces[place] = Some(piece);
         }
-        self.shown.keep(made.iter().map(|(place, piece)| (keys[*place], Arc::clone(piece))));
-        give(made, pieces);
+        if whole {
+            self.shown.keep(made.into_iter());
+        }
         Ok(())
     }
 
@@ -108,8 +110,4 @@ impl Explainer<'_> {
         let owned = if sentences.len() > 1 { &sentences[..] } else { &[] };
         Ok((piece, owned.iter().map(|sentence| (*sentence).to_owned()).collect()))
     }
-}
-
-fn give(made: impl IntoIterator<Item = (usize, Arc<Piece>)>, pieces: &mut [Option<Arc<Piece>>]) {
-    made.into_iter().for_each(|(place, piece)| pieces[place] = Some(piece));
 }

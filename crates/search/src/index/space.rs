@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bits::Bits;
 use super::cells::Cells;
-use crate::simd::{Lanes, Quantise, Under};
+use crate::simd::{Lanes, Loop, Under};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -31,6 +31,30 @@ impl Coded {
         let scale = scale(&codes);
         let signs = signs(&codes);
         Some(Self { codes, scale, signs })
+    }
+}
+
+/// Writes numbers as whole ones from -127 to 127, the largest as one of these two; `false` when one is not finite or all are zero.
+struct Quantise<'a> {
+    values: &'a [f32],
+    codes: &'a mut [i8],
+}
+
+impl Loop for Quantise<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        // Magnitudes have their bits in the order of the numbers, and what is not finite is above all others.
+        let peak = self.values.iter().fold(0, |peak: u32, value| peak.max(value.abs().to_bits()));
+        let peak = f32::from_bits(peak);
+        if !peak.is_finite() || peak <= 0.0 {
+            return false;
+        }
+        for (code, value) in self.codes.iter_mut().zip(self.values) {
+            *code = (value / peak * 127.0).round() as i8;
+        }
+        true
     }
 }
 
