@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 
-use crate::simd::{Lanes, Square};
+use crate::simd::{Lanes, Loop, Square};
 
 /// Which model made a vector: its name and a digest of its weights. Vectors of different models are never compared.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -56,7 +56,7 @@ impl Vector {
     ///
     /// # Errors
     /// When the numbers are no direction: none, not finite, or all zero.
-    pub fn checked(model: ModelId, values: Vec<f32>) -> Result<Self, EmbedError> {
+    pub fn checked(model: ModelId, mut values: Vec<f32>) -> Result<Self, EmbedError> {
         let length = Lanes::best().run(Square(&values)).sqrt();
         if !length.is_finite() {
             return Err(EmbedError::Unusable("one of its numbers is not finite".to_owned()));
@@ -64,9 +64,23 @@ impl Vector {
         if length < f64::from(f32::MIN_POSITIVE) {
             return Err(EmbedError::Unusable("all of its numbers are zero".to_owned()));
         }
-        let factor = 1.0 / length;
-        let values = values.into_iter().map(|value| (f64::from(value) * factor) as f32).collect();
-        Ok(Self { model, values })
+        Lanes::best().run(Scale { values: &mut values, factor: 1.0 / length });
+        Ok(Self { model, values: values.into() })
+    }
+}
+
+/// Multiplies numbers by a factor, each rounded once.
+struct Scale<'a> {
+    values: &'a mut [f32],
+    factor: f64,
+}
+
+impl Loop for Scale<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        self.values.iter_mut().for_each(|value| *value = (f64::from(*value) * self.factor) as f32);
     }
 }
 

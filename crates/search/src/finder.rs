@@ -5,6 +5,8 @@
 
 mod answers;
 mod encode;
+mod explain;
+mod shown;
 #[cfg(test)]
 mod tests;
 
@@ -15,17 +17,17 @@ use agentsite_protocol::{Filter, MAX_QUERY};
 
 use self::answers::{Answers, Key};
 use self::encode::{Prepared, encode, encode_question};
+use self::explain::Explainer;
+use self::shown::Shown;
 use crate::index::bits::Bits;
-use crate::index::scan::{self, Candidate};
+use crate::index::scan;
 use crate::index::segment::short;
-use crate::index::space::Coded;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
-use crate::question::{Ask, Asked, Found, Hit};
-use crate::rank::{self, Blend, Ranked};
+use crate::question::{Ask, Asked, Found};
+use crate::rank::{self, Blend};
 use crate::reading::{Reading, trim_facts};
-use crate::reason::{self, Texts};
+use crate::reason::Texts;
 use crate::record::{Put, Reader, Record};
-use crate::simd::{DotFloats, Lanes};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
 /// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
@@ -91,6 +93,7 @@ pub struct Finder {
     /// Held while a change is written; no reader takes it.
     writer: Arc<Mutex<Writer>>,
     answers: Answers,
+    shown: Shown,
 }
 
 impl Finder {
@@ -117,7 +120,7 @@ impl Finder {
         let opened = Opened { entries: writer.count(), damage };
         let shared = writer.shared();
         let writer = Arc::new(Mutex::new(writer));
-        Ok((Self { embedders, shared, writer, answers: Answers::default() }, opened))
+        Ok((Self { embedders, shared, writer, answers: Answers::default(), shown: Shown::default() }, opened))
     }
 
     /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it returns; without, they
@@ -248,47 +251,17 @@ impl Finder {
             })
             .await
         };
-        let mut hits = Vec::with_capacity(page.len());
-        for ranked in page {
-            hits.push(self.explain(&snapshot, ranked, &asked, fast.as_ref()).await?);
-        }
+        let explainer = Explainer {
+            embedder: &self.embedders.fast,
+            shown: &self.shown,
+            snapshot: &snapshot,
+            asked: &asked,
+            query: fast.as_ref(),
+        };
+        let hits = explainer.hits(&page).await?;
         let found = Found { hits, considered, without };
         self.answers.keep(snapshot.version, key, &found);
         Ok(found)
-    }
-
-    /// Makes a hit of an entry that was found.
-    async fn explain(
-        &self,
-        snapshot: &Snapshot,
-        ranked: Ranked,
-        asked: &Asked,
-        fast: Option<&Coded>,
-    ) -> Result<Hit, FindError> {
-        let Candidate { spot, vector, model, .. } = ranked.candidate;
-        let bytes = snapshot.record(spot).map_err(|error| FindError::Folder(error.to_string()))?;
-        let put = read_put(&bytes)?;
-        let texts = Texts::read(put.texts).unwrap_or_default();
-        let (skill, text) = texts.behind(vector);
-        let sentences = reason::sentences(text);
-        let nearest = match fast {
-            Some(query) if sentences.len() > 1 => self.nearest(&sentences, query).await,
-            _ => 0,
-        };
-        let sentence = sentences.get(nearest).copied().unwrap_or_default();
-        let model = snapshot.models[model].id.as_str();
-        let reason = reason::explain(&ranked, &put, skill, sentence, &asked.said, model);
-        Ok(Hit { id: snapshot.id(spot), score: ranked.score, reason })
-    }
-
-    /// Which of some sentences is nearest to the question, by the fast model; the first when nobody can say.
-    async fn nearest(&self, sentences: &[&str], query: &Coded) -> usize {
-        let texts: Vec<String> = sentences.iter().map(|sentence| (*sentence).to_owned()).collect();
-        let Ok(vectors) = self.embedders.fast.embed(&texts).await else { return 0 };
-        let query: Vec<f32> = query.codes.iter().map(|code| f32::from(*code)).collect();
-        let near = |values: &[f32]| Lanes::best().run(DotFloats(values, &query));
-        let best = vectors.iter().enumerate().map(|(place, vector)| (place, near(&vector.values)));
-        best.reduce(|best, next| if next.1 > best.1 { next } else { best }).map_or(0, |(place, _)| place)
     }
 
     /// The ids of all entries that pass a filter, in order of id.

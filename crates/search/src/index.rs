@@ -20,12 +20,13 @@ pub(crate) mod terms;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 
 use self::pairs::Room;
 use self::segment::{Draft, MOST_ENTRIES, MOST_VECTORS, Place, Segment, short};
+use self::terms::Gains;
 use crate::log::{Bytes, LONGEST_FRAME, Log};
 use crate::record::{Put, Reader, Record};
 use crate::{Facts, ModelId};
@@ -52,6 +53,8 @@ pub(crate) struct Snapshot {
     /// Grows with every change.
     pub(crate) version: u64,
     pub(crate) models: Arc<[Model]>,
+    /// What words are worth, once somebody asked.
+    gains: OnceLock<Gains>,
 }
 
 /// Where an entry is in a snapshot.
@@ -162,8 +165,13 @@ impl Writer {
     }
 
     fn empty(log: Log, models: &Arc<[Model]>, room: Room) -> Self {
-        let snapshot =
-            Snapshot { segments: Vec::new(), bytes: log.bytes(), version: 0, models: Arc::clone(models) };
+        let snapshot = Snapshot {
+            segments: Vec::new(),
+            bytes: log.bytes(),
+            version: 0,
+            models: Arc::clone(models),
+            gains: OnceLock::new(),
+        };
         Self {
             shared: Arc::new(Shared(ArcSwap::from_pointee(snapshot))),
             log,
@@ -346,6 +354,7 @@ impl Writer {
             bytes: self.log.bytes(),
             version: self.version,
             models: Arc::clone(&self.models),
+            gains: OnceLock::new(),
         }));
     }
 

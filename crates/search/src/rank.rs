@@ -5,6 +5,7 @@
 //! nearly as well. It does not read texts; `reason` explains.
 
 use std::cmp::Ordering;
+use std::collections::VecDeque;
 
 use agentsite_protocol::Timestamp;
 
@@ -124,11 +125,13 @@ pub(crate) fn page(
     let end = ask.offset.saturating_add(ask.limit);
     // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that far.
     let fitting = front(&mut ranked, |ranked| ranked.score > LEAST);
-    let (fitting, rest) = ranked.split_at_mut(fitting);
-    fitting.sort_unstable_by(|a, b| order(snapshot, a, b));
-    if fitting.len() < end {
-        rest.sort_unstable_by(|a, b| order(snapshot, a, b));
-    }
+    let last = if fitting < end { ranked.len() } else { fitting };
+    let mut places: Vec<(f64, usize)> =
+        ranked[..last].iter().enumerate().map(|(place, ranked)| (ranked.score, place)).collect();
+    places.sort_unstable_by(|(a, one), (b, other)| {
+        b.total_cmp(a).then_with(|| order(snapshot, &ranked[*one], &ranked[*other]))
+    });
+    let ranked: Vec<Ranked> = places.into_iter().map(|(_, place)| ranked[place]).collect();
     if blend.is_plain() {
         return ranked.into_iter().skip(ask.offset).take(ask.limit).collect();
     }
@@ -206,7 +209,7 @@ fn fit(sum: f64) -> f64 {
     (square / (square + MIDDLE * MIDDLE)).max(LEAST)
 }
 
-/// For each candidate, how near the nearest other one of the same model is.
+/// For each candidate, how near the nearest other one of the same model is, as far as it counts ([`CROWD_MOST`]).
 fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
     let rows: Vec<_> = ranked
         .iter()
@@ -222,6 +225,7 @@ fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
         for (other, second) in rows.iter().enumerate().skip(one + 1) {
             if let (Some((model, a)), Some((same, b))) = (row, second)
                 && model == same
+                && crowds[one].min(crowds[other]) < CROWD_MOST
             {
                 let near = f64::from(a.near(*b));
                 crowds[one] = crowds[one].max(near);
@@ -238,7 +242,9 @@ fn factor(trust: f64) -> f64 {
 }
 
 /// Fills pages up to `end`: the best first, within the share of each owner, and a place for a newcomer.
-fn arrange(snapshot: &Snapshot, mut ranked: Vec<Ranked>, ask: &Ask, end: usize) -> Vec<Ranked> {
+fn arrange(snapshot: &Snapshot, ranked: Vec<Ranked>, ask: &Ask, end: usize) -> Vec<Ranked> {
+    // Places are taken at or near the front, again and again.
+    let mut ranked = VecDeque::from(ranked);
     let own = ask.audience.owner.as_ref().map_or(0, |owner| owner_key(owner.as_str()));
     let free = !ask.filter.owners.is_empty();
     let owner = |ranked: &Ranked| {
@@ -268,7 +274,7 @@ fn arrange(snapshot: &Snapshot, mut ranked: Vec<Ranked>, ask: &Ask, end: usize) 
                 next = place;
             }
         }
-        let chosen = ranked.remove(next);
+        let Some(chosen) = ranked.remove(next) else { break };
         arranged.push(Ranked { newcomer, ..chosen });
     }
     arranged

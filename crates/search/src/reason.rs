@@ -6,7 +6,6 @@ use agentsite_protocol::Reason;
 use serde::{Deserialize, Serialize};
 
 use crate::rank::Ranked;
-use crate::record::Put;
 use crate::{Entry, Passage};
 
 /// Longest passage in a reason, in letters: two lines on a page.
@@ -78,28 +77,32 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
     all
 }
 
-/// Says why. `said` are the words of the question with their terms; `sentence` is the nearest of the text behind the nearest vector.
-pub(crate) fn explain(
-    ranked: &Ranked,
-    put: &Put<'_>,
-    skill: Option<&str>,
-    sentence: &str,
-    said: &[(String, u64)],
-    model: &str,
-) -> Reason {
+/// The words of a question that an entry has, each once: `has` says it of the word at a place.
+pub(crate) fn matched(said: &[(String, u64)], has: impl Fn(usize) -> bool) -> Vec<String> {
     let mut matched: Vec<String> = Vec::new();
-    for (word, term) in said {
-        if put.terms.has(*term) && !matched.contains(word) && matched.len() < MOST_MATCHED {
+    for (place, (word, _)) in said.iter().enumerate() {
+        if matched.len() < MOST_MATCHED && !matched.contains(word) && has(place) {
             matched.push(word.clone());
         }
     }
+    matched
+}
+
+/// Says why. `sentence` is the nearest of the text behind the nearest vector, as one [`line`].
+pub(crate) fn explain(
+    ranked: &Ranked,
+    matched: Vec<String>,
+    skill: Option<&str>,
+    sentence: Option<&str>,
+    model: &str,
+) -> Reason {
     let compared = ranked.candidate.near.is_some();
     Reason {
         meaning: ranked.meaning,
         words: ranked.words,
         trust: ranked.trust,
         skill: skill.filter(|_| compared).map(str::to_owned),
-        passage: (!sentence.is_empty()).then(|| line(sentence)),
+        passage: sentence.map(str::to_owned),
         matched,
         newcomer: ranked.newcomer,
         model: if compared { model.to_owned() } else { String::new() },
@@ -107,7 +110,7 @@ pub(crate) fn explain(
 }
 
 /// One line of at most [`LONGEST_PASSAGE`] letters.
-fn line(text: &str) -> String {
+pub(crate) fn line(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.char_indices().nth(LONGEST_PASSAGE) {
         None => text,

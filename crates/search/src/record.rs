@@ -69,13 +69,6 @@ impl Terms<'_> {
         self.0.len() / Self::WIDTH
     }
 
-    /// Whether a term is among them.
-    pub(crate) fn has(&self, term: u64) -> bool {
-        let (pairs, _) = self.0.as_chunks::<{ Terms::WIDTH }>();
-        let of = |pair: &[u8; Terms::WIDTH]| pair.first_chunk().map_or(0, |term| u64::from_le_bytes(*term));
-        pairs.binary_search_by_key(&term, of).is_ok()
-    }
-
     /// The pairs.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u64, u8)> {
         self.0.chunks_exact(Self::WIDTH).map(|pair| {

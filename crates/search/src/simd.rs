@@ -1,11 +1,13 @@
 //! Simd: the few loops that take nearly all the time, as wide as this processor goes.
 //!
-//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there; `Lanes::portable` is plain Rust that runs
+//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there, and AVX-512's count of bits; `Lanes::portable` is plain Rust that runs
 //! everywhere. Both give the same bits: products are summed as whole numbers, and no floating-point operation is reordered or fused.
 //!
 //! This is the only file of the crate with unsafe code; docs/decisions/0013-unsafe-in-search.md says why and what it may contain. It knows
 //! nothing of models: callers hand it rows of numbers.
 #![expect(unsafe_code, reason = "vector instructions; see docs/decisions/0013-unsafe-in-search.md")]
+
+use std::sync::LazyLock;
 
 /// How many output columns lie side by side in packed weights.
 pub(crate) const TILE: usize = 16;
@@ -25,7 +27,13 @@ enum Width {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// AVX2, and bits of many words counted at once.
+    #[cfg(target_arch = "x86_64")]
+    Counting,
 }
+
+/// What this processor has, looked at once: rows are compared thousands of times for a question.
+static BEST: LazyLock<Lanes> = LazyLock::new(Lanes::look);
 
 /// A plain loop that [`Lanes::run`] compiles twice, once for each width. `run` and all it calls have to be `#[inline(always)]`: what stays
 /// a call of its own is compiled for the oldest processor. So a trait, and not a closure, which cannot be forced.
@@ -63,10 +71,17 @@ pub(crate) struct Rows<'a> {
 impl Lanes {
     /// The widest loops of this processor.
     #[must_use]
+    #[inline]
     pub(crate) fn best() -> Self {
+        *BEST
+    }
+
+    fn look() -> Self {
         #[cfg(target_arch = "x86_64")]
         if std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("popcnt") {
-            return Self(Width::Avx2);
+            let counting = std::arch::is_x86_feature_detected!("avx512vl")
+                && std::arch::is_x86_feature_detected!("avx512vpopcntdq");
+            return Self(if counting { Width::Counting } else { Width::Avx2 });
         }
         Self(Width::Portable)
     }
@@ -85,6 +100,9 @@ impl Lanes {
             // SAFETY: `Width::Avx2` is made only by `best`, after it found the features that `avx2::run` is compiled for.
             #[cfg(target_arch = "x86_64")]
             Width::Avx2 => unsafe { avx2::run(work) },
+            // SAFETY: `Width::Counting` is made only by `best`, after it found the features that `avx2::run_counting` is compiled for.
+            #[cfg(target_arch = "x86_64")]
+            Width::Counting => unsafe { avx2::run_counting(work) },
         }
     }
 
@@ -93,9 +111,9 @@ impl Lanes {
     pub(crate) fn dot(self, left: &[i8], right: &[i8]) -> i32 {
         match self.0 {
             Width::Portable => dot_portable(left, right),
-            // SAFETY: `Width::Avx2` is made only by `best`, after it found AVX2.
+            // SAFETY: both are made only by `best`, after it found AVX2.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => unsafe { avx2::dot(left, right) },
+            Width::Avx2 | Width::Counting => unsafe { avx2::dot(left, right) },
         }
     }
 
@@ -117,9 +135,9 @@ impl Lanes {
         assert_eq!(out.len(), outputs * count, "a place for each result");
         match self.0 {
             Width::Portable => linear_portable(matrix, rows, out),
-            // SAFETY: `Width::Avx2` is made only by `best`, after it found AVX2.
+            // SAFETY: both are made only by `best`, after it found AVX2.
             #[cfg(target_arch = "x86_64")]
-            Width::Avx2 => unsafe { avx2::linear(matrix, rows, out) },
+            Width::Avx2 | Width::Counting => unsafe { avx2::linear(matrix, rows, out) },
         }
     }
 }
@@ -306,6 +324,12 @@ mod avx2 {
     /// Runs plain code with AVX2 at the compiler's hands.
     #[target_feature(enable = "avx2,popcnt")]
     pub(super) fn run<L: Loop>(work: L) -> L::Out {
+        work.run()
+    }
+
+    /// As [`run`], with the instruction that counts the bits of several words.
+    #[target_feature(enable = "avx2,popcnt,avx512vl,avx512vpopcntdq")]
+    pub(super) fn run_counting<L: Loop>(work: L) -> L::Out {
         work.run()
     }
 

@@ -136,7 +136,10 @@ fn turn(vector: &mut [f32], other: &[f32]) {
 }
 
 /// Makes the vectors of texts.
-async fn embed(embedder: &Arc<dyn Embedder>, texts: &[String]) -> Result<Vec<Box<[f32]>>, EmbedError> {
+pub(super) async fn embed(
+    embedder: &Arc<dyn Embedder>,
+    texts: &[String],
+) -> Result<Vec<Box<[f32]>>, EmbedError> {
     let vectors = embedder.embed(texts).await?;
     if vectors.len() != texts.len() {
         let what = format!("{} vectors for {} texts", vectors.len(), texts.len());

@@ -19,7 +19,7 @@ const NEARLY: f32 = 0.999;
 /// The words of a question in a snapshot.
 pub(super) struct Words<'a> {
     snapshot: &'a Snapshot,
-    gains: Gains,
+    gains: &'a Gains,
     terms: Vec<Term<'a>>,
     /// What each term and those behind it add at most.
     left: Vec<f32>,
@@ -31,7 +31,7 @@ impl<'a> Words<'a> {
     /// Looks the terms of a question up, each with its weight.
     pub(super) fn of(snapshot: &'a Snapshot, terms: &[(u64, f32)]) -> Self {
         let gains = Gains::of(snapshot);
-        let terms = Term::look(snapshot, terms, &gains);
+        let terms = Term::look(snapshot, terms, gains);
         let left = behind(&terms.iter().map(|term| term.most).collect::<Vec<_>>());
         Self { snapshot, gains, terms, left, sums: vec![None; snapshot.segments.len()] }
     }
@@ -53,7 +53,7 @@ impl<'a> Words<'a> {
         for term in &self.terms {
             let list = &term.lists[segment];
             for part in [Part::Once, Part::More] {
-                part.add(list, term.weight, &self.gains, &body.lengths, &mut sums);
+                part.add(list, term.weight, self.gains, &body.lengths, &mut sums);
             }
         }
         self.sums[segment] = Some(sums);
@@ -73,10 +73,10 @@ impl<'a> Words<'a> {
             }
             let count = term.lists[spot.segment].times(entry);
             if count > 0 {
-                sum += Part::Once.gain(term.weight, &self.gains, count, length);
+                sum += Part::Once.gain(term.weight, self.gains, count, length);
             }
             if count > 1 {
-                sum += Part::More.gain(term.weight, &self.gains, count, length);
+                sum += Part::More.gain(term.weight, self.gains, count, length);
             }
         }
         Some(sum)
@@ -106,7 +106,7 @@ impl<'a> Words<'a> {
         let mut lists = Vec::with_capacity(2 * self.terms.len());
         for term in &self.terms {
             let list = &term.lists[number];
-            let [once, more] = list.most(term.weight, &self.gains, segment);
+            let [once, more] = list.most(term.weight, self.gains, segment);
             lists.push((list.count(), once, Part::Once, list, term.weight));
             lists.push((list.count_often(), more, Part::More, list, term.weight));
         }
@@ -132,17 +132,17 @@ impl<'a> Words<'a> {
             }
             unread -= count;
             match &contenders {
-                None => part.add(list, *weight, &self.gains, lengths, sums),
+                None => part.add(list, *weight, self.gains, lengths, sums),
                 Some(some) if some.is_empty() => return false,
                 // Who is no contender does not come over the floor by it.
                 Some(some) if some.len() * LOOK_UP > *count => {
-                    part.add(list, *weight, &self.gains, lengths, sums);
+                    part.add(list, *weight, self.gains, lengths, sums);
                 }
                 Some(some) => {
                     for entry in some {
                         let (times, entry) = (list.times(*entry), usize::from(*entry));
                         if times > part.beyond() {
-                            sums[entry] += part.gain(*weight, &self.gains, times, lengths[entry]);
+                            sums[entry] += part.gain(*weight, self.gains, times, lengths[entry]);
                         }
                     }
                 }
@@ -174,7 +174,7 @@ impl Part {
     fn gain(self, weight: f32, gains: &Gains, count: u8, length: u16) -> f32 {
         match self {
             Self::Once => weight * gains.once(length),
-            Self::More => weight * (gains.gain(count, length) - gains.once(length)),
+            Self::More => weight * gains.more(count, length),
         }
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bits::Bits;
 use super::cells::Cells;
-use crate::simd::{Lanes, Under};
+use crate::simd::{Lanes, Loop, Under};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,21 +24,44 @@ pub(crate) struct Coded {
 impl Coded {
     /// Writes a vector in whole numbers; `None` when it has no direction.
     pub(crate) fn of(values: &[f32]) -> Option<Self> {
-        let peak = values.iter().fold(0f32, |peak, value| peak.max(value.abs()));
-        if !values.iter().all(|value| value.is_finite()) || peak <= 0.0 {
+        let (lanes, mut codes) = (Lanes::best(), vec![0; values.len()]);
+        if !lanes.run(Quantise { values, codes: &mut codes }) {
             return None;
         }
-        let codes: Vec<i8> = values.iter().map(|value| (value / peak * 127.0).round() as i8).collect();
         let scale = scale(&codes);
         let signs = signs(&codes);
         Some(Self { codes, scale, signs })
     }
 }
 
+/// Writes numbers as whole ones from -127 to 127, the largest as one of these two; `false` when one is not finite or all are zero.
+struct Quantise<'a> {
+    values: &'a [f32],
+    codes: &'a mut [i8],
+}
+
+impl Loop for Quantise<'_> {
+    type Out = bool;
+
+    #[inline(always)]
+    fn run(self) -> bool {
+        // Magnitudes have their bits in the order of the numbers, and what is not finite is above all others.
+        let peak = self.values.iter().fold(0, |peak: u32, value| peak.max(value.abs().to_bits()));
+        let peak = f32::from_bits(peak);
+        if !peak.is_finite() || peak <= 0.0 {
+            return false;
+        }
+        for (code, value) in self.codes.iter_mut().zip(self.values) {
+            *code = (value / peak * 127.0).round() as i8;
+        }
+        true
+    }
+}
+
 /// The factor that gives whole numbers length 1.
 pub(crate) fn scale(codes: &[i8]) -> f32 {
-    let square: i64 = codes.iter().map(|code| i64::from(*code) * i64::from(*code)).sum();
-    if square == 0 { 0.0 } else { (1.0 / (square as f64).sqrt()) as f32 }
+    let square = Lanes::best().dot(codes, codes);
+    if square == 0 { 0.0 } else { (1.0 / f64::from(square).sqrt()) as f32 }
 }
 
 fn signs(codes: &[i8]) -> Vec<u64> {

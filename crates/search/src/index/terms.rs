@@ -8,8 +8,9 @@ use super::pairs::{Paired, is_pair};
 use super::postings::Posted;
 use super::segment::Segment;
 
-/// Lengths up to here are looked up.
+/// Lengths and counts up to here are looked up.
 const SHORT: u16 = 256;
+const SELDOM: u8 = 8;
 
 /// How fast more of the same term stops counting.
 const SATURATION: f32 = 1.2;
@@ -155,25 +156,45 @@ impl<'a> List<'a> {
 }
 
 /// What a term of weight 1 is worth to an entry: the more the oftener it stands there and the shorter the entry is.
+#[derive(Debug)]
 pub(super) struct Gains {
     mean: f32,
     /// For terms that stand once, by length, because most do.
     once: Vec<f32>,
+    /// What standing there oftener adds, by count and length.
+    more: Vec<f32>,
 }
 
 impl Gains {
-    /// Those of the entries as they are now.
-    pub(super) fn of(snapshot: &Snapshot) -> Self {
-        let length: u64 = snapshot.segments.iter().map(|segment| segment.state.length).sum();
-        let mean = (length as f32 / snapshot.len().max(1) as f32).max(1.0);
+    /// Those of the entries of a snapshot; reckoned once for each.
+    pub(super) fn of(snapshot: &Snapshot) -> &Self {
+        snapshot.gains.get_or_init(|| Self::new(&snapshot.segments))
+    }
+
+    fn new(segments: &[Segment]) -> Self {
+        let length: u64 = segments.iter().map(|segment| segment.state.length).sum();
+        let count: usize = segments.iter().map(|segment| segment.state.count).sum();
+        let mean = (length as f32 / count.max(1) as f32).max(1.0);
         let once = (0..SHORT).map(|length| Self::formula(1.0, f32::from(length) / mean)).collect();
-        Self { mean, once }
+        let mut gains = Self { mean, once, more: Vec::new() };
+        let more = (2..SELDOM).flat_map(|count| (0..SHORT).map(move |length| (count, length)));
+        gains.more = more.map(|(count, length)| gains.gain(count, length) - gains.once(length)).collect();
+        gains
     }
 
     /// What it is worth to an entry of this length that has it once.
     #[inline]
     pub(super) fn once(&self, length: u16) -> f32 {
         self.once.get(usize::from(length)).copied().unwrap_or_else(|| self.gain(1, length))
+    }
+
+    /// What it is worth beyond that to an entry of this length that has it so often, which is more than once.
+    #[inline]
+    pub(super) fn more(&self, count: u8, length: u16) -> f32 {
+        if length < SHORT && (2..SELDOM).contains(&count) {
+            return self.more[usize::from(count - 2) * usize::from(SHORT) + usize::from(length)];
+        }
+        self.gain(count, length) - self.once(length)
     }
 
     /// What it is worth to an entry of this length that has it so often.
