@@ -71,7 +71,7 @@ const { conversations } = (await site.ask("/api/conversations")) as { conversati
 await picture("task", `/tasks/${tasks[0]?.id}`, { theme: "dark", act: (page) => page.getByText("ICE 371").first().waitFor() });
 await picture("graph", `/tasks/${tasks[0]?.id}?view=graph`, { act: (page) => page.locator(".svelte-flow__node").nth(1).waitFor() });
 await picture("new", "/new", { act: async (page) => { await page.getByLabel("Name", { exact: true }).fill("word-counter"); await page.getByRole("group", { name: "word-counter/agent.toml" }).waitFor(); } });
-await picture("operations", "/ops", { act: (page) => page.getByRole("cell", { name: "search", exact: true }).waitFor() });
+await picture("operations", "/ops", { act: (page) => page.getByText("agents-folder").first().waitFor() });
 await picture("phone-hub", "/hub", { width: 390, theme: "dark", act: (page) => page.getByRole("article").first().waitFor() });
 await picture("phone-chat", `/chat/${conversations[0]?.id}`, { width: 390, language: "zh", act: (page) => page.getByRole("log").locator("td", { hasText: "ICE 371" }).waitFor() });
 await browser.close();
