@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Filter, MAX_QUERY};
 
-use self::answers::{Answers, Key};
+use self::answers::Answers;
 use self::encode::{Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
@@ -229,7 +229,7 @@ impl Finder {
     /// # Errors
     /// When the index cannot be read.
     pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<Found, FindError> {
-        let key = Key::of(ask, blend);
+        let key = self.answers.key(ask, blend);
         if let Some(found) = self.answers.get(self.shared.snapshot().version, &key) {
             return Ok(found);
         }

@@ -7,6 +7,7 @@ pub(crate) mod bits;
 pub(crate) mod cells;
 mod column;
 pub(crate) mod columns;
+mod dictionary;
 mod lexical;
 mod names;
 mod near;
@@ -15,6 +16,7 @@ mod postings;
 pub(crate) mod scan;
 pub(crate) mod segment;
 pub(crate) mod space;
+mod starts;
 pub(crate) mod terms;
 
 use std::collections::BTreeMap;

@@ -280,7 +280,7 @@ fn arrange(snapshot: &Snapshot, ranked: Vec<Ranked>, ask: &Ask, end: usize) -> V
     arranged
 }
 
-fn same(snapshot: &Snapshot, other: &Ranked, owner: u64) -> bool {
+fn same(snapshot: &Snapshot, other: &Ranked, owner: u16) -> bool {
     let spot = other.candidate.spot;
     snapshot.segments[spot.segment].state.columns.owner(spot.entry) == owner
 }

@@ -1,9 +1,12 @@
 //! Answers: what was asked lately, so that the same question is not reckoned twice.
 //!
 //! Promises: an answer is given again only while the index is the one it came from: any change of any entry forgets all. The time of day counts to the minute,
-//! because newcomers are newcomers for days. It does not keep answers that lack a part.
+//! because newcomers are newcomers for days. Only what is asked a second time is kept, because most questions are not, and keeping an answer takes longer than
+//! finding it does among few entries. It does not keep answers that lack a part.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::question::{Ask, Found};
@@ -15,9 +18,24 @@ const MOST: usize = 256;
 /// Longest question that is kept, as it is written down with its filters.
 const LONGEST: usize = 2_048;
 
+/// Texts of questions that are remembered as asked, by their hash.
+const ASKED: usize = 1_024;
+
 /// Recent answers.
-#[derive(Debug, Default)]
-pub(super) struct Answers(Mutex<Kept>);
+#[derive(Debug)]
+pub(super) struct Answers {
+    /// Each at the place of its hash; a later one takes it.
+    asked: Vec<AtomicU64>,
+    hasher: RandomState,
+    kept: Mutex<Kept>,
+}
+
+impl Default for Answers {
+    fn default() -> Self {
+        let asked = (0..ASKED).map(|_| AtomicU64::new(0)).collect();
+        Self { asked, hasher: RandomState::new(), kept: Mutex::default() }
+    }
+}
 
 #[derive(Debug, Default)]
 struct Kept {
@@ -31,7 +49,7 @@ pub(super) struct Key(Option<String>);
 
 impl Key {
     /// Everything of a question that its answer depends on.
-    pub(super) fn of(ask: &Ask, blend: Blend) -> Self {
+    fn of(ask: &Ask, blend: Blend) -> Self {
         let Ask { text, filter, audience, limit, offset, now } = ask;
         if text.len() > LONGEST {
             return Self(None);
@@ -43,19 +61,27 @@ impl Key {
 }
 
 impl Answers {
+    /// What a question is known by; nothing when its text was not asked lately.
+    pub(super) fn key(&self, ask: &Ask, blend: Blend) -> Key {
+        let hash = self.hasher.hash_one(&ask.text).max(1);
+        let before = self.asked[hash as usize % ASKED].swap(hash, Ordering::Relaxed);
+        if before == hash { Key::of(ask, blend) } else { Key(None) }
+    }
+
     /// The answer that was given in this version of the index.
     pub(super) fn get(&self, version: u64, Key(key): &Key) -> Option<Found> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = key.as_ref()?;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version != version {
             return None;
         }
-        kept.answers.get(key.as_ref()?).cloned()
+        kept.answers.get(key).cloned()
     }
 
     /// Keeps an answer that was given in a version of the index.
     pub(super) fn keep(&self, version: u64, Key(key): Key, found: &Found) {
         let (Some(key), None) = (key, &found.without) else { return };
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version != version || kept.answers.len() >= MOST {
             // An older version never takes the place of a newer one.
             if kept.version > version {
@@ -112,6 +138,16 @@ mod tests {
         assert_ne!(Key::of(&plain, Blend::Words), key);
         assert_eq!(Key::of(&Ask { now: Some(Timestamp::from_millis(59_999)), ..plain }, Blend::Best), key);
         assert_eq!(Key::of(&Ask::of("x".repeat(LONGEST + 1), 10), Blend::Best), Key(None));
+    }
+
+    #[test]
+    fn only_what_is_asked_again_has_a_key() {
+        let answers = Answers::default();
+        let ask = Ask::of("weather", 10);
+        assert_eq!(answers.key(&ask, Blend::Best), Key(None));
+        assert_eq!(answers.key(&ask, Blend::Best), Key::of(&ask, Blend::Best));
+        answers.keep(1, Key(None), &found(3));
+        assert_eq!(answers.get(1, &Key(None)), None);
     }
 
     #[test]

@@ -22,7 +22,9 @@ const ROUNDS: usize = 5;
 /// Where the vectors of a space lie.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
-    centres: Vec<Coded>,
+    /// The numbers of the centres one after the other, and the factors that give them length 1.
+    centres: Vec<i8>,
+    scales: Vec<f32>,
     /// Where each cell begins in the order, with the end behind the last.
     starts: Vec<u32>,
     /// The numbers of the vectors, cell by cell; empty when there is one cell and they are in order.
@@ -44,10 +46,12 @@ impl Cells {
             for (centre, cell) in vectors.part(&part, side.min(part.len())) {
                 cells.order.extend(cell);
                 cells.starts.push(cells.order.len() as u32);
-                cells.centres.push(centre);
+                cells.centres.extend(centre.codes);
+                cells.scales.push(centre.scale);
             }
         }
         cells.centres.shrink_to_fit();
+        cells.scales.shrink_to_fit();
         cells.starts.shrink_to_fit();
         cells
     }
@@ -64,9 +68,10 @@ impl Cells {
 
     /// How near the middle of a cell is, from -1 to 1; nearest of all where there is only one.
     pub(crate) fn near(&self, cell: usize, query: &Coded) -> f32 {
-        self.centres.get(cell).map_or(f32::INFINITY, |centre| {
-            Lanes::best().dot(&centre.codes, &query.codes) as f32 * centre.scale * query.scale
-        })
+        let Some(scale) = self.scales.get(cell) else { return f32::INFINITY };
+        let size = query.codes.len();
+        let centre = &self.centres[cell * size..(cell + 1) * size];
+        Lanes::best().dot(centre, &query.codes) as f32 * scale * query.scale
     }
 
     /// The vector at a place of the order.
@@ -166,7 +171,7 @@ mod tests {
     fn every_vector_lies_in_one_cell_and_the_same_vectors_give_the_same_cells() {
         let (codes, scales) = vectors(FEW + 500, 32);
         let cells = Cells::of(&codes, &scales, 32);
-        assert!(cells.len() > 16 && cells.centres.len() == cells.len());
+        assert!(cells.len() > 16 && cells.scales.len() == cells.len());
         let mut seen: Vec<usize> =
             (0..cells.len()).flat_map(|cell| cells.range(cell)).map(|place| cells.vector(place)).collect();
         seen.sort_unstable();

@@ -44,14 +44,17 @@ pub(crate) struct Columns {
     price: Column,
     /// In seconds; [`UNKNOWN`] when nobody knows.
     since: Vec<u32>,
-    owner: Vec<u32>,
-    /// How many different words each entry has.
-    kinds: Vec<u16>,
+    owner: Vec<u16>,
+    /// How many different words each entry has, [`MANY`] when they are more.
+    kinds: Vec<u8>,
     /// Which entries have a word, by the word's key.
     words: Arc<Postings>,
     /// Words of a segment in the making, in order of the entry.
     fresh: Vec<Posting>,
 }
+
+/// From here on different words are not counted.
+const MANY: u8 = u8::MAX;
 
 /// Not known when it was first seen.
 const UNKNOWN: u32 = u32::MAX;
@@ -65,11 +68,11 @@ impl Columns {
         self.trust.push(facts.trust as f32);
         self.price.push(facts.price.unwrap_or(0.0) as f32);
         self.since.push(seconds(facts.since));
-        self.owner.push(owner_key(&facts.owner) as u32);
+        self.owner.push(owner_key(&facts.owner));
         let words = keys(facts);
         own_pages(&mut self.fresh, words.len());
         let entry = self.kinds.len() as u16;
-        self.kinds.push(words.len() as u16);
+        self.kinds.push(kinds(&words));
         self.fresh.extend(words.into_iter().map(|word| (word, entry, 1)));
     }
 
@@ -81,10 +84,10 @@ impl Columns {
         self.trust.set(entry, facts.trust as f32);
         self.price.set(entry, facts.price.unwrap_or(0.0) as f32);
         self.since[entry] = seconds(facts.since);
-        self.owner[entry] = owner_key(&facts.owner) as u32;
+        self.owner[entry] = owner_key(&facts.owner);
         let words = keys(facts);
-        let same = words.len() == usize::from(self.kinds[entry]);
-        self.kinds[entry] = words.len() as u16;
+        let same = kinds(&words) == self.kinds[entry] && self.kinds[entry] < MANY;
+        self.kinds[entry] = kinds(&words);
         let number = entry as u16;
         let new = words.iter().map(|word| (*word, number, 1));
         if self.fresh.is_empty() {
@@ -105,7 +108,8 @@ impl Columns {
         if !self.fresh.is_empty() {
             self.words = Arc::new(Postings::of(std::mem::take(&mut self.fresh), self.kinds.len()));
         }
-        [&mut self.since, &mut self.owner].into_iter().for_each(Vec::shrink_to_fit);
+        self.since.shrink_to_fit();
+        self.owner.shrink_to_fit();
         [&mut self.trust, &mut self.price].into_iter().for_each(Column::settle);
         self.kinds.shrink_to_fit();
     }
@@ -186,8 +190,8 @@ impl Columns {
     }
 
     /// Stands for the owner of an entry; 0 when it has none.
-    pub(crate) fn owner(&self, entry: usize) -> u64 {
-        u64::from(self.owner[entry])
+    pub(crate) fn owner(&self, entry: usize) -> u16 {
+        self.owner[entry]
     }
 
     fn add_with(&self, field: Field, word: &str, to: &mut Bits) {
@@ -226,9 +230,13 @@ fn seconds(since: Option<Timestamp>) -> u32 {
     })
 }
 
-/// Stands for an owner, in 32 bits; 0 for nobody. Good enough to share out a page, not to decide who sees what.
-pub(crate) fn owner_key(owner: &str) -> u64 {
-    if owner.is_empty() { 0 } else { (key(Field::ExactOwner, owner) >> 32).max(1) }
+/// Stands for an owner, in 16 bits; 0 for nobody. Good enough to share out a page (on one in a thousand, two owners count as one), not to decide who sees what.
+pub(crate) fn owner_key(owner: &str) -> u16 {
+    if owner.is_empty() { 0 } else { ((key(Field::ExactOwner, owner) >> 48) as u16).max(1) }
+}
+
+fn kinds(words: &[u64]) -> u8 {
+    u8::try_from(words.len()).unwrap_or(MANY)
 }
 
 fn only(bits: &mut Bits, holds: impl Fn(usize) -> bool) {

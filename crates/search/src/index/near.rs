@@ -141,7 +141,8 @@ struct Nearest {
     wanted: usize,
     histogram: Vec<usize>,
     under: usize,
-    kept: Vec<(u16, Spot)>,
+    /// Each with its segment and entry in one number.
+    kept: Vec<(u16, u64)>,
 }
 
 impl Nearest {
@@ -150,7 +151,7 @@ impl Nearest {
     }
 
     fn add(&mut self, count: u16, spot: Spot) {
-        self.kept.push((count, spot));
+        self.kept.push((count, (spot.segment as u64) << 32 | spot.entry as u64));
         self.histogram[usize::from(count)] += 1;
         self.under += 1;
     }
@@ -171,10 +172,11 @@ impl Nearest {
             under.select_nth_unstable(most);
             under.truncate(most);
         }
-        let mut spots: Vec<Spot> = under.into_iter().map(|(_, spot)| spot).collect();
+        let mut spots: Vec<u64> = under.into_iter().map(|(_, spot)| spot).collect();
         spots.sort_unstable();
         spots.dedup();
-        spots
+        let spot = |spot: u64| Spot { segment: (spot >> 32) as usize, entry: spot as u32 as usize };
+        spots.into_iter().map(spot).collect()
     }
 }
 

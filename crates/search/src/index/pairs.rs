@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::postings::{Posted, Posting, Postings};
+use super::space::own_pages;
 
 /// Segments of so many entries have their pairs in a file; smaller ones are soon joined into larger ones.
 const LARGE: usize = 8_192;
@@ -182,20 +183,26 @@ impl Pairs {
 
 /// Takes those out that many entries have; what is left stays in order.
 fn take_frequent(all: &mut Vec<u64>, entries: usize) -> Postings {
-    let same = |one: &u64, next: &u64| pair(*one, 0) == pair(*next, 0);
     let mut frequent: Vec<Posting> = Vec::new();
-    let mut left = Vec::new();
-    for run in all.chunk_by(same) {
-        let before = frequent.len();
-        for times in run.chunk_by(|one, next| one == next) {
-            frequent.push((pair(run[0], 0), times[0] as u16, u8::try_from(times.len()).unwrap_or(u8::MAX)));
+    let (mut from, mut kept) = (0, 0);
+    while from < all.len() {
+        let term = pair(all[from], 0);
+        let to = from + all[from..].iter().take_while(|next| pair(**next, 0) == term).count();
+        let run = &all[from..to];
+        let times = run.chunk_by(|one, next| one == next);
+        if run.len() >= FREQUENT && times.clone().count() >= FREQUENT {
+            own_pages(&mut frequent, run.len());
+            let posting =
+                |times: &[u64]| (term, times[0] as u16, u8::try_from(times.len()).unwrap_or(u8::MAX));
+            frequent.extend(times.map(posting));
+        } else {
+            // In place: another array as long as this one would leave a hole between those that stay.
+            all.copy_within(from..to, kept);
+            kept += to - from;
         }
-        if frequent.len() - before < FREQUENT {
-            frequent.truncate(before);
-            left.extend(run);
-        }
+        from = to;
     }
-    *all = left;
+    all.truncate(kept);
     Postings::of(frequent, entries)
 }
 

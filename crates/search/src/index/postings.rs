@@ -8,31 +8,24 @@
 //! stand that have a term more than once lies apart.
 
 use super::bits::Bits;
+use super::dictionary::{Dictionary, known};
 use super::segment::MOST_ENTRIES;
+use super::space::own_pages;
+use super::starts::{Start, Starts};
 
 /// The terms of a segment.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Postings {
-    /// The high 32 bits of each term and the next 16, in order; the others are not kept, [`known`] by these.
-    highs: Vec<u32>,
-    lows: Vec<u16>,
-    /// Where the list of each term begins in `bytes`; a term of one entry has the entry and its count here instead ([`ALONE`]).
-    starts: Vec<u32>,
+    terms: Dictionary,
+    /// Where the list of each term begins in `bytes`.
+    starts: Starts,
     bytes: Vec<u8>,
     /// Entries of the segment.
     entries: usize,
 }
 
-/// What is known of a term: 48 bits of its hash, as of a pair of words. Of a hundred thousand terms one in three thousand million is taken for another.
-const fn known(term: u64) -> u64 {
-    term & !0xffff
-}
-
 /// One term of one entry.
 pub(crate) type Posting = (u64, u16, u8);
-
-/// Marks a term that a single entry has.
-const ALONE: u32 = 1 << 31;
 
 /// Entries that share the high half of their number.
 const BLOCK: usize = 256;
@@ -212,7 +205,7 @@ impl Postings {
     pub(crate) fn of(mut all: Vec<Posting>, entries: usize) -> Self {
         all.iter_mut().for_each(|posting| posting.0 = known(posting.0));
         all.sort_unstable();
-        let mut postings = Self { bytes: Vec::with_capacity(all.len() * 2), entries, ..Self::default() };
+        let mut postings = Self::with_room(all.len() * 2, entries);
         let mut list = Vec::new();
         for same in all.chunk_by(|one, next| one.0 == next.0) {
             list.clear();
@@ -226,59 +219,52 @@ impl Postings {
     /// the entry.
     pub(crate) fn join(parts: &[&Self], moved: &dyn Fn(usize, u16) -> Option<u16>, entries: usize) -> Self {
         let room = parts.iter().map(|part| part.bytes.len()).sum();
-        let mut joined = Self { bytes: Vec::with_capacity(room), entries, ..Self::default() };
-        let mut next = vec![0; parts.len()];
+        let mut joined = Self::with_room(room, entries);
         let mut list = Vec::new();
-        while let Some(term) =
-            parts.iter().zip(&next).filter_map(|(part, next): (&&Self, &usize)| part.term(*next)).min()
-        {
+        let dictionaries: Vec<&Dictionary> = parts.iter().map(|part| &part.terms).collect();
+        Dictionary::join(&dictionaries, |term, places| {
             list.clear();
-            for (number, part) in parts.iter().enumerate() {
-                if part.term(next[number]) == Some(term) {
-                    let take = |entry, count| list.extend(moved(number, entry).map(|entry| (entry, count)));
-                    part.at(next[number]).each(take);
-                    next[number] += 1;
-                }
+            for (number, place) in places {
+                let take = |entry, count| list.extend(moved(*number, entry).map(|entry| (entry, count)));
+                parts[*number].at(*place).each(take);
             }
             if !list.is_empty() {
                 joined.push(term, &list);
             }
-        }
+        });
         joined.end()
+    }
+
+    /// Empty ones, with room for lists of so many bytes.
+    fn with_room(bytes: usize, entries: usize) -> Self {
+        let mut postings = Self { entries, ..Self::default() };
+        own_pages(&mut postings.bytes, bytes);
+        postings.bytes.reserve_exact(bytes);
+        postings
     }
 
     /// The entries that have a term.
     pub(crate) fn find(&self, term: u64) -> Posted<'_> {
-        let term = known(term);
-        let first = self.highs.partition_point(|high| *high < (term >> 32) as u32);
-        let mut same = (first..).take_while(|place| self.highs.get(*place) == Some(&((term >> 32) as u32)));
-        same.find(|place| self.term(*place) == Some(term)).map_or(Posted::default(), |place| self.at(place))
-    }
-
-    /// The term at a place of the order, as far as it is known.
-    fn term(&self, place: usize) -> Option<u64> {
-        Some(u64::from(*self.highs.get(place)?) << 32 | u64::from(*self.lows.get(place)?) << 16)
+        self.terms.find(term).map_or(Posted::default(), |place| self.at(place))
     }
 
     /// All of them, in order of term and entry; terms as far as they are known.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Posting> {
-        (0..self.highs.len()).flat_map(|place| {
-            let term = self.term(place).unwrap_or_default();
+        self.terms.iter().flat_map(|(term, place)| {
             self.at(place).sorted().into_iter().map(move |(entry, count)| (term, entry, count))
         })
     }
 
     /// Adds the list of the next term, its entries in order.
     fn push(&mut self, term: u64, list: &[(u16, u8)]) {
-        self.highs.push((term >> 32) as u32);
-        self.lows.push((term >> 16) as u16);
-        if let [(entry, count)] = list {
-            self.starts.push(ALONE | u32::from(*count) << 16 | u32::from(*entry));
+        self.terms.push(term);
+        if let [(entry, times @ 1..=2)] = list {
+            self.starts.push(Start::Alone(*entry, *times));
             return;
         }
-        self.starts.push(u32::try_from(self.bytes.len()).unwrap_or(0) & !ALONE);
+        self.starts.push(Start::List(u32::try_from(self.bytes.len()).unwrap_or(0)));
         let often = || list.iter().filter(|(_, count)| *count != 1);
-        // A list has at least two entries and at most as many as a segment, which is one more than 15 bits hold.
+        // A list has at least one entry, and no more than a segment.
         self.bytes.extend(((list.len() - 1) as u16).to_le_bytes());
         self.bytes.extend((often().count() as u16).to_le_bytes());
         self.bytes.push(list.iter().map(|(_, count)| *count).max().unwrap_or(0));
@@ -310,19 +296,19 @@ impl Postings {
     }
 
     fn end(mut self) -> Self {
-        self.highs.shrink_to_fit();
-        self.lows.shrink_to_fit();
-        self.starts.shrink_to_fit();
+        self.terms.settle();
+        self.starts.settle();
         self.bytes.shrink_to_fit();
         self
     }
 
     fn at(&self, place: usize) -> Posted<'_> {
-        let start = self.starts[place];
-        if start & ALONE != 0 {
-            let most = (start >> 16) as u8;
-            return Posted { form: Form::Alone(start as u16), count: 1, most, often: &[] };
-        }
+        let start = match self.starts.at(place) {
+            Start::List(start) => start,
+            Start::Alone(entry, most) => {
+                return Posted { form: Form::Alone(entry), count: 1, most, often: &[] };
+            }
+        };
         let (head, bytes) = self.bytes[start as usize..].split_at(HEAD);
         let number = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
         let (count, others, most) = (number(0) + 1, number(2), head[4]);
@@ -345,7 +331,7 @@ mod tests {
     use super::*;
 
     /// The least difference of two terms that are told apart.
-    const T: u64 = 1 << 16;
+    const T: u64 = 1 << 19;
 
     fn found(postings: &Postings, term: u64) -> Vec<(u16, u8)> {
         let posted = postings.find(term);

@@ -4,9 +4,6 @@
 //! `near` says; so most entries are never looked at. Every candidate has both of its scores, whichever way it was found. It does not order them;
 //! `rank` does.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use super::bits::Bits;
 use super::lexical::Words;
 use super::near::Near;
@@ -89,29 +86,42 @@ pub(crate) fn candidates(
     all
 }
 
-/// Gives candidates their words, and leaves out who cannot come among so many of the best (`places`) any more. Gives the least sum of the `sure` best, 0 when
+/// Gives candidates their words, and leaves out who does not come among so many of the best (`places`). Gives the least sum of the `sure` best, 0 when
 /// they are fewer.
 fn weed(found: &mut Vec<Candidate>, words: &Words<'_>, places: usize, sure: usize, worth: f32) -> f32 {
     let near = |candidate: &Candidate| candidate.near.unwrap_or(0.0).max(0.0);
-    found.sort_unstable_by(|a, b| near(b).total_cmp(&near(a)).then(a.spot.cmp(&b.spot)));
-    // Sums are not negative, so that their bits are in the order of the numbers.
-    let mut best: BinaryHeap<Reverse<u32>> = BinaryHeap::with_capacity(places.min(found.len()) + 1);
-    let mut lowest = 0.0;
-    found.retain_mut(|candidate| {
-        let near = near(candidate);
-        let Some(sum) = words.score(candidate.spot, (lowest - near) / worth) else { return false };
-        candidate.words = sum;
-        best.push(Reverse((near + worth * sum).to_bits()));
-        if best.len() > places {
-            best.pop();
+    let order = |a: &Candidate, b: &Candidate| near(b).total_cmp(&near(a)).then(a.spot.cmp(&b.spot));
+    let mut sums: Vec<f32> = Vec::with_capacity(found.len());
+    let (mut lowest, mut done) = (0.0, 0);
+    // The nearest first, in rounds that double: after each it is known better who cannot come among the best any more.
+    while done < found.len() {
+        let round = done.max(places).min(found.len() - done);
+        if done + round < found.len() {
+            found[done..].select_nth_unstable_by(round, order);
         }
-        if best.len() == places {
-            lowest = best.peek().map_or(0.0, |Reverse(bits)| f32::from_bits(*bits));
+        for place in done..done + round {
+            let mut candidate = found[place];
+            let Some(sum) = words.score(candidate.spot, (lowest - near(&candidate)) / worth) else {
+                continue;
+            };
+            candidate.words = sum;
+            found[sums.len()] = candidate;
+            sums.push(near(&candidate) + worth * sum);
         }
-        true
-    });
-    let best = best.into_sorted_vec();
-    best.get(sure.saturating_sub(1)).map_or(0.0, |Reverse(bits)| f32::from_bits(*bits))
+        done += round;
+        lowest = nth(&sums, places);
+    }
+    found.truncate(sums.len());
+    let mut left = sums.iter();
+    found.retain(|_| left.next().is_some_and(|sum| *sum >= lowest));
+    nth(&sums, sure)
+}
+
+/// The number that is so far from the highest; 0 when they are fewer.
+fn nth(numbers: &[f32], place: usize) -> f32 {
+    let Some(place) = place.checked_sub(1).filter(|place| *place < numbers.len()) else { return 0.0 };
+    let mut numbers = numbers.to_vec();
+    *numbers.select_nth_unstable_by(place, |a, b| b.total_cmp(a)).1
 }
 
 /// Adds who was found by words and is not there yet.

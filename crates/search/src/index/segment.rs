@@ -17,8 +17,8 @@ use crate::Facts;
 use crate::reading::MOST_VECTORS as MOST_OF_AN_ENTRY;
 use crate::record::Put;
 
-/// Entries of a segment. Their numbers fit 16 bits, and copying what changes of a full one takes a fraction of a millisecond.
-pub(crate) const MOST_ENTRIES: usize = 32_768;
+/// Entries of a segment. Their numbers fit 16 bits, copying what changes of a full one takes a fraction of a millisecond, and a hash table of so many is as full as it may be.
+pub(crate) const MOST_ENTRIES: usize = 28_672;
 
 /// Vectors of a segment, so that segments of large entries do not grow beyond what joining them is worth.
 pub(crate) const MOST_VECTORS: usize = 2 * MOST_ENTRIES;

@@ -132,6 +132,24 @@ impl Row<'_> {
     }
 }
 
+/// What the numbers of a vector are multiplied by for length 1, in 16 bits. The largest number is 127, so it is at most a 127th; for most vectors it is exact
+/// to the fourth digit, which is what whole numbers leave of a nearness.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Scale(u16);
+
+impl Scale {
+    const UNIT: f32 = 1.0 / (127.0 * u16::MAX as f32);
+
+    fn of(scale: f32) -> Self {
+        Self((scale / Self::UNIT).round() as u16)
+    }
+
+    #[inline]
+    fn value(self) -> f32 {
+        f32::from(self.0) * Self::UNIT
+    }
+}
+
 /// The vectors of a segment's entries in one model.
 #[derive(Debug, Default)]
 pub(crate) struct Space {
@@ -143,7 +161,7 @@ pub(crate) struct Space {
     /// How many vectors each entry has, when `starts` is empty.
     each: usize,
     codes: Vec<i8>,
-    scales: Vec<f32>,
+    scales: Vec<Scale>,
     cells: Cells,
     /// The signs of the vectors, cell by cell.
     signs: Vec<u64>,
@@ -159,7 +177,7 @@ impl Space {
     pub(crate) fn push(&mut self, codes: &[u8], scales: &[f32]) {
         own_pages(&mut self.codes, codes.len());
         self.codes.extend(codes.iter().map(|code| code.cast_signed().max(-127)));
-        self.scales.extend(scales);
+        self.scales.extend(scales.iter().map(|scale| Scale::of(*scale)));
         self.end_entry();
     }
 
@@ -194,7 +212,8 @@ impl Space {
         self.codes.shrink_to_fit();
         self.scales.shrink_to_fit();
         self.starts.shrink_to_fit();
-        self.cells = Cells::of(&self.codes, &self.scales, self.dimensions);
+        let scales: Vec<f32> = self.scales.iter().map(|scale| scale.value()).collect();
+        self.cells = Cells::of(&self.codes, &scales, self.dimensions);
         let mut all = Vec::new();
         own_pages(&mut all, self.len() * self.words);
         all.reserve_exact(self.len() * self.words);
@@ -244,13 +263,14 @@ impl Space {
     pub(crate) fn vector_of(&self, entry: usize, vector: usize) -> Row<'_> {
         let vector = self.range(entry).start + vector;
         let codes = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        Row { codes, scale: self.scales[vector] }
+        Row { codes, scale: self.scales[vector].value() }
     }
 
     /// How near a vector is to the query, from -1 to 1.
     pub(crate) fn near(&self, vector: usize, query: &Coded) -> f32 {
         let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        Row { codes: row, scale: self.scales[vector] }.near(Row { codes: &query.codes, scale: query.scale })
+        Row { codes: row, scale: self.scales[vector].value() }
+            .near(Row { codes: &query.codes, scale: query.scale })
     }
 
     /// The nearest vector of an entry: how near and which of its vectors; `None` when it has none here.
