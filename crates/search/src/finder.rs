@@ -20,7 +20,7 @@ use self::encode::{Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
 use crate::index::bits::Bits;
-use crate::index::scan;
+use crate::index::scan::{self, Care};
 use crate::index::segment::short;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
 use crate::question::{Ask, Asked, Found};
@@ -240,13 +240,14 @@ impl Finder {
         let snapshot = self.shared.snapshot();
         let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
         let considered = passed.iter().map(Bits::count).sum();
-        let sought = rank::sought(&snapshot, ask, blend);
+        let care = Care::of(&question.whole);
+        let sought = rank::sought(&snapshot, ask, blend, care);
         let (page, fast) = {
             let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
             aside(considered > LARGE, move || {
                 let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms, sought);
                 let sentences: Vec<_> = question.sentences.iter().map(Vec::as_slice).collect();
-                let page = rank::page(&snapshot, candidates, &sentences, &ask, blend);
+                let page = rank::page(&snapshot, candidates, &sentences, &ask, blend, care);
                 (page, question.whole.into_iter().next().flatten())
             })
             .await

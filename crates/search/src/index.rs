@@ -11,6 +11,7 @@ mod dictionary;
 mod lexical;
 mod names;
 mod near;
+mod often;
 pub(crate) mod pairs;
 mod postings;
 pub(crate) mod scan;

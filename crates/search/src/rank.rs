@@ -11,7 +11,7 @@ use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
 use crate::index::columns::owner_key;
-use crate::index::scan::{Candidate, Sought, Vectors};
+use crate::index::scan::{Candidate, Care, Sought, Vectors};
 use crate::index::terms::rarest;
 use crate::question::Ask;
 
@@ -33,8 +33,15 @@ const NEWCOMER_MILLIS: i64 = 14 * 24 * 60 * 60 * 1000;
 /// What is trusted when nothing is known.
 const UNKNOWN_TRUST: f64 = 0.5;
 
-/// How many of the best by the plain sum are weighed more closely.
-const WEIGHED: usize = 64;
+impl Care {
+    /// How many of the best by the plain sum are weighed more closely.
+    const fn weighed(self) -> usize {
+        match self {
+            Self::Quick => 32,
+            Self::Full => 128,
+        }
+    }
+}
 
 /// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted to 2,452 questions with known answers, each
 /// fifth of the answers measured with what was fitted to the others.
@@ -101,9 +108,9 @@ pub(crate) struct Ranked {
 }
 
 /// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them up.
-pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend) -> Sought {
+pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, care: Care) -> Sought {
     let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
-    let (places, sure) = (reached.max(WEIGHED), reached.max(WEIGHED / 2));
+    let (places, sure) = (reached.max(care.weighed()), reached.max(care.weighed() / 2));
     if blend.is_plain() {
         return Sought::Each { places };
     }
@@ -117,10 +124,11 @@ pub(crate) fn page(
     sentences: &[Vectors<'_>],
     ask: &Ask,
     blend: Blend,
+    care: Care,
 ) -> Vec<Ranked> {
     let mut ranked = score(snapshot, candidates, blend);
     if !blend.is_plain() {
-        weigh(snapshot, &mut ranked, sentences);
+        weigh(snapshot, &mut ranked, sentences, care.weighed());
     }
     let end = ask.offset.saturating_add(ask.limit);
     // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that far.
@@ -173,22 +181,22 @@ fn score(snapshot: &Snapshot, candidates: Vec<Candidate>, blend: Blend) -> Vec<R
     candidates.into_iter().map(score).filter(|ranked| ranked.score > 0.0).collect()
 }
 
-/// Gives candidates the closer score.
-fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>]) {
+/// Gives candidates the closer score, the best `weighed` of them by more than the others.
+fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>], weighed: usize) {
     let rarest = f64::from(rarest(snapshot));
     let plain = |ranked: &Ranked| match ranked.candidate.near {
         Some(_) => ranked.meaning + WORDS_SHARE * f64::from(ranked.candidate.words) / rarest,
         None => WORDS_ALONE * ranked.words,
     };
     ranked.iter_mut().for_each(|ranked| ranked.score = plain(ranked));
-    if ranked.len() > WEIGHED {
-        ranked.select_nth_unstable_by(WEIGHED - 1, |a, b| order(snapshot, a, b));
+    if ranked.len() > weighed {
+        ranked.select_nth_unstable_by(weighed - 1, |a, b| order(snapshot, a, b));
     }
-    let crowds = crowds(snapshot, &ranked[..ranked.len().min(WEIGHED)]);
+    let crowds = crowds(snapshot, &ranked[..ranked.len().min(weighed)]);
     for (place, ranked) in ranked.iter_mut().enumerate() {
         let candidate = &ranked.candidate;
         let mut sum = ranked.score;
-        if place < WEIGHED && candidate.near.is_some() {
+        if place < weighed && candidate.near.is_some() {
             let space = &snapshot.segments[candidate.spot.segment].body.spaces[candidate.model];
             let queries = sentences.iter().filter_map(|vectors| vectors.get(candidate.model)?.as_ref());
             let near =

@@ -182,48 +182,160 @@ impl Loop for Square<'_> {
     }
 }
 
-/// Rows looked at together; most times none of them is near.
+/// Numbers looked at together; most times none of them is large enough.
 const TOGETHER: usize = 64;
+
+/// As many where it is likelier.
+const FEWER: usize = 16;
+
+/// Rows of bits that lie side by side: the first words of all of them, then their second words, and so on.
+pub(crate) const ABREAST: usize = 8;
+
+/// One word of each of them. It begins where a line of the processor's memory does, so that reading it touches one line and not two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[repr(align(64))]
+pub(crate) struct Line(pub(crate) [u64; ABREAST]);
 
 /// The rows that differ from a row by at most `most`, with how much, added to `out` in order. A bit that differs counts what the planes say: 1 where the first
 /// has a bit, 2 where the second has one.
-pub(crate) struct Under<'a, const N: usize> {
-    pub(crate) query: &'a [u64; N],
-    pub(crate) planes: &'a [[u64; N]; 2],
-    pub(crate) rows: &'a [[u64; N]],
+pub(crate) struct Under<'a> {
+    pub(crate) query: &'a [u64],
+    pub(crate) planes: [&'a [u64]; 2],
+    /// The rows, [`ABREAST`] at a time.
+    pub(crate) rows: &'a [Line],
     pub(crate) most: u16,
     /// The number of the first row.
     pub(crate) from: u32,
     pub(crate) out: &'a mut Vec<(u16, u32)>,
 }
 
-impl<const N: usize> Loop for Under<'_, N> {
+impl Loop for Under<'_> {
     type Out = ();
 
     #[inline(always)]
     fn run(self) {
-        let Self { query, planes: [ones, twos], .. } = self;
-        for (part, rows) in self.rows.chunks(TOGETHER).enumerate() {
-            let mut counts = [u16::MAX; TOGETHER];
-            for (count, row) in counts.iter_mut().zip(rows) {
-                let (mut once, mut twice) = (0, 0);
-                for word in 0..N {
-                    let differ = row[word] ^ query[word];
-                    once += (differ & ones[word]).count_ones();
-                    twice += (differ & twos[word]).count_ones();
-                }
-                *count = (once + 2 * twice) as u16;
+        let (most, mut first) = (u64::from(self.most), self.from);
+        for rows in self.rows.chunks_exact(self.query.len().max(1)) {
+            let counts = differ(rows, self.query, self.planes);
+            let mut least = u64::MAX;
+            for count in counts {
+                least = if count < least { count } else { least };
             }
-            if counts.iter().fold(u16::MAX, |least, count| if *count < least { *count } else { least })
-                > self.most
-            {
-                continue;
-            }
-            let first = self.from + (part * TOGETHER) as u32;
-            for (place, count) in counts[..rows.len()].iter().enumerate() {
-                if *count <= self.most {
-                    self.out.push((*count, first + place as u32));
+            if least <= most {
+                for (row, count) in counts.iter().enumerate() {
+                    if *count <= most {
+                        self.out.push((*count as u16, first + row as u32));
+                    }
                 }
+            }
+            first += ABREAST as u32;
+        }
+    }
+}
+
+/// How much each row differs from a row, as [`Under`] counts it.
+pub(crate) struct Differ<'a> {
+    pub(crate) query: &'a [u64],
+    pub(crate) planes: [&'a [u64]; 2],
+    /// The rows, [`ABREAST`] at a time.
+    pub(crate) rows: &'a [Line],
+    pub(crate) out: &'a mut [u16],
+}
+
+impl Loop for Differ<'_> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let blocks = self.rows.chunks_exact(self.query.len().max(1));
+        for (rows, out) in blocks.zip(self.out.as_chunks_mut::<ABREAST>().0) {
+            let counts = differ(rows, self.query, self.planes);
+            for row in 0..ABREAST {
+                out[row] = counts[row] as u16;
+            }
+        }
+    }
+}
+
+/// How much the rows of a block differ from a row.
+#[inline(always)]
+fn differ(rows: &[Line], query: &[u64], [ones, twos]: [&[u64]; 2]) -> [u64; ABREAST] {
+    let (mut once, mut twice) = ([0u64; ABREAST], [0u64; ABREAST]);
+    let words = rows.iter().zip(query).zip(ones.iter().zip(twos));
+    for ((Line(words), query), (ones, twos)) in words {
+        for row in 0..ABREAST {
+            let differ = words[row] ^ query;
+            once[row] += u64::from((differ & ones).count_ones());
+            twice[row] += u64::from((differ & twos).count_ones());
+        }
+    }
+    for row in 0..ABREAST {
+        once[row] += 2 * twice[row];
+    }
+    once
+}
+
+/// How many of some small numbers are at most `most`.
+pub(crate) struct CountUnder<'a> {
+    pub(crate) numbers: &'a [u16],
+    pub(crate) most: u16,
+}
+
+impl Loop for CountUnder<'_> {
+    type Out = usize;
+
+    #[inline(always)]
+    fn run(self) -> usize {
+        let mut all = 0;
+        // A sum for each place of a chunk, and not so many chunks that one could overflow.
+        for some in self.numbers.chunks(TOGETHER * usize::from(u16::MAX)) {
+            let (chunks, rest) = some.as_chunks::<TOGETHER>();
+            let mut sums = [0u16; TOGETHER];
+            for chunk in chunks {
+                for place in 0..TOGETHER {
+                    sums[place] += u16::from(chunk[place] <= self.most);
+                }
+            }
+            for sum in sums {
+                all += usize::from(sum);
+            }
+            for number in rest {
+                all += usize::from(*number <= self.most);
+            }
+        }
+        all
+    }
+}
+
+/// Gives the places of all small numbers that are at most `most` to `take`, in order.
+pub(crate) struct EachUnder<'a, F: FnMut(usize)> {
+    pub(crate) numbers: &'a [u16],
+    pub(crate) most: u16,
+    pub(crate) take: F,
+}
+
+impl<F: FnMut(usize)> Loop for EachUnder<'_, F> {
+    type Out = ();
+
+    #[inline(always)]
+    fn run(mut self) {
+        let (parts, rest) = self.numbers.as_chunks::<FEWER>();
+        for (part, some) in parts.iter().enumerate() {
+            let mut least = u16::MAX;
+            for number in some {
+                least = if *number < least { *number } else { least };
+            }
+            if least <= self.most {
+                for (place, number) in some.iter().enumerate() {
+                    if *number <= self.most {
+                        (self.take)(part * FEWER + place);
+                    }
+                }
+            }
+        }
+        for (place, number) in rest.iter().enumerate() {
+            if *number <= self.most {
+                (self.take)(parts.len() * FEWER + place);
             }
         }
     }

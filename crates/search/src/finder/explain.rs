@@ -45,7 +45,7 @@ impl Explainer<'_> {
             let lists: &Vec<_> = lists
                 .entry(segment)
                 .or_insert_with(|| said.iter().map(|(_, term)| postings.find(*term)).collect());
-            let has = |word: usize| lists[word].of(entry as u16) > 0;
+            let has = |word: usize| lists[word].has(entry as u16);
             let matched = reason::matched(said, has);
             let (skill, sentence) = piece.as_ref().map_or((None, None), |piece| piece.fitting(self.query));
             let model = self.snapshot.models[ranked.candidate.model].id.as_str();

@@ -4,6 +4,7 @@
 //! cannot come over the floor is left out, and whole segments with it. It does not join words with meaning; `scan` asks, `rank` joins.
 
 use super::bits::Bits;
+use super::often::Chosen;
 use super::scan::Candidate;
 use super::segment::Segment;
 use super::terms::{Gains, List, Term};
@@ -12,6 +13,12 @@ use crate::simd::{CountOver, Lanes, Over};
 
 /// Looking an entry up in the list of a term takes about as long as reading so many of the list.
 const LOOK_UP: usize = 8;
+
+/// Which gains are added where a term stands not at all, once, twice, three times and oftener. Multiplying by nothing is faster than asking first.
+const ADDED: [[f32; 3]; 5] = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
+
+/// A term that no more entries of a segment have is rare.
+const FEW: usize = 16;
 
 /// Sums of floating-point numbers depend on their order: so much of a floor is let pass.
 const NEARLY: f32 = 0.999;
@@ -46,7 +53,7 @@ impl<'a> Words<'a> {
     fn expect_in(&mut self, segment: usize, count: usize) {
         let postings: usize = self.terms.iter().map(|term| term.lists[segment].count()).sum();
         let body = &self.snapshot.segments[segment].body;
-        if postings + body.len() / 4 >= count.saturating_mul(self.terms.len()).saturating_mul(LOOK_UP) / 2 {
+        if postings + body.len() / 4 >= count.saturating_mul(self.terms.len()).saturating_mul(LOOK_UP) {
             return;
         }
         let mut sums = vec![0.0; body.len()];
@@ -57,6 +64,40 @@ impl<'a> Words<'a> {
             }
         }
         self.sums[segment] = Some(sums);
+    }
+
+    /// Gives candidates, which are in order of their spots, their sums: term by term, so that few places of memory are waited for.
+    pub(super) fn give(&self, found: &mut [Candidate]) {
+        let mut times: Vec<u8> = Vec::new();
+        for found in found.chunk_by_mut(|one, next| one.spot.segment == next.spot.segment) {
+            let segment = found[0].spot.segment;
+            let lengths = &self.snapshot.segments[segment].body.lengths;
+            let entries: Vec<u16> = found.iter().map(|candidate| candidate.spot.entry as u16).collect();
+            let length = |entry: &u16| lengths[usize::from(*entry)];
+            // What standing there once, twice and three times adds to each.
+            let gains: Vec<[f32; 3]> = entries
+                .iter()
+                .map(|entry| {
+                    let length = length(entry);
+                    [self.gains.once(length), self.gains.more(2, length), self.gains.more(3, length)]
+                })
+                .collect();
+            let (some, mut sums) = (Chosen::of(&entries, lengths.len()), vec![0f32; entries.len()]);
+            for term in &self.terms {
+                term.lists[segment].times_each(&some, &mut times);
+                let times = &times[1..];
+                for ((sum, [once, twice, thrice]), times) in sums.iter_mut().zip(&gains).zip(times) {
+                    let [one, two, three] = ADDED[usize::from(*times).min(ADDED.len() - 1)];
+                    *sum += term.weight * (one * once);
+                    *sum += term.weight * (two * twice + three * thrice);
+                }
+                let oftener = times.iter().zip(&mut sums).zip(&entries).filter(|((times, _), _)| **times > 3);
+                for ((times, sum), entry) in oftener {
+                    *sum += Part::More.gain(term.weight, self.gains, *times, length(entry));
+                }
+            }
+            found.iter_mut().zip(sums).for_each(|(candidate, sum)| candidate.words = sum);
+        }
     }
 
     /// The sum of an entry; `None` when it is less than `least`.
@@ -97,6 +138,29 @@ impl<'a> Words<'a> {
         // The same entry has the same sum however it was found: sums depend on their order.
         best.found.iter_mut().for_each(|(sum, spot)| *sum = self.score(*spot, 0.0).unwrap_or(*sum));
         best.found
+    }
+
+    /// The entries that `passed`, reach the floor and have a term that few have.
+    pub(super) fn rare(&self, passed: &[Bits], floor: f32) -> Vec<(f32, Spot)> {
+        let mut found = Vec::new();
+        if self.left.first().is_none_or(|all| *all < floor * NEARLY) {
+            return found;
+        }
+        for (segment, passed) in passed.iter().enumerate() {
+            let few = self.terms.iter().map(|term| &term.lists[segment]).filter(|list| list.count() <= FEW);
+            for list in few {
+                list.each(|entry| {
+                    let spot = Spot { segment, entry: usize::from(entry) };
+                    if passed.has(spot.entry) {
+                        let sum = self.score(spot, floor).filter(|sum| *sum >= floor * NEARLY);
+                        found.extend(sum.map(|sum| (sum, spot)));
+                    }
+                });
+            }
+        }
+        found.sort_unstable_by_key(|(_, spot)| *spot);
+        found.dedup_by_key(|(_, spot)| *spot);
+        found
     }
 
     /// Sums the terms of a segment, the shortest lists first: of all entries until the rest cannot lift anybody over the floor who is not near it

@@ -83,7 +83,7 @@ impl Names {
     }
 
     fn read(&self, entry: usize) -> Vec<u8> {
-        let mut id = Vec::new();
+        let mut id = Vec::with_capacity(64);
         let mut at = self.runs[entry / RUN] as usize;
         for _ in 0..=entry % RUN {
             let (shared, count) = (read_number(&self.bytes, &mut at), read_number(&self.bytes, &mut at));

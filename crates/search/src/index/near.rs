@@ -5,9 +5,10 @@
 //! words.
 
 use super::bits::Bits;
-use super::scan::{Candidate, Vectors};
+use super::scan::{Candidate, Care, Vectors};
 use super::space::{Coded, Signs, Space};
 use super::{Snapshot, Spot};
+use crate::simd::{ABREAST, CountUnder, EachUnder, Lanes};
 
 /// Up to so many vectors each is compared whole.
 const EXACT: usize = 4_096;
@@ -15,14 +16,23 @@ const EXACT: usize = 4_096;
 /// Comparing a vector whole takes as long as looking at the signs of so many.
 const WHOLE: usize = 16;
 
-/// How many vectors of a longer scan are compared whole: so many times the square root of all (2,000 of a million), and no fewer than so many.
-const COMPARED: usize = 2;
-const LEAST_COMPARED: usize = 400;
-
-/// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many, and no fewer than so many. Of a million, one in 8 found 0.915 of the
+/// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many. Of a million, one in 8 found 0.915 of the
 /// true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
 const LOOKED: usize = 4;
+
+/// Of no fewer vectors the signs are looked at. Nearness of cells tells little of vectors of the fast model: of nine thousand real ones, looking at a quarter lost a
+/// fifth of what is found.
 const LEAST_LOOKED: usize = 65_536;
+
+impl Care {
+    /// How many vectors of so many are compared whole in a longer scan: with all care 2,000 of a million.
+    fn compared(self, count: usize) -> usize {
+        match self {
+            Self::Quick => count.isqrt().max(128),
+            Self::Full => (2 * count.isqrt()).max(400),
+        }
+    }
+}
 
 /// Vectors with the same number of differing signs as the last are taken too, so that order in memory does not decide; but not more than so many
 /// times what is wanted.
@@ -40,16 +50,23 @@ pub(super) struct Near {
 impl Near {
     /// The entries nearest to the question in each model: at least `places` of each, where there are so many.
     pub(super) fn of(snapshot: &Snapshot, passed: &[Bits], vectors: Vectors<'_>, places: usize) -> Self {
-        let mut near = Self::default();
+        let (mut near, care) = (Self::default(), Care::of(vectors));
         for (model, query) in vectors.iter().enumerate() {
             if let Some(query) = query {
-                near.add(snapshot, passed, model, query, places);
+                near.add(snapshot, passed, (model, query), places, care);
             }
         }
         near
     }
 
-    fn add(&mut self, snapshot: &Snapshot, passed: &[Bits], model: usize, query: &Coded, places: usize) {
+    fn add(
+        &mut self,
+        snapshot: &Snapshot,
+        passed: &[Bits],
+        (model, query): (usize, &Coded),
+        places: usize,
+        care: Care,
+    ) {
         let spaces: Vec<&Space> =
             snapshot.segments.iter().map(|segment| &segment.body.spaces[model]).collect();
         let count: usize = spaces.iter().zip(passed).map(|(space, passed)| space.count(passed)).sum();
@@ -58,7 +75,7 @@ impl Near {
             let (near, vector) = spaces[spot.segment].nearest(spot.entry, query)?;
             Some(Candidate { spot, near: Some(near), vector, model, words: 0.0 })
         };
-        let wanted = (COMPARED * count.isqrt()).max(LEAST_COMPARED).max(places.saturating_mul(2)).min(count);
+        let wanted = care.compared(count).max(places.saturating_mul(2)).min(count);
         let looked = (count / LOOKED).max(LEAST_LOOKED).max(wanted.saturating_mul(2)).min(count);
         // As many of all as hold that part of those that passed, if these lie as the others do.
         let looked = (all as f64 * looked as f64 / count.max(1) as f64) as usize;
@@ -70,7 +87,12 @@ impl Near {
             return;
         }
         let from = self.found.len();
-        self.found.extend(alike(&spaces, passed, query, looked, wanted).into_iter().filter_map(candidate));
+        let alike = if looked >= all {
+            alike_of_all(&spaces, passed, query, wanted)
+        } else {
+            alike(&spaces, passed, query, looked, wanted)
+        };
+        self.found.extend(alike.into_iter().filter_map(candidate));
         // Of those whose signs are alike, two of three are nearer than nearly all others.
         let mut near: Vec<f32> = self.found[from..].iter().filter_map(|candidate| candidate.near).collect();
         if !near.is_empty() {
@@ -79,6 +101,60 @@ impl Near {
             self.unseen = Some(self.unseen.map_or(*near, |unseen| unseen.max(*near)));
         }
     }
+}
+
+/// The entries with the vectors whose signs differ least from the query's, those of a segment together. Everything is counted before anything is chosen, so that nothing depends on what
+/// was found before.
+fn alike_of_all(spaces: &[&Space], passed: &[Bits], query: &Coded, wanted: usize) -> Vec<Spot> {
+    let signs = Signs::of(query);
+    let all = spaces.iter().map(|space| space.len()).sum();
+    let mut counts: Vec<u16> = Vec::with_capacity(all + ABREAST);
+    let mut starts = Vec::with_capacity(spaces.len());
+    let entry = |segment: usize, place: usize| spaces[segment].entry(spaces[segment].cells().vector(place));
+    for (segment, (space, passed)) in spaces.iter().zip(passed).enumerate() {
+        let from = counts.len();
+        starts.push(from);
+        space.differ(&signs, &mut counts);
+        if space.count(passed) < space.len() {
+            let counts = counts[from..].iter_mut().enumerate();
+            let others = counts.filter(|(place, _)| !passed.has(entry(segment, *place)));
+            others.for_each(|(_, count)| *count = u16::MAX);
+        }
+    }
+    let most = least_with(&counts, wanted, (query.codes.len() * Signs::MOST) as u16);
+    let most_found = wanted.saturating_mul(MOST_TIES);
+    let (mut spots, mut segment) = (Vec::with_capacity(most_found.min(all)), 0);
+    Lanes::best().run(EachUnder {
+        numbers: &counts,
+        most,
+        take: |place| {
+            while starts.get(segment + 1).is_some_and(|start| *start <= place) {
+                segment += 1;
+            }
+            if spots.len() < most_found {
+                spots.push(Spot { segment, entry: entry(segment, place - starts[segment]) });
+            }
+        },
+    });
+    if spaces.iter().any(|space| space.has_many()) {
+        spots.sort_unstable();
+        spots.dedup();
+    }
+    spots
+}
+
+/// The least bound with so many numbers under it; `most` when they are fewer.
+fn least_with(numbers: &[u16], wanted: usize, most: u16) -> u16 {
+    let (mut low, mut high) = (0, most);
+    while low < high {
+        let middle = low.midpoint(high);
+        if Lanes::best().run(CountUnder { numbers, most: middle }) >= wanted {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    low
 }
 
 /// The entries with the vectors whose signs differ least from the query's, among those in the cells that are nearest to it; in order.

@@ -156,7 +156,11 @@ impl Pairs {
             }
         };
         match &self.kept {
-            Kept::Memory(all) => all[from.min(end)..end].iter().copied().for_each(take),
+            Kept::Memory(all) => {
+                let some = &all[from.min(end)..end];
+                let first = some.partition_point(|kept| *kept < least);
+                some[first..].iter().copied().take_while(|kept| *kept <= most).for_each(take);
+            }
             Kept::Disk(file) => {
                 let mut bytes = vec![0; end.saturating_sub(from).min(RUNS * RUN) * WIDTH];
                 for at in (from..end).step_by(RUNS * RUN) {

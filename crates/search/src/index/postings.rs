@@ -4,11 +4,12 @@
 //! a third. It does not know which entries are still alive, and it does not keep pairs of words; `pairs` does.
 //!
 //! The entries of a term take whichever form is shortest: two bytes each; a byte each (the low half, behind a table of how many there are for each high half); or
-//! a bit for every entry of the segment. So no entry waits for the one before it to be read, and a single one is looked up in a few steps. How often those
-//! stand that have a term more than once lies apart.
+//! a bit for every entry of the segment. So no entry waits for the one before it to be read, and a single one is looked up in a few steps. How often
+//! a term stands where it does more than once lies apart (`often`).
 
 use super::bits::Bits;
 use super::dictionary::{Dictionary, known};
+use super::often::{Chosen, Often, bit, set_bytes};
 use super::segment::MOST_ENTRIES;
 use super::space::own_pages;
 use super::starts::{Start, Starts};
@@ -31,16 +32,15 @@ pub(crate) type Posting = (u64, u16, u8);
 const BLOCK: usize = 256;
 const BLOCKS: usize = MOST_ENTRIES / BLOCK;
 
-/// Bytes before a list: how many there are, how many stand more than once, and how often at most.
-const HEAD: usize = 5;
+/// Bytes before a list: how many there are, and how often they have the term at most.
+const HEAD: usize = 3;
 
 /// The entries of one term.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Posted<'a> {
     form: Form<'a>,
     count: usize,
-    /// Those that have it more than once: two bytes and a count each, in order.
-    often: &'a [[u8; 3]],
+    often: Often<'a>,
     most: u8,
 }
 
@@ -95,22 +95,21 @@ impl<'a> Posted<'a> {
         if let Form::Alone(entry) = self.form {
             return take(entry, self.most);
         }
-        let mut often = self.often.iter();
-        let mut next = often.next();
-        self.each_entry(|entry| match next {
-            Some(found) if number(found) == entry => {
-                take(entry, found[2]);
-                next = often.next();
-            }
-            _ => take(entry, 1),
-        });
+        self.each_entry(|entry| take(entry, self.often.times(entry)));
     }
 
-    /// Those that have it more than once, and how often, in order.
-    pub(crate) fn often(self) -> impl Iterator<Item = (u16, u8)> {
-        let alone = if let Form::Alone(entry) = self.form { Some((entry, self.most)) } else { None };
-        let often = self.often.iter().map(|often| (number(often), often[2]));
-        often.chain(alone.filter(|(_, times)| *times > 1))
+    /// Gives every entry that has it more than once and how often to `take`, in order.
+    #[inline]
+    pub(crate) fn each_often(self, mut take: impl FnMut(u16, u8)) {
+        match self.form {
+            Form::Alone(entry) if self.most > 1 => take(entry, self.most),
+            _ => self.often.each(take),
+        }
+    }
+
+    /// How many have it more than once.
+    pub(crate) const fn count_often(self) -> usize {
+        if let Form::Alone(_) = self.form { (self.most > 1) as usize } else { self.often.count() }
     }
 
     /// Gives every entry to `take`, in order.
@@ -143,8 +142,18 @@ impl<'a> Posted<'a> {
     /// How often an entry has the term.
     #[inline]
     pub(crate) fn of(self, entry: u16) -> u8 {
-        let has = match self.form {
-            Form::Alone(alone) => return if alone == entry { self.most } else { 0 },
+        match self.form {
+            Form::Alone(alone) if alone == entry => self.most,
+            _ if self.has(entry) => self.often.times(entry),
+            _ => 0,
+        }
+    }
+
+    /// Whether an entry has the term.
+    #[inline]
+    pub(crate) fn has(self, entry: u16) -> bool {
+        match self.form {
+            Form::Alone(alone) => alone == entry,
             Form::Few(entries) => {
                 entries.binary_search_by_key(&entry, |entry| u16::from_le_bytes(*entry)).is_ok()
             }
@@ -155,15 +164,22 @@ impl<'a> Posted<'a> {
                 let from = block.checked_sub(1).map_or(0, end);
                 lows[from..end(block).max(from)].binary_search(&(entry as u8)).is_ok()
             }
-            Form::Bits(words) => {
-                let word = words.get(usize::from(entry) / 64).map_or(0, |word| u64::from_le_bytes(*word));
-                word >> (entry % 64) & 1 == 1
-            }
-        };
-        if !has || self.often.is_empty() {
-            return u8::from(has);
+            Form::Bits(words) => bit(words, entry) == 1,
         }
-        self.often.binary_search_by_key(&entry, number).map_or(1, |place| self.often[place][2])
+    }
+
+    /// How often each of some entries has the term, at its place; what is at place 0 means nothing.
+    pub(super) fn of_each(self, some: &Chosen<'_>, times: &mut Vec<u8>) {
+        times.clear();
+        times.push(0);
+        if let Form::Bits(words) = self.form {
+            times.extend(some.entries.iter().map(|entry| bit(words, *entry)));
+            self.often.count_each(some, times);
+        } else {
+            times.resize(some.entries.len() + 1, 0);
+            self.each_entry(|entry| times[some.place(entry)] = 1);
+            self.each_often(|entry, count| times[some.place(entry)] = count);
+        }
     }
 
     /// The entries in order, and how often each has the term.
@@ -172,12 +188,6 @@ impl<'a> Posted<'a> {
         self.each(|entry, count| all.push((entry, count)));
         all
     }
-}
-
-/// The entry of one that has a term more than once.
-#[inline]
-const fn number(often: &[u8; 3]) -> u16 {
-    u16::from_le_bytes([often[0], often[1]])
 }
 
 /// Which form a list takes.
@@ -191,11 +201,8 @@ enum Kind {
 impl Kind {
     /// The shortest for so many of the entries of a segment, and how many bytes it has.
     fn shortest(count: usize, entries: usize) -> (Self, usize) {
-        let forms = [
-            (Self::Bits, entries.div_ceil(64) * 8),
-            (Self::Few, 2 * count),
-            (Self::Blocks, 2 * BLOCKS + count),
-        ];
+        let forms =
+            [(Self::Bits, set_bytes(entries)), (Self::Few, 2 * count), (Self::Blocks, 2 * BLOCKS + count)];
         forms.into_iter().min_by_key(|(_, size)| *size).unwrap_or((Self::Few, 2 * count))
     }
 }
@@ -263,15 +270,10 @@ impl Postings {
             return;
         }
         self.starts.push(Start::List(u32::try_from(self.bytes.len()).unwrap_or(0)));
-        let often = || list.iter().filter(|(_, count)| *count != 1);
         // A list has at least one entry, and no more than a segment.
         self.bytes.extend(((list.len() - 1) as u16).to_le_bytes());
-        self.bytes.extend((often().count() as u16).to_le_bytes());
         self.bytes.push(list.iter().map(|(_, count)| *count).max().unwrap_or(0));
-        for (entry, count) in often() {
-            self.bytes.extend(entry.to_le_bytes());
-            self.bytes.push(*count);
-        }
+        Often::write(list, self.entries, &mut self.bytes);
         let entries = list.iter().map(|(entry, _)| *entry);
         let (kind, size) = Kind::shortest(list.len(), self.entries);
         match kind {
@@ -306,13 +308,12 @@ impl Postings {
         let start = match self.starts.at(place) {
             Start::List(start) => start,
             Start::Alone(entry, most) => {
-                return Posted { form: Form::Alone(entry), count: 1, most, often: &[] };
+                return Posted { form: Form::Alone(entry), count: 1, most, often: Often::default() };
             }
         };
         let (head, bytes) = self.bytes[start as usize..].split_at(HEAD);
-        let number = |at: usize| usize::from(u16::from_le_bytes([head[at], head[at + 1]]));
-        let (count, others, most) = (number(0) + 1, number(2), head[4]);
-        let (often, rest) = bytes.split_at(3 * others);
+        let (count, most) = (usize::from(u16::from_le_bytes([head[0], head[1]])) + 1, head[2]);
+        let (often, rest) = Often::read(bytes, self.entries);
         let (kind, size) = Kind::shortest(count, self.entries);
         let list = &rest[..size];
         let form = match kind {
@@ -320,7 +321,7 @@ impl Postings {
             Kind::Blocks => Form::Blocks(list[..2 * BLOCKS].as_chunks().0, &list[2 * BLOCKS..]),
             Kind::Bits => Form::Bits(list.as_chunks().0),
         };
-        Posted { form, count, often: often.as_chunks().0, most }
+        Posted { form, count, often, most }
     }
 }
 
@@ -368,7 +369,7 @@ mod tests {
         let postings = Postings::of(all.clone(), MOST_ENTRIES);
         assert_eq!(postings.iter().collect::<Vec<_>>(), all);
         assert!(postings.find(T * 5).of(last) == 1 && postings.find(T * 6).of(last) == 0);
-        assert_eq!(postings.bytes.len(), HEAD + MOST_ENTRIES / 8, "a bit each");
+        assert_eq!(postings.bytes.len(), HEAD + 4 + MOST_ENTRIES / 8, "a bit each");
     }
 
     proptest! {
@@ -391,6 +392,12 @@ mod tests {
             for entry in (0..size as u16).step_by(7).chain(all.iter().map(|posting| posting.1)) {
                 let expected = all.iter().find(|(term, other, _)| (*term, *other) == (0, entry));
                 prop_assert_eq!(postings.find(0).of(entry), expected.map_or(0, |posting| posting.2));
+            }
+            for some in [1, 7] {
+                let entries: Vec<u16> = (0..size as u16).step_by(some * size / 300).collect();
+                let mut times = vec![9];
+                postings.find(0).of_each(&Chosen::of(&entries, size), &mut times);
+                prop_assert_eq!(&times[1..], entries.iter().map(|entry| postings.find(0).of(*entry)).collect::<Vec<_>>());
             }
             let mut some = Bits::none(size);
             (0..size).step_by(2).for_each(|entry| some.add(entry));

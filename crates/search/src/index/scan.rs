@@ -1,7 +1,7 @@
 //! Scan: the candidates of a question, by meaning and by words.
 //!
 //! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among the best by both, as far as nobody is nearer than
-//! `near` says; so most entries are never looked at. Every candidate has both of its scores, whichever way it was found. It does not order them;
+//! `near` says; so most entries are never looked at. With less [`Care`], words find only those who have a rare one. Every candidate has both of its scores, whichever way it was found. It does not order them;
 //! `rank` does.
 
 use super::bits::Bits;
@@ -15,6 +15,22 @@ const DEPTH: usize = 1_000;
 
 /// The vector of a question in each model of the index, where there is one.
 pub(crate) type Vectors<'a> = &'a [Option<Coded>];
+
+/// With how much care a question is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Care {
+    /// The question has only the vector of the fast model: it took microseconds to make and tells meaning roughly, so fewer are looked at.
+    Quick,
+    /// It has that of the full model, which took milliseconds: looking closely costs little beside it.
+    Full,
+}
+
+impl Care {
+    /// What the vectors of a question are worth.
+    pub(crate) fn of(vectors: Vectors<'_>) -> Self {
+        if vectors.iter().skip(1).any(Option::is_some) { Self::Full } else { Self::Quick }
+    }
+}
 
 /// An entry that may be among the best.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -70,14 +86,25 @@ pub(crate) fn candidates(
         }
         Sought::Both { places, sure, words: worth, alone } => {
             let Near { mut found, unseen } = Near::of(snapshot, passed, vectors, places);
-            words.expect(&found);
-            let lowest = weed(&mut found, &words, places, sure, worth);
+            let bare = has_bare(snapshot, vectors);
+            let quick = Care::of(vectors) == Care::Quick && !bare;
+            let lowest = if quick {
+                words.give(&mut found);
+                let sums: Vec<f32> = found.iter().map(|candidate| sum(candidate, worth)).collect();
+                keep_best(&mut found, &sums, nth(&sums, places));
+                nth(&sums, sure)
+            } else {
+                words.expect(&found);
+                weed(&mut found, &words, places, sure, worth)
+            };
             let mut floor = unseen.map_or(f32::INFINITY, |near| (lowest - near.max(0.0)) / worth);
-            if has_bare(snapshot, vectors) {
+            if bare {
                 let most = found.iter().map(|near| near.words).fold(0.0, f32::max);
                 floor = floor.min(lowest / alone * most);
             }
-            join(found, words.best(passed, floor, places.max(DEPTH)))
+            let others =
+                if quick { words.rare(passed, floor) } else { words.best(passed, floor, places.max(DEPTH)) };
+            join(found, others)
         }
     };
     for candidate in all.iter_mut().filter(|candidate| candidate.near.is_none()) {
@@ -86,10 +113,19 @@ pub(crate) fn candidates(
     all
 }
 
+/// How near a candidate is, as far as it counts.
+fn near(candidate: &Candidate) -> f32 {
+    candidate.near.unwrap_or(0.0).max(0.0)
+}
+
+/// By what the best by both are the best.
+fn sum(candidate: &Candidate, worth: f32) -> f32 {
+    near(candidate) + worth * candidate.words
+}
+
 /// Gives candidates their words, and leaves out who does not come among so many of the best (`places`). Gives the least sum of the `sure` best, 0 when
 /// they are fewer.
 fn weed(found: &mut Vec<Candidate>, words: &Words<'_>, places: usize, sure: usize, worth: f32) -> f32 {
-    let near = |candidate: &Candidate| candidate.near.unwrap_or(0.0).max(0.0);
     let order = |a: &Candidate, b: &Candidate| near(b).total_cmp(&near(a)).then(a.spot.cmp(&b.spot));
     let mut sums: Vec<f32> = Vec::with_capacity(found.len());
     let (mut lowest, mut done) = (0.0, 0);
@@ -101,20 +137,24 @@ fn weed(found: &mut Vec<Candidate>, words: &Words<'_>, places: usize, sure: usiz
         }
         for place in done..done + round {
             let mut candidate = found[place];
-            let Some(sum) = words.score(candidate.spot, (lowest - near(&candidate)) / worth) else {
-                continue;
-            };
-            candidate.words = sum;
+            let least = (lowest - near(&candidate)) / worth;
+            let Some(score) = words.score(candidate.spot, least) else { continue };
+            candidate.words = score;
             found[sums.len()] = candidate;
-            sums.push(near(&candidate) + worth * sum);
+            sums.push(sum(&candidate, worth));
         }
         done += round;
         lowest = nth(&sums, places);
     }
     found.truncate(sums.len());
+    keep_best(found, &sums, lowest);
+    nth(&sums, sure)
+}
+
+/// Leaves out whose sum is below the lowest.
+fn keep_best(found: &mut Vec<Candidate>, sums: &[f32], lowest: f32) {
     let mut left = sums.iter();
     found.retain(|_| left.next().is_some_and(|sum| *sum >= lowest));
-    nth(&sums, sure)
 }
 
 /// The number that is so far from the highest; 0 when they are fewer.

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::bits::Bits;
 use super::cells::Cells;
-use crate::simd::{Lanes, Loop, Under};
+use crate::simd::{ABREAST, Differ, Lanes, Line, Loop, Under};
 
 /// A vector in whole numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -88,31 +88,22 @@ impl Signs {
         // Two thirds of the spread to a step: a quarter of the numbers counts nothing, a tenth the most.
         let spread = 1.0 / query.scale.max(f32::MIN_POSITIVE) / (query.codes.len().max(1) as f32).sqrt();
         let step = (spread * 2.0 / 3.0).max(f32::MIN_POSITIVE);
-        let counts: Vec<usize> = query
-            .codes
-            .iter()
-            .map(|code| ((f32::from(*code).abs() / step).round() as usize).min(Self::MOST))
-            .collect();
-        let plane = |bit: usize| {
-            let word = |counts: &[usize]| {
-                counts
+        // From which magnitudes on a number counts 1, 2 and 3.
+        let [one, two, three] = [0.5, 1.5, 2.5].map(|half| (half * step).ceil() as u16);
+        let count = |code: i8| {
+            let size = u16::from(code.unsigned_abs());
+            u8::from(size >= one) + u8::from(size >= two) + u8::from(size >= three)
+        };
+        let plane = |bit: u8| {
+            let word = |codes: &[i8]| {
+                codes
                     .iter()
                     .enumerate()
-                    .fold(0, |word, (at, count)| word | ((count >> bit & 1) as u64) << at)
+                    .fold(0, |word, (at, code)| word | u64::from(count(*code) >> bit & 1) << at)
             };
-            counts.chunks(64).map(word).collect()
+            query.codes.chunks(64).map(word).collect()
         };
         Self { signs: query.signs.clone(), planes: [plane(0), plane(1)] }
-    }
-
-    fn differ(&self, row: &[u64]) -> u16 {
-        let planes = self.planes[0].iter().zip(&self.planes[1]);
-        let words = row.iter().zip(&self.signs).zip(planes);
-        let count = |((row, sign), (once, twice)): ((&u64, &u64), (&u64, &u64))| {
-            let differ = row ^ sign;
-            (differ & once).count_ones() + 2 * (differ & twice).count_ones()
-        };
-        words.map(count).sum::<u32>() as u16
     }
 }
 
@@ -163,8 +154,8 @@ pub(crate) struct Space {
     codes: Vec<i8>,
     scales: Vec<Scale>,
     cells: Cells,
-    /// The signs of the vectors, cell by cell.
-    signs: Vec<u64>,
+    /// The signs of the vectors, cell by cell, [`ABREAST`] at a time.
+    signs: Vec<Line>,
 }
 
 impl Space {
@@ -214,16 +205,19 @@ impl Space {
         self.starts.shrink_to_fit();
         let scales: Vec<f32> = self.scales.iter().map(|scale| scale.value()).collect();
         self.cells = Cells::of(&self.codes, &scales, self.dimensions);
-        let mut all = Vec::new();
-        own_pages(&mut all, self.len() * self.words);
-        all.reserve_exact(self.len() * self.words);
+        self.weave_signs();
+    }
+
+    fn weave_signs(&mut self) {
+        self.signs = vec![Line::default(); self.len().div_ceil(ABREAST) * self.words];
         for place in 0..self.len() {
             let vector = self.cells.vector(place);
             let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-            all.extend(signs(row));
+            let from = place / ABREAST * self.words;
+            for (line, word) in self.signs[from..].iter_mut().zip(signs(row)) {
+                line.0[place % ABREAST] = word;
+            }
         }
-        all.shrink_to_fit();
-        self.signs = all;
     }
 
     /// Which vectors an entry has.
@@ -282,27 +276,49 @@ impl Space {
             .reduce(|best, next| if next.0 > best.0 { next } else { best })
     }
 
+    /// Whether an entry may have more than one vector.
+    pub(crate) const fn has_many(&self) -> bool {
+        !self.starts.is_empty() || self.each > 1
+    }
+
     /// Where the vectors lie.
     pub(crate) const fn cells(&self) -> &Cells {
         &self.cells
     }
 
+    /// How much each vector differs from the query in its signs, in the order of the cells, added to `out`.
+    pub(crate) fn differ(&self, query: &Signs, out: &mut Vec<u16>) {
+        let (planes, from) = ([&query.planes[0][..], &query.planes[1][..]], out.len());
+        out.resize(from + self.len().next_multiple_of(ABREAST), 0);
+        Lanes::best().run(Differ { query: &query.signs, planes, rows: &self.signs, out: &mut out[from..] });
+        out.truncate(from + self.len());
+    }
+
     /// The vectors of a cell that differ from the query by at most `most` in their signs, with how much, added to `out`.
     pub(crate) fn under(&self, cell: usize, query: &Signs, most: u16, out: &mut Vec<(u16, u32)>) {
         let places = self.cells.range(cell);
-        let from = places.start as u32;
-        let rows = &self.signs[places.start * self.words..places.end * self.words];
+        let (from, to) = (places.start / ABREAST, places.end.div_ceil(ABREAST));
+        let rows = &self.signs[from * self.words..to * self.words];
+        let planes = [&query.planes[0][..], &query.planes[1][..]];
         let first = out.len();
-        if self.words == SIGN_WORDS {
-            let (rows, _) = rows.as_chunks::<SIGN_WORDS>();
-            let words = |all: &[u64]| -> [u64; SIGN_WORDS] { std::array::from_fn(|word| all[word]) };
-            let (signs, planes) = (words(&query.signs), [words(&query.planes[0]), words(&query.planes[1])]);
-            Lanes::best().run(Under { query: &signs, planes: &planes, rows, most, from, out });
-        } else {
-            let counts = rows.chunks(self.words.max(1)).map(|row| query.differ(row));
-            out.extend(counts.zip(from..).filter(|(count, _)| *count <= most));
+        Lanes::best().run(Under {
+            query: &query.signs,
+            planes,
+            rows,
+            most,
+            from: (from * ABREAST) as u32,
+            out,
+        });
+        // Neighbours of the first and the last belong to other cells.
+        let mut kept = first;
+        for next in first..out.len() {
+            let (count, place) = out[next];
+            if places.contains(&(place as usize)) {
+                out[kept] = (count, self.cells.vector(place as usize) as u32);
+                kept += 1;
+            }
         }
-        out[first..].iter_mut().for_each(|(_, place)| *place = self.cells.vector(*place as usize) as u32);
+        out.truncate(kept);
     }
 }
 
@@ -318,9 +334,6 @@ pub(super) fn own_pages<T>(array: &mut Vec<T>, more: usize) {
         array.reserve_exact(more.max(OWN / size - array.len().min(OWN / size)));
     }
 }
-
-/// Words of signs of a vector of 384 numbers, for which the scan is compiled in one piece.
-const SIGN_WORDS: usize = 6;
 
 #[cfg(test)]
 mod tests {
@@ -383,7 +396,12 @@ mod tests {
             }
             space.settle();
             let query = Signs::of(&Coded::of(&vector(9)).unwrap());
-            let differ = |vector: usize| query.differ(&rows[vector].signs);
+            let differ = |vector: usize| -> u16 {
+                let bit = |words: &[u64], at: usize| (words[at / 64] >> (at % 64) & 1) as u16;
+                let signs =
+                    (0..dimensions).filter(|at| bit(&rows[vector].signs, *at) != bit(&query.signs, *at));
+                signs.map(|at| bit(&query.planes[0], at) + 2 * bit(&query.planes[1], at)).sum()
+            };
             let most = differ(77);
             let mut found = Vec::new();
             (0..space.cells().len()).for_each(|cell| space.under(cell, &query, most, &mut found));

@@ -4,6 +4,7 @@
 //! the same entry has the same sum however it is reckoned. What a term can add at most is known before anything is read. It does not sum; `lexical` does.
 
 use super::Snapshot;
+use super::often::Chosen;
 use super::pairs::{Paired, is_pair};
 use super::postings::Posted;
 use super::segment::Segment;
@@ -125,7 +126,7 @@ impl<'a> List<'a> {
     /// Gives the entries that have the term more than once to `take`, and how often.
     pub(super) fn each_often(&self, mut take: impl FnMut(u16, u8)) {
         match self {
-            Self::Word(posted) => posted.often().for_each(|(entry, times)| take(entry, times)),
+            Self::Word(posted) => posted.each_often(take),
             Self::Pair(entries) => {
                 entries
                     .iter()
@@ -138,8 +139,20 @@ impl<'a> List<'a> {
     /// How many have the term more than once.
     pub(super) fn count_often(&self) -> usize {
         match self {
-            Self::Word(posted) => posted.often().count(),
+            Self::Word(posted) => posted.count_often(),
             Self::Pair(entries) => entries.len(),
+        }
+    }
+
+    /// How often each of some entries has the term, at its place; what is at place 0 means nothing.
+    pub(super) fn times_each(&self, some: &Chosen<'_>, times: &mut Vec<u8>) {
+        match self {
+            Self::Word(posted) => posted.of_each(some, times),
+            Self::Pair(entries) => {
+                times.clear();
+                times.resize(some.entries.len() + 1, 0);
+                entries.iter().for_each(|(entry, count)| times[some.place(*entry)] = *count);
+            }
         }
     }
 

@@ -90,20 +90,33 @@ proptest! {
 
     #[test]
     fn bits_that_differ_count_what_the_planes_say(
-        query in any::<[u64; 6]>(), planes in any::<[[u64; 6]; 2]>(), others in prop::collection::vec(any::<[u64; 6]>(), 0..150), most in 0..800u16,
+        rows in (1..8usize).prop_flat_map(|words| prop::collection::vec(prop::collection::vec(any::<u64>(), words), 11..160)),
+        most in 0..800u16,
     ) {
-        let rows: Vec<[u64; 6]> = others.into_iter().chain([query]).collect();
-        let bit = |words: &[u64; 6], at: usize| words[at / 64] >> (at % 64) & 1;
-        let differ = |row: &[u64; 6]| -> u64 {
-            let differ = (0..384).filter(|at| bit(row, *at) != bit(&query, *at));
-            differ.map(|at| bit(&planes[0], at) + 2 * bit(&planes[1], at)).sum()
+        let [query, ones, twos] = [&rows[0], &rows[1], &rows[2]];
+        let words = query.len();
+        let rows = &rows[..rows.len() / ABREAST * ABREAST];
+        let bit = |words: &[u64], at: usize| words[at / 64] >> (at % 64) & 1;
+        let differ = |row: &[u64]| -> u64 {
+            let differ = (0..64 * words).filter(|at| bit(row, *at) != bit(query, *at));
+            differ.map(|at| bit(ones, at) + 2 * bit(twos, at)).sum()
         };
         let all = rows.iter().zip(7..).map(|(row, number)| (differ(row) as u16, number));
         let expected: Vec<(u16, u32)> = all.filter(|(count, _)| *count <= most).collect();
+        let line = |rows: &[Vec<u64>], word: usize| Line(std::array::from_fn(|row| rows[row][word]));
+        let abreast = |rows: &[Vec<u64>]| (0..words).map(|word| line(rows, word)).collect::<Vec<Line>>();
+        let woven: Vec<Line> = rows.chunks(ABREAST).flat_map(abreast).collect();
         for lanes in [Lanes::best(), Lanes::portable()] {
             let mut near = Vec::new();
-            lanes.run(Under { query: &query, planes: &planes, rows: &rows, most, from: 7, out: &mut near });
+            lanes.run(Under { query, planes: [ones, twos], rows: &woven, most, from: 7, out: &mut near });
             prop_assert_eq!(&near, &expected);
+            let mut counts = vec![0; rows.len()];
+            lanes.run(Differ { query, planes: [ones, twos], rows: &woven, out: &mut counts });
+            prop_assert_eq!(&counts, &rows.iter().map(|row| differ(row) as u16).collect::<Vec<_>>());
+            prop_assert_eq!(lanes.run(CountUnder { numbers: &counts, most }), expected.len());
+            let mut places = Vec::new();
+            lanes.run(EachUnder { numbers: &counts, most, take: |place| places.push(place as u32 + 7) });
+            prop_assert_eq!(&places, &expected.iter().map(|(_, place)| *place).collect::<Vec<_>>());
         }
     }
 }

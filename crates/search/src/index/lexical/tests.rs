@@ -119,6 +119,13 @@ proptest! {
             let expected: Vec<f32> = all.iter().map(|(sum, _)| *sum).take_while(|sum| *sum >= floor).take(depth).collect();
             prop_assert!(found.len() >= expected.len());
             prop_assert!(found.iter().zip(&expected).all(|((sum, _), expected)| close(*sum, *expected)));
+            // Who has a rare word is found by it.
+            let rare = |spot: &Spot| words.terms.iter().map(|term| &term.lists[spot.segment]).any(|list| list.count() <= FEW && list.times(spot.entry as u16) > 0);
+            let mut found: Vec<Spot> = words.rare(&passed, floor).into_iter().map(|(_, spot)| spot).collect();
+            found.retain(|spot| full(&words, &snapshot, *spot) >= floor);
+            let mut expected: Vec<Spot> = all.iter().filter(|(sum, spot)| *sum >= floor && rare(spot)).map(|(_, spot)| *spot).collect();
+            expected.sort_unstable();
+            prop_assert_eq!(found, expected);
         }
         // One by one, or read at once where many are asked for, every entry has the same bits; nobody who reaches what is needed is left out.
         let many: Vec<Candidate> =
@@ -128,6 +135,10 @@ proptest! {
             prop_assert!(words.score(*spot, *sum).is_some_and(|found| close(found, *sum)));
             prop_assert_eq!(words.score(*spot, 2.0 * words.left.iter().sum::<f32>()), None);
         }
+        let mut ordered = many.clone();
+        ordered.sort_unstable_by_key(|candidate| candidate.spot);
+        words.give(&mut ordered);
+        prop_assert!(ordered.iter().all(|candidate| words.score(candidate.spot, 0.0) == Some(candidate.words)));
         words.expect(&many);
         let together: Vec<Option<f32>> = all.iter().map(|(_, spot)| words.score(*spot, 0.0)).collect();
         prop_assert_eq!(alone, together);
