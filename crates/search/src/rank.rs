@@ -37,8 +37,16 @@ impl Care {
     /// How many of the best by the plain sum are weighed more closely.
     const fn weighed(self) -> usize {
         match self {
-            Self::Quick => 32,
+            Self::Quick => 24,
             Self::Full => 128,
+        }
+    }
+
+    /// Among so many of the best nobody may be missed whom only words find.
+    const fn sure(self) -> usize {
+        match self {
+            Self::Quick => 16,
+            Self::Full => 32,
         }
     }
 }
@@ -110,7 +118,7 @@ pub(crate) struct Ranked {
 /// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them up.
 pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, care: Care) -> Sought {
     let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
-    let (places, sure) = (reached.max(care.weighed()), reached.max(care.weighed() / 2));
+    let (places, sure) = (reached.max(care.weighed()), reached.max(care.sure()));
     if blend.is_plain() {
         return Sought::Each { places };
     }

@@ -18,21 +18,22 @@ const MOST: usize = 256;
 /// Longest question that is kept, as it is written down with its filters.
 const LONGEST: usize = 2_048;
 
-/// Texts of questions that are remembered as asked, by their hash.
-const ASKED: usize = 1_024;
+/// Texts of questions that are remembered as asked, by their hash, in so many rows of so many.
+const ROWS: usize = 256;
+const ROW: usize = 4;
 
 /// Recent answers.
 #[derive(Debug)]
 pub(super) struct Answers {
-    /// Each at the place of its hash; a later one takes it.
-    asked: Vec<AtomicU64>,
+    /// Each in the row of its hash, the last one first.
+    asked: Vec<[AtomicU64; ROW]>,
     hasher: RandomState,
     kept: Mutex<Kept>,
 }
 
 impl Default for Answers {
     fn default() -> Self {
-        let asked = (0..ASKED).map(|_| AtomicU64::new(0)).collect();
+        let asked = (0..ROWS).map(|_| Default::default()).collect();
         Self { asked, hasher: RandomState::new(), kept: Mutex::default() }
     }
 }
@@ -64,8 +65,16 @@ impl Answers {
     /// What a question is known by; nothing when its text was not asked lately.
     pub(super) fn key(&self, ask: &Ask, blend: Blend) -> Key {
         let hash = self.hasher.hash_one(&ask.text).max(1);
-        let before = self.asked[hash as usize % ASKED].swap(hash, Ordering::Relaxed);
-        if before == hash { Key::of(ask, blend) } else { Key(None) }
+        let row = &self.asked[hash as usize % ROWS];
+        if row.iter().any(|asked| asked.load(Ordering::Relaxed) == hash) {
+            return Key::of(ask, blend);
+        }
+        // Who comes between loses a memory, nothing else.
+        let mut next = hash;
+        for asked in row {
+            next = asked.swap(next, Ordering::Relaxed);
+        }
+        Key(None)
     }
 
     /// The answer that was given in this version of the index.
