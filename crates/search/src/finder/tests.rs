@@ -349,6 +349,26 @@ fn a_question_asked_again_has_the_same_answer_until_something_changes() {
 }
 
 #[test]
+fn what_was_shown_is_never_shown_again_once_it_was_replaced() {
+    let finder = memory();
+    let shown = |finder: &Finder| find(finder, "weather maps").hits[0].reason.passage.clone();
+    let texts = [
+        "It sings. It draws maps of the weather.",
+        "It sings. It draws maps of storms and weather.",
+        "It draws weather.",
+    ];
+    for text in texts {
+        run(finder.put(vec![entry("a", "a", text)], false)).unwrap();
+        let last = text.rsplit_once(". ").map_or(text, |(_, last)| last);
+        for _ in 0..3 {
+            assert_eq!(shown(&finder).as_deref(), Some(last));
+        }
+    }
+    run(finder.deepen(10)).unwrap();
+    assert_eq!(shown(&finder).as_deref(), Some("It draws weather."));
+}
+
+#[test]
 fn an_empty_index_and_an_odd_question_give_an_empty_answer() {
     let finder = memory();
     for text in ["", "weather", "\u{0}\u{7}", "'; drop table agents; --", &"x ".repeat(600_000)] {

@@ -25,6 +25,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "docs/conversations.md",
     "docs/extensions.md",
     "docs/hub.md",
+    "docs/keys.md",
     "docs/library.md",
     "docs/mcp.md",
     "docs/openai.md",

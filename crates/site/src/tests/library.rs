@@ -301,7 +301,7 @@ async fn a_model_that_fails_or_names_no_source_gives_way_to_quotations() {
 }
 
 /// Questions about agentsite, and the page that answers them.
-const QUESTIONS: [(&str, &str); 20] = [
+const QUESTIONS: [(&str, &str); 22] = [
     ("How do I name a receiver of push notifications?", "docs/push.md"),
     ("How is the signature of a delivered push verified?", "docs/push.md"),
     ("How many receivers can a task have?", "docs/push.md"),
@@ -320,7 +320,9 @@ const QUESTIONS: [(&str, &str); 20] = [
     ("How long are finished tasks kept, retention?", "docs/configuration.md"),
     ("Which egress addresses are allowed?", "docs/configuration.md"),
     ("How do I restore a backup?", "docs/cli.md"),
-    ("How do I revoke a key?", "docs/cli.md"),
+    ("How do I revoke a key?", "docs/keys.md"),
+    ("how do I make a key?", "docs/keys.md"),
+    ("Which scopes can a key have?", "docs/keys.md"),
     ("Which PDF and HTML files does the library read?", "docs/library.md"),
 ];
 
