@@ -11,6 +11,7 @@
 )]
 
 mod arguments;
+mod attack;
 mod crash;
 mod debian;
 mod deps;
@@ -68,6 +69,7 @@ const CHORES: &[Chore] = &[
         help: crash::HELP,
         run: crash::run,
     },
+    Chore { name: "attack", summary: "attack the release binary", help: attack::HELP, run: attack::run },
     Chore {
         name: "model",
         summary: "make the files of the sentence encoder",

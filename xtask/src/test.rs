@@ -4,6 +4,8 @@
 //! `stages: N passed, M failed`. Nothing is skipped silently: what a machine lacks is installed or named. To add a
 //! stage, add a line to [`STAGES`].
 
+use std::process::Command;
+
 use crate::arguments::Arguments;
 use crate::failure::Outcome;
 use crate::node;
@@ -52,18 +54,20 @@ fn tests(workspace: &Workspace) -> Outcome {
         println!("cargo-nextest is not installed; cargo test does the same work");
         "test --workspace --lib --bins --tests --examples"
     };
+    run_command(counterparts(workspace, &mut workspace.cargo(words)))
+}
+
+/// Tells a test run where the real counterparts are.
+pub(crate) fn counterparts<'a>(workspace: &Workspace, command: &'a mut Command) -> &'a mut Command {
     let python = |environment: python::Environment| environment.program(workspace, "python");
-    run_command(
-        workspace
-            .cargo(words)
-            .env("AGENTSITE_TEST_PYTHON", python(python::CURRENT))
-            .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD))
-            .env("AGENTSITE_TEST_PYTHON_MCP", python(python::MCP))
-            .env("AGENTSITE_TEST_NODE", node::node(workspace))
-            .env("AGENTSITE_TEST_NPM", node::modules(workspace))
-            .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace))
-            .env("AGENTSITE_TEST_CHROMIUM", web::chromium()),
-    )
+    command
+        .env("AGENTSITE_TEST_PYTHON", python(python::CURRENT))
+        .env("AGENTSITE_TEST_PYTHON_03", python(python::OLD))
+        .env("AGENTSITE_TEST_PYTHON_MCP", python(python::MCP))
+        .env("AGENTSITE_TEST_NODE", node::node(workspace))
+        .env("AGENTSITE_TEST_NPM", node::modules(workspace))
+        .env("AGENTSITE_TEST_A2A_CLI", tools::a2a_cli(workspace))
+        .env("AGENTSITE_TEST_CHROMIUM", web::chromium())
 }
 
 fn doctests(workspace: &Workspace) -> Outcome {

@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "a story that cannot go on has failed")]
 #![expect(clippy::print_stdout, reason = "a story that was skipped says why")]
 
+mod attack;
 mod command_line;
 mod counterparts;
 mod crash;

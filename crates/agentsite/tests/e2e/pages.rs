@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::site::{BINARY, repository};
+use crate::site::{binary, repository};
 
 #[test]
 fn people_get_what_they_come_for() {
@@ -39,7 +39,7 @@ fn run(file: &str) {
     let output = Command::new(wanted("AGENTSITE_TEST_NODE"))
         .args(["--test", "--test-reporter=spec", &format!("tests/{file}")])
         .current_dir(repository("web"))
-        .env("AGENTSITE_TEST_BINARY", BINARY)
+        .env("AGENTSITE_TEST_BINARY", binary())
         .env("AGENTSITE_TEST_CHROMIUM", wanted("AGENTSITE_TEST_CHROMIUM"))
         .output()
         .unwrap();

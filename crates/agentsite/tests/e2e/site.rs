@@ -6,12 +6,18 @@
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The binary under test.
-pub(crate) const BINARY: &str = env!("CARGO_BIN_EXE_agentsite");
+/// The binary under test: the one that cargo built for the tests, or the one that `AGENTSITE_TEST_BINARY` names.
+pub(crate) fn binary() -> &'static str {
+    static BINARY: LazyLock<String> = LazyLock::new(|| {
+        std::env::var("AGENTSITE_TEST_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_agentsite").to_owned())
+    });
+    &BINARY
+}
 
 /// Longest wait for anything that should happen at once; only a defect reaches it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -95,7 +101,7 @@ impl TestSite {
 
     /// The command line in the site's folder, with a clean environment.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(binary());
         command.current_dir(self.path()).env_clear().args(arguments).stdin(Stdio::null());
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::site::{BINARY, TestSite};
+use crate::site::{TestSite, binary};
 
 #[test]
 fn the_configuration_is_printed_and_nothing_is_written() {
@@ -13,7 +13,7 @@ fn the_configuration_is_printed_and_nothing_is_written() {
     let site = site.variable("HOME", &home);
     let said = site.run(&["connect", "cursor", "--agent", "calc"]).ok();
     let entry = &said.json()["mcpServers"]["agentsite-calc"];
-    assert_eq!(entry["command"], BINARY);
+    assert_eq!(entry["command"], binary());
     let folder = site.path().canonicalize().unwrap().display().to_string();
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert_eq!(words, ["mcp", "--folder", &folder, "--agent", "calc"]);

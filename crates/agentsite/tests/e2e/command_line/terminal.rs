@@ -5,13 +5,13 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use crate::site::{BINARY, TestSite};
+use crate::site::{TestSite, binary};
 
 /// Runs the command line at a terminal, types `typed`, and gives the exit code and what was seen.
 fn at_a_terminal(site: &TestSite, words: &[&str], variables: &[(&str, &str)], typed: &str) -> (i32, String) {
     let script = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
-    command.args(["-c", script, BINARY]).args(words).current_dir(site.path());
+    command.args(["-c", script, binary()]).args(words).current_dir(site.path());
     command.env("TERM", "xterm").env_remove("NO_COLOR").envs(variables.iter().copied());
     command.stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();

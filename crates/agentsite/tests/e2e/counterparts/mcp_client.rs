@@ -5,7 +5,7 @@
 
 use std::process::{Command, Stdio};
 
-use crate::site::{BINARY, node_modules};
+use crate::site::{binary, node_modules};
 
 /// What the suite requires, and the scenarios outside of it that the client passes as well.
 const REVISIONS: [(&str, usize, &[&str]); 2] = [("2025-11-25", 18, &EXTRA), ("2026-07-28", 32, &EXTRA)];
@@ -19,7 +19,7 @@ fn the_client_passes_the_suite_of_the_protocol() {
     let suite = modules.join("@modelcontextprotocol/conformance/dist/index.js");
     for (revision, required, extra) in REVISIONS {
         let mut command = Command::new(&node);
-        command.arg(&suite).args(["client", "--command", &format!("{BINARY} mcp-check")]);
+        command.arg(&suite).args(["client", "--command", &format!("{} mcp-check", binary())]);
         command.args(["--requirements", revision]).stdin(Stdio::null());
         let output = command.output().unwrap();
         let told = String::from_utf8_lossy(&output.stdout).into_owned();

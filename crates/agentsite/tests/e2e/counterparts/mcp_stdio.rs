@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 
 use super::agents::SLOW;
 use super::mcp_server::steps;
-use crate::site::{BINARY, TestSite, eventually, mcp_python, repository};
+use crate::site::{TestSite, binary, eventually, mcp_python, repository};
 
 /// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
 fn plays(site: &TestSite, scenarios: &str, mode: &str, bridge: &[&str]) -> Value {
     let mut command = Command::new(mcp_python().expect("`cargo xtask test` sets it up"));
     command.current_dir(site.path()).arg(repository("tests/python/mcp_stdio.py").canonicalize().unwrap());
-    command.args([scenarios, "--mode", mode, "--", BINARY, "mcp"]).args(bridge);
+    command.args([scenarios, "--mode", mode, "--", binary(), "mcp"]).args(bridge);
     let output = command.output().unwrap();
     let seen = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -143,7 +143,7 @@ fn a_site_that_was_named_and_is_not_there_is_told() {
 async fn a_call_that_the_client_cancels_over_stdio_ends_the_task() {
     let mut site = TestSite::new().agent("slow", SLOW);
     site.start();
-    let bridge = json!([BINARY, "mcp", "--site", site.url]).to_string();
+    let bridge = json!([binary(), "mcp", "--site", site.url]).to_string();
     for (turn, mode) in ["legacy", "auto"].into_iter().enumerate() {
         let cancel = json!({"do": "cancel", "tool": "slow", "arguments": {"message": "go"}});
         let Some(seen) = steps(&bridge, &["--mode", mode], &[cancel]) else { return };

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::elsewhere::Elsewhere;
 use super::program::Program;
-use crate::site::{BINARY, TestSite, answer, eventually, message, old_python, python, state, status_text};
+use crate::site::{TestSite, answer, binary, eventually, message, old_python, python, state, status_text};
 
 /// The bindings as the command line names them, with their names in cards.
 const BINDINGS: [(&str, &str); 3] = [("jsonrpc", "JSONRPC"), ("rest", "HTTP+JSON"), ("grpc", "GRPC")];
@@ -68,7 +68,7 @@ struct Calling(Child);
 
 impl Calling {
     fn start(agent: &Elsewhere, binding: &str, text: &str) -> Self {
-        let mut command = Command::new(BINARY);
+        let mut command = Command::new(binary());
         command.args(["call", &agent.url, "--binding", binding, text]).stdin(Stdio::null());
         Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
     }

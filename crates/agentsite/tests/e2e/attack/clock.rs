@@ -1,0 +1,1 @@
+//! Clock: a clock that jumps deletes nothing and ends no lease.

@@ -1,0 +1,1 @@
+//! Deletion: the text of what was deleted is in no file.

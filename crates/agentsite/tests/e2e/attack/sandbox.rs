@@ -1,0 +1,1 @@
+//! Sandbox: the process of an agent reaches only what its manifest declares.

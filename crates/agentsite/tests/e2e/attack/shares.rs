@@ -1,0 +1,1 @@
+//! Shares: connections, streams, sockets and deliveries are shared fairly among owners and addresses.
