@@ -4,7 +4,7 @@
 //! readiness is a line on stdout, everything else an event or an answer.
 
 #![expect(clippy::unwrap_used, reason = "a story that cannot go on has failed")]
-#![expect(clippy::print_stdout, reason = "a story that was skipped says why")]
+#![expect(clippy::print_stdout, reason = "attacks report their outcome")]
 
 mod attack;
 mod command_line;

@@ -5,7 +5,7 @@
 
 use std::process::Command;
 
-use crate::site::{binary, repository};
+use crate::site::{binary, counterpart, repository};
 
 #[test]
 fn people_get_what_they_come_for() {
@@ -33,14 +33,11 @@ fn agents_are_found_made_and_changed_and_their_work_is_followed() {
 }
 
 fn run(file: &str) {
-    let wanted = |name: &str| {
-        std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set; run `cargo xtask test`"))
-    };
-    let output = Command::new(wanted("AGENTSITE_TEST_NODE"))
+    let output = Command::new(counterpart("AGENTSITE_TEST_NODE"))
         .args(["--test", "--test-reporter=spec", &format!("tests/{file}")])
         .current_dir(repository("web"))
         .env("AGENTSITE_TEST_BINARY", binary())
-        .env("AGENTSITE_TEST_CHROMIUM", wanted("AGENTSITE_TEST_CHROMIUM"))
+        .env("AGENTSITE_TEST_CHROMIUM", counterpart("AGENTSITE_TEST_CHROMIUM"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stdout);

@@ -305,35 +305,38 @@ pub(crate) fn answer(reply: &Value) -> String {
     parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect()
 }
 
-/// The Python of the venv with the official counterparts; fails in CI when it is missing.
-pub(crate) fn python() -> Option<PathBuf> {
+/// The Python of the venv with the official counterparts.
+pub(crate) fn python() -> PathBuf {
     counterpart("AGENTSITE_TEST_PYTHON")
 }
 
 /// The same with the counterparts of A2A 0.3.
-pub(crate) fn old_python() -> Option<PathBuf> {
+pub(crate) fn old_python() -> PathBuf {
     counterpart("AGENTSITE_TEST_PYTHON_03")
 }
 
 /// Node and the folder of the npm packages.
-pub(crate) fn node_modules() -> Option<(PathBuf, PathBuf)> {
-    Some((counterpart("AGENTSITE_TEST_NODE")?, counterpart("AGENTSITE_TEST_NPM")?))
+pub(crate) fn node_modules() -> (PathBuf, PathBuf) {
+    (counterpart("AGENTSITE_TEST_NODE"), counterpart("AGENTSITE_TEST_NPM"))
 }
 
 /// The Python with the counterparts of MCP and its neighbours.
-pub(crate) fn mcp_python() -> Option<PathBuf> {
+pub(crate) fn mcp_python() -> PathBuf {
     counterpart("AGENTSITE_TEST_PYTHON_MCP")
 }
 
-fn counterpart(variable: &str) -> Option<PathBuf> {
-    match std::env::var_os(variable) {
-        Some(path) => Some(path.into()),
-        None => {
-            assert!(std::env::var_os("CI").is_none(), "{variable} is not set: run `cargo xtask test`");
-            println!("skipped: run `cargo xtask test`, which sets up the counterparts");
-            None
-        }
-    }
+/// The program or folder that a variable of `cargo xtask test` names; without it the test fails and says what to run.
+pub(crate) fn counterpart(variable: &str) -> PathBuf {
+    let named = std::env::var_os(variable);
+    let path = PathBuf::from(
+        named.unwrap_or_else(|| panic!("{variable} is not set: run `cargo xtask test`, which sets it up")),
+    );
+    assert!(
+        path.exists(),
+        "{variable} names {}, which does not exist: run `cargo xtask test`",
+        path.display()
+    );
+    path
 }
 
 /// A file of the repository.

@@ -30,27 +30,22 @@ fn options() -> Options {
     Options::new(Arc::new(Counting::default()))
 }
 
-/// A counterpart by the variable that names it; in CI all of them are there.
-fn counterpart(variable: &str) -> Option<PathBuf> {
+/// A counterpart by the variable that names it; without it the test fails and says what to run.
+fn counterpart(variable: &str) -> PathBuf {
     let named = std::env::var_os(variable);
-    let may_lack = std::env::var_os("CI").is_none();
-    assert!(named.is_some() || may_lack, "{variable} is not set: run `cargo xtask test`");
-    if named.is_none() {
-        println!("skipped: run `cargo xtask test`, which sets up the counterparts");
-    }
-    named.map(Into::into)
+    named.unwrap_or_else(|| panic!("{variable} is not set: run `cargo xtask test`, which sets it up")).into()
 }
 
-fn python(arguments: &[&str]) -> Option<Child> {
+fn python(arguments: &[&str]) -> Child {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src/mcp/tests/server.py");
-    let python = counterpart("AGENTSITE_TEST_PYTHON_MCP")?;
-    Some(spawn(Command::new(python).arg(script).args(arguments)))
+    let python = counterpart("AGENTSITE_TEST_PYTHON_MCP");
+    spawn(Command::new(python).arg(script).args(arguments))
 }
 
-fn everything() -> Option<Child> {
-    let (node, modules) = (counterpart("AGENTSITE_TEST_NODE")?, counterpart("AGENTSITE_TEST_NPM")?);
+fn everything() -> Child {
+    let (node, modules) = (counterpart("AGENTSITE_TEST_NODE"), counterpart("AGENTSITE_TEST_NPM"));
     let script = modules.join("@modelcontextprotocol/server-everything/dist/index.js");
-    Some(spawn(Command::new(node).arg(script).arg("stdio")))
+    spawn(Command::new(node).arg(script).arg("stdio"))
 }
 
 fn spawn(command: &mut Command) -> Child {
@@ -115,7 +110,7 @@ async fn use_python(client: &McpClient) {
 
 #[tokio::test]
 async fn a_python_server_is_used_by_pipes() {
-    let Some(mut child) = python(&[]) else { return };
+    let mut child = python(&[]);
     let client = by_pipes(&mut child).await;
     use_python(&client).await;
     client.close().await;
@@ -124,7 +119,7 @@ async fn a_python_server_is_used_by_pipes() {
 
 #[tokio::test]
 async fn a_python_server_is_used_by_http() {
-    let Some(mut child) = python(&["http"]) else { return };
+    let mut child = python(&["http"]);
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let port = lines.next_line().await.unwrap().expect("it tells its port");
     let url = url::Url::parse(&format!("http://127.0.0.1:{port}/mcp")).unwrap();
@@ -136,7 +131,7 @@ async fn a_python_server_is_used_by_http() {
 
 #[tokio::test]
 async fn a_server_of_the_older_revision_asks_in_the_middle_of_a_call_and_gets_its_answer() {
-    let Some(mut child) = everything() else { return };
+    let mut child = everything();
     let client = by_pipes(&mut child).await;
     assert_eq!(client.revision(), "2025-11-25");
     let tools = client.tools().await.unwrap();

@@ -1,7 +1,7 @@
 //! The first minutes: an empty folder, `init`, new agents in every language, and what becomes of them.
 //!
 //! Promises of the program that are kept here: nothing is written but what is named, nothing is overwritten, and whatever
-//! `agent new` writes answers at once. What a language needs must be installed; without Node.js its story is skipped with a word.
+//! `agent new` writes answers at once. What a language needs must be installed; `cargo xtask test` installs Node.js.
 
 use crate::site::{TestSite, eventually};
 
@@ -83,10 +83,6 @@ async fn a_new_python_agent_answers_at_once() {
 
 #[tokio::test]
 async fn a_new_node_agent_answers_at_once() {
-    if std::process::Command::new("node").arg("--version").output().is_err() {
-        println!("skipped: node is not installed");
-        return;
-    }
     let site = site_with_new("node").await;
     assert_eq!(site.run(&["call", "fresh", "turn"]).ok().out(), "nrut\n");
 }

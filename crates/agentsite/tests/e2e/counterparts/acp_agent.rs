@@ -11,15 +11,15 @@ use crate::site::{
 };
 
 /// A running site that hosts the agent as `coder`, with further lines of its runtime.
-fn hosting(more: &str) -> Option<TestSite> {
-    let python = mcp_python()?;
+fn hosting(more: &str) -> TestSite {
+    let python = mcp_python();
     let command = json!([python, repository("tests/python/acp_agent.py")]);
     let manifest = format!(
         "name = \"coder\"\ndescription = \"Codes\"\nvisibility = \"public\"\n[runtime]\nkind = \"acp\"\ncommand = {command}\n{more}\n"
     );
     let mut site = TestSite::new().agent("coder", &manifest);
     site.start();
-    Some(site)
+    site
 }
 
 /// Says something in a conversation, and in a task of it.
@@ -34,7 +34,7 @@ async fn say(site: &TestSite, text: &str, context: &Value, task: &Value) -> Valu
 
 #[test]
 fn the_sdk_client_calls_an_agent_of_the_other_sdk() {
-    let (Some(python), Some(site)) = (python(), hosting("")) else { return };
+    let (python, site) = (python(), hosting(""));
     let coder = Caller::new(&python, &site, "coder");
     let streamed = coder.plays("stream", &["--text", "good morning to you"]);
     assert_eq!(
@@ -53,7 +53,7 @@ fn the_sdk_client_calls_an_agent_of_the_other_sdk() {
 
 #[tokio::test]
 async fn what_the_agent_thinks_and_does_is_told_on_the_way() {
-    let Some(site) = hosting("") else { return };
+    let site = hosting("");
     let events = site.stream("coder", message("work")).await;
     let notes: Vec<&str> = events
         .iter()
@@ -67,7 +67,7 @@ async fn what_the_agent_thinks_and_does_is_told_on_the_way() {
 
 #[tokio::test]
 async fn two_conversations_keep_their_own_sessions() {
-    let Some(site) = hosting("") else { return };
+    let site = hosting("");
     let count = async |context: &Value| answer(&say(&site, "count", context, &Value::Null).await);
     let (ours, theirs) = (json!("ours"), json!("theirs"));
     assert_eq!(count(&ours).await, "session-1 prompt 1");
@@ -77,7 +77,7 @@ async fn two_conversations_keep_their_own_sessions() {
 
 #[tokio::test]
 async fn an_answer_can_be_data_and_a_question_that_is_given_up_frees_the_conversation() {
-    let Some(site) = hosting("") else { return };
+    let site = hosting("");
     let context = json!("talk");
     let asked = say(&site, "ask", &context, &Value::Null).await;
     let task = asked["result"]["task"]["id"].clone();
@@ -97,7 +97,7 @@ async fn an_answer_can_be_data_and_a_question_that_is_given_up_frees_the_convers
 
 #[tokio::test]
 async fn an_agent_that_dies_in_a_turn_comes_back() {
-    let Some(site) = hosting("") else { return };
+    let site = hosting("");
     let died = site.send("coder", "die").await;
     assert_eq!(state(&died["result"]["task"]), "failed");
     assert!(status_text(&died).contains("started again"), "{died}");
@@ -110,7 +110,7 @@ async fn an_agent_that_dies_in_a_turn_comes_back() {
 
 #[tokio::test]
 async fn a_question_that_was_lost_with_the_site_is_begun_again() {
-    let Some(mut site) = hosting("") else { return };
+    let mut site = hosting("");
     let context = json!("talk");
     let asked = say(&site, "ask", &context, &Value::Null).await;
     let task = asked["result"]["task"]["id"].clone();
@@ -126,11 +126,11 @@ async fn a_question_that_was_lost_with_the_site_is_begun_again() {
 
 #[tokio::test]
 async fn files_are_given_only_with_leave() {
-    let Some(site) = hosting("") else { return };
+    let site = hosting("");
     let manifest = site.path().join("agents/coder/agent.toml");
     let read = format!("read {}", manifest.display());
     assert!(answer(&site.send("coder", &read).await).contains("does not offer"));
-    let Some(site) = hosting("files = \"read\"") else { return };
+    let site = hosting("files = \"read\"");
     let manifest = site.path().join("agents/coder/agent.toml");
     assert!(
         answer(&site.send("coder", &format!("read {}", manifest.display())).await).contains("kind = \"acp\"")

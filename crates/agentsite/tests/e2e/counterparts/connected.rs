@@ -33,7 +33,7 @@ async fn agent(site: &TestSite) -> Value {
 
 #[tokio::test]
 async fn a_program_that_connects_is_found_called_streamed_and_cancelled() {
-    let Some(python) = python() else { return };
+    let python = python();
     let site = TestSite::started();
     let mut program = connects(&python, &site, &[]).await;
     let found = site.run(&["find", "make this text loud", "--json"]).ok().json();
@@ -58,7 +58,7 @@ async fn a_program_that_connects_is_found_called_streamed_and_cancelled() {
 
 #[tokio::test]
 async fn a_program_that_is_killed_is_down_and_goes_on_when_it_is_started_again() {
-    let Some(python) = python() else { return };
+    let python = python();
     let site = TestSite::started();
     let mut program = connects(&python, &site, &[]).await;
     let id = waiting(&site).await;
@@ -103,7 +103,7 @@ async fn at_work(site: &TestSite, id: &Value) -> Value {
 
 #[tokio::test]
 async fn a_site_that_is_killed_waits_for_the_program_which_comes_back_and_goes_on() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::started();
     let mut program = connects(&python, &site, &["--retry", "3"]).await;
     let id = waiting(&site).await;

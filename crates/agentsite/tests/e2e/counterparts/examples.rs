@@ -88,7 +88,7 @@ async fn the_example_with_tools_asks_both_of_them() {
 
 #[tokio::test]
 async fn the_sdk_example_counts_words() {
-    let Some(python) = python() else { return };
+    let python = python();
     // Its file says python3, which here must be the one that has the SDK.
     let beside = Path::new(&python).parent().unwrap().display().to_string();
     let path = format!("{beside}:{}", std::env::var_os("PATH").unwrap_or_default().display());

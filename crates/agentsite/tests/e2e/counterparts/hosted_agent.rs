@@ -20,10 +20,10 @@ fn words(reply: &Value) -> &str {
 }
 
 /// A running site that hosts the Python agent.
-fn hosting() -> Option<TestSite> {
-    let mut site = TestSite::new().agent("troupe", &troupe(&python()?));
+fn hosting() -> TestSite {
+    let mut site = TestSite::new().agent("troupe", &troupe(&python()));
     site.start();
-    Some(site)
+    site
 }
 
 /// The living processes that a process has started; what is killed but not yet taken away does not count.
@@ -46,7 +46,7 @@ fn parent_of(pid: u32) -> Option<u32> {
 
 #[tokio::test]
 async fn a_python_agent_answers_as_a_task_streams_asks_and_fails() {
-    let Some(site) = hosting() else { return };
+    let site = hosting();
     let plain = site.send("troupe", "good morning").await;
     assert_eq!((state(&plain), answer(&plain).as_str()), ("TASK_STATE_COMPLETED", "GOOD MORNING"));
 
@@ -74,7 +74,7 @@ async fn a_python_agent_answers_as_a_task_streams_asks_and_fails() {
 
 #[tokio::test]
 async fn the_card_of_a_hosted_agent_is_shown_under_the_sites_own_address() {
-    let Some(site) = hosting() else { return };
+    let site = hosting();
     let card = eventually("the agent's own card", async || {
         let card = site.get("/a2a/troupe/.well-known/agent-card.json").await;
         (card["skills"][0]["id"] == "shout").then_some(card)
@@ -87,7 +87,7 @@ async fn the_card_of_a_hosted_agent_is_shown_under_the_sites_own_address() {
 
 #[tokio::test]
 async fn a_slow_python_task_is_cancelled() {
-    let Some(site) = hosting() else { return };
+    let site = hosting();
     let params = json!({"message": message("slow"), "configuration": {"returnImmediately": true}});
     let begun = site.rpc("troupe", "SendMessage", params).await;
     let id = begun["result"]["task"]["id"].as_str().unwrap().to_owned();
@@ -103,7 +103,7 @@ async fn a_slow_python_task_is_cancelled() {
 
 #[tokio::test]
 async fn a_python_agent_that_dies_is_started_again_and_its_log_tells() {
-    let Some(site) = hosting() else { return };
+    let site = hosting();
     let died = site.send("troupe", "die").await;
     assert_eq!(state(&died), "TASK_STATE_FAILED");
     assert!(words(&died).contains("lost"), "{died}");
@@ -119,7 +119,7 @@ async fn a_python_agent_that_dies_is_started_again_and_its_log_tells() {
 
 #[tokio::test]
 async fn what_a_hosted_agent_prints_is_in_its_log() {
-    let Some(python) = python() else { return };
+    let python = python();
     let file = std::fs::canonicalize(repository("tests/python/a2a_agent.py")).unwrap();
     let script = format!("echo to stdout; echo to stderr >&2; exec {} {}", python.display(), file.display());
     let manifest = format!(
@@ -140,7 +140,7 @@ async fn what_a_hosted_agent_prints_is_in_its_log() {
 
 #[tokio::test]
 async fn a_hosted_agent_goes_with_its_site_when_it_is_stopped_and_when_it_is_killed() {
-    let Some(mut site) = hosting() else { return };
+    let mut site = hosting();
     for ending in ["stopped", "killed"] {
         assert_eq!(answer(&site.send("troupe", "hello").await), "HELLO");
         let hosted = children(site.pid());
@@ -158,7 +158,7 @@ async fn a_hosted_agent_goes_with_its_site_when_it_is_stopped_and_when_it_is_kil
 
 #[tokio::test]
 async fn an_agent_elsewhere_is_called_by_its_card() {
-    let Some(python) = python() else { return };
+    let python = python();
     let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
     let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
     site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
@@ -174,7 +174,7 @@ async fn an_agent_elsewhere_is_called_by_its_card() {
 
 #[tokio::test]
 async fn an_agent_on_this_machine_is_not_reached_unless_the_operator_says_so() {
-    let Some(python) = python() else { return };
+    let python = python();
     let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
     let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
     site.start();

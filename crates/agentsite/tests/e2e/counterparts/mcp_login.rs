@@ -23,8 +23,8 @@ struct Story {
 }
 
 impl Story {
-    async fn begin(auth: &str, variables: &[(&str, &str)]) -> Option<Self> {
-        let server = Program::start(&mcp_python()?, "mcp_login_server.py").await;
+    async fn begin(auth: &str, variables: &[(&str, &str)]) -> Self {
+        let server = Program::start(&mcp_python(), "mcp_login_server.py").await;
         let mut site = TestSite::new();
         for (name, value) in variables {
             site = site.variable(name, value);
@@ -32,7 +32,7 @@ impl Story {
         site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
         site.write("agents/notes/agent.toml", &manifest(&format!("{}/mcp", server.url), auth));
         site.start();
-        Some(Self { server, site })
+        Self { server, site }
     }
 
     async fn health(&self, health: &str) -> String {
@@ -58,7 +58,7 @@ impl Story {
     /// Calls the tool by MCP, with the official client.
     fn note_by_mcp(&self, text: &str) -> Value {
         let call = json!({"do": "call", "tool": "note", "arguments": {"text": text}});
-        steps(&format!("{}/mcp/notes", self.site.url), &[], &[call]).unwrap().remove(0)
+        steps(&format!("{}/mcp/notes", self.site.url), &[], &[call]).remove(0)
     }
 
     /// Begins a login on the command line.
@@ -133,7 +133,7 @@ fn files(folder: &Path, found: &mut Vec<(String, Vec<u8>)>) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_logs_an_agent_in_once_and_the_site_goes_on_by_itself() {
-    let Some(mut story) = Story::begin("auth = \"login\"", &[]).await else { return };
+    let mut story = Story::begin("auth = \"login\"", &[]).await;
     assert_eq!(story.health("needs-setup").await, WANTED);
     let refused = story.note("too early").await;
     assert_eq!(state(&refused), "failed", "{refused}");
@@ -199,7 +199,7 @@ async fn nobody_sees_a_secret(story: &Story) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_that_goes_wrong_is_told() {
-    let Some(story) = Story::begin("auth = \"login\"", &[]).await else { return };
+    let story = Story::begin("auth = \"login\"", &[]).await;
     story.health("needs-setup").await;
 
     story.control("deny").await;
@@ -236,7 +236,7 @@ async fn a_login_that_goes_wrong_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn somebody_whose_browser_is_elsewhere_pastes_the_address() {
-    let Some(story) = Story::begin("auth = \"login\"", &[]).await else { return };
+    let story = Story::begin("auth = \"login\"", &[]).await;
     story.health("needs-setup").await;
     for (wrong, sentence) in [
         ("nonsense\n", "this is no address"),
@@ -259,7 +259,7 @@ async fn somebody_whose_browser_is_elsewhere_pastes_the_address() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_machine_comes_in_without_any_person() {
     let auth = "auth = \"machine\"\nclient_id = \"machine\"\nclient_secret_env = \"NOTES_SECRET\"";
-    let Some(story) = Story::begin(auth, &[("NOTES_SECRET", "machine-secret")]).await else { return };
+    let story = Story::begin(auth, &[("NOTES_SECRET", "machine-secret")]).await;
     story.health("ready").await;
     assert_eq!(answer(&story.note("milk").await), "noted: milk");
     story.control("revoke").await;
@@ -267,7 +267,7 @@ async fn a_machine_comes_in_without_any_person() {
     let seen = story.control("seen").await;
     assert!(seen["asked"].is_null() && seen["machine"].as_u64().unwrap() >= 2, "{seen}");
 
-    let Some(story) = Story::begin(auth, &[("NOTES_SECRET", "wrong-secret")]).await else { return };
+    let story = Story::begin(auth, &[("NOTES_SECRET", "wrong-secret")]).await;
     let reason = story.health("down").await;
     assert!(reason.contains("invalid_client") && !reason.contains("wrong-secret"), "{reason}");
     assert!(!story.site.log().contains("wrong-secret"));

@@ -13,7 +13,7 @@ use crate::site::{TestSite, binary, eventually, mcp_python, repository};
 
 /// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
 fn plays(site: &TestSite, scenarios: &str, mode: &str, bridge: &[&str]) -> Value {
-    let mut command = Command::new(mcp_python().expect("`cargo xtask test` sets it up"));
+    let mut command = Command::new(mcp_python());
     command.current_dir(site.path()).arg(repository("tests/python/mcp_stdio.py").canonicalize().unwrap());
     command.args([scenarios, "--mode", mode, "--", binary(), "mcp"]).args(bridge);
     let output = command.output().unwrap();
@@ -146,7 +146,7 @@ async fn a_call_that_the_client_cancels_over_stdio_ends_the_task() {
     let bridge = json!([binary(), "mcp", "--site", site.url]).to_string();
     for (turn, mode) in ["legacy", "auto"].into_iter().enumerate() {
         let cancel = json!({"do": "cancel", "tool": "slow", "arguments": {"message": "go"}});
-        let Some(seen) = steps(&bridge, &["--mode", mode], &[cancel]) else { return };
+        let seen = steps(&bridge, &["--mode", mode], &[cancel]);
         assert_eq!(seen[0]["cancelled"], true, "{mode}");
         eventually("the task is cancelled", async || {
             let tasks = site.run(&["task", "ls", "--json"]).ok().json()["tasks"].take();

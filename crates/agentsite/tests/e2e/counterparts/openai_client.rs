@@ -11,7 +11,7 @@ use crate::site::{TestSite, mcp_python, repository};
 
 /// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
 fn plays(site: &TestSite, scenarios: &str, key: Option<&str>) -> Value {
-    let mut command = Command::new(mcp_python().expect("`cargo xtask test` sets it up"));
+    let mut command = Command::new(mcp_python());
     command.arg(repository("tests/python/openai_client.py")).arg(scenarios);
     command.args(["--url", &format!("{}/v1", site.url)]);
     command.args(key.into_iter().flat_map(|key| ["--key", key]));

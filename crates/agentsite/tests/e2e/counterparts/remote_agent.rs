@@ -32,7 +32,7 @@ fn proxy(agent: &Elsewhere) -> TestSite {
 
 #[tokio::test]
 async fn the_command_line_calls_an_agent_in_every_binding() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
     let site = TestSite::new();
     for (binding, _) in BINDINGS {
@@ -53,7 +53,7 @@ async fn the_command_line_calls_an_agent_in_every_binding() {
 
 #[tokio::test]
 async fn a_binding_that_is_not_offered_is_told_with_what_is() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, "JSONRPC,HTTP+JSON").await;
     let said = TestSite::new().run(&["call", &agent.url, "--binding", "grpc", "hello"]);
     assert_eq!(said.code(), 1, "{said:?}");
@@ -92,7 +92,7 @@ impl Calling {
 
 #[tokio::test]
 async fn an_interrupted_call_cancels_its_task() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
     for (binding, _) in BINDINGS {
         let mut call = Calling::start(&agent, binding, "slow");
@@ -107,7 +107,7 @@ async fn an_interrupted_call_cancels_its_task() {
 
 #[tokio::test]
 async fn a_stream_that_is_cut_for_good_is_no_success() {
-    let Some(python) = python() else { return };
+    let python = python();
     for (binding, _) in BINDINGS {
         let mut agent = Elsewhere::start(&python, EVERYTHING).await;
         let mut call = Calling::start(&agent, binding, "slow");
@@ -120,7 +120,7 @@ async fn a_stream_that_is_cut_for_good_is_no_success() {
 
 #[tokio::test]
 async fn a_site_passes_on_in_every_binding() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
     let site = proxy(&agent);
     for (name, _) in BINDINGS {
@@ -151,7 +151,7 @@ async fn a_site_passes_on_in_every_binding() {
 
 #[tokio::test]
 async fn a_cancel_reaches_the_agent_in_every_binding() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
     let site = proxy(&agent);
     for (name, _) in BINDINGS {
@@ -168,7 +168,7 @@ async fn a_cancel_reaches_the_agent_in_every_binding() {
 
 #[tokio::test]
 async fn the_next_interface_is_used_when_the_first_is_dead() {
-    let Some(python) = python() else { return };
+    let python = python();
     for (_, last) in BINDINGS {
         let offers = format!("JSONRPC@http://127.0.0.1:9/,HTTP+JSON@http://127.0.0.1:9/,{last}");
         let agent = Elsewhere::start(&python, &offers).await;
@@ -191,7 +191,7 @@ async fn health(site: &TestSite) -> Value {
 
 #[tokio::test]
 async fn an_endpoint_that_fails_is_left_alone_and_found_again() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut agent = Elsewhere::start(&python, "JSONRPC").await;
     let site = proxy(&agent);
     assert_eq!(answer(&site.send("remote", "hello").await), "HELLO");
@@ -218,7 +218,7 @@ async fn an_endpoint_that_fails_is_left_alone_and_found_again() {
 
 #[tokio::test]
 async fn a_trace_reaches_the_agent_in_every_binding() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
     let site = proxy(&agent);
     for (name, _) in BINDINGS {
@@ -233,7 +233,7 @@ async fn a_trace_reaches_the_agent_in_every_binding() {
 
 #[tokio::test]
 async fn an_agent_of_the_older_version_is_called_and_passed_on() {
-    let Some(python) = old_python() else { return };
+    let python = old_python();
     let agent = Elsewhere::program(&python, "a2a_agent03.py", "").await;
     let here = TestSite::new();
     let call = |words: &[&str]| here.run(&[&["call", agent.url.as_str()], words].concat());
@@ -273,7 +273,7 @@ async fn own_agents_are_called_in_the_binding_that_is_wanted() {
 
 #[tokio::test]
 async fn a_site_of_which_traces_are_collected_continues_the_callers_trace() {
-    let Some(python) = python() else { return };
+    let python = python();
     let agent = Elsewhere::start(&python, "JSONRPC").await;
     let sink = Program::start(&python, "otlp_sink.py").await;
     let site = TestSite::new().agent("remote", &agent.manifest("remote", ""));

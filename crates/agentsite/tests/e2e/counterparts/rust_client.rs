@@ -5,22 +5,9 @@
 
 use std::process::{Command, Stdio};
 
-use crate::site::{TestSite, exec_agent};
+use crate::site::{TestSite, counterpart, exec_agent};
 
 const TRANSPORTS: [&str; 2] = ["jsonrpc", "rest"];
-
-/// The program; fails in CI when it is missing.
-fn a2a_cli() -> Option<std::ffi::OsString> {
-    let found = std::env::var_os("AGENTSITE_TEST_A2A_CLI");
-    if found.is_none() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "AGENTSITE_TEST_A2A_CLI is not set: run `cargo xtask test`"
-        );
-        println!("skipped: run `cargo xtask test`, which installs the official Rust client");
-    }
-    found
-}
 
 /// One agent as the Rust client sees it.
 struct Caller<'a> {
@@ -32,7 +19,7 @@ struct Caller<'a> {
 impl Caller<'_> {
     /// Runs the client; gives its exit code, what it printed and what it complained about.
     fn run(&self, words: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(a2a_cli().unwrap());
+        let mut command = Command::new(counterpart("AGENTSITE_TEST_A2A_CLI"));
         command.args(words).current_dir(self.site.path()).env_clear().stdin(Stdio::null());
         command.args(["--transport", self.transport]);
         command.arg("-a").arg(format!("{}/a2a/{}/.well-known/agent-card.json", self.site.url, self.agent));
@@ -54,9 +41,6 @@ fn field<'t>(text: &'t str, name: &str) -> &'t str {
 
 #[tokio::test]
 async fn the_rust_client_sends_and_streams() {
-    if a2a_cli().is_none() {
-        return;
-    }
     let site = TestSite::started();
     for transport in TRANSPORTS {
         let echo = Caller { site: &site, agent: "echo", transport };
@@ -76,9 +60,6 @@ async fn the_rust_client_sends_and_streams() {
 
 #[tokio::test]
 async fn the_rust_client_follows_and_cancels() {
-    if a2a_cli().is_none() {
-        return;
-    }
     let manifest = exec_agent("slow", &["sh", "-c", "echo begun; exec sleep 3600"], "");
     let mut site = TestSite::new().agent("slow", &manifest);
     site.start();

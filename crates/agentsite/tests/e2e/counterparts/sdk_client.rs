@@ -78,7 +78,7 @@ impl<'a> Caller<'a> {
 
 #[test]
 fn the_sdk_client_gets_along_with_built_in_agents() {
-    let Some(python) = python() else { return };
+    let python = python();
     let site = TestSite::started();
     for binding in BINDINGS {
         let echo = Caller::new(&python, &site, "echo").by(binding);
@@ -106,7 +106,7 @@ fn the_sdk_client_gets_along_with_built_in_agents() {
 
 #[test]
 fn the_sdk_client_gets_along_with_commands() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
     for binding in BINDINGS {
@@ -124,7 +124,7 @@ fn the_sdk_client_gets_along_with_commands() {
 
 #[test]
 fn the_sdk_client_gets_along_with_an_agent_of_its_own_sdk_behind_the_site() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("troupe", &troupe(&python));
     site.start();
     let troupe = Caller::new(&python, &site, "troupe");
@@ -142,7 +142,7 @@ fn the_sdk_client_gets_along_with_an_agent_of_its_own_sdk_behind_the_site() {
 
 #[test]
 fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
     let made = site.run(&["key", "new", "--label", "sdk", "--scope", "call:asker", "--json"]).ok().json();
@@ -162,7 +162,7 @@ fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
 
 #[test]
 fn the_sdk_client_finds_its_task_again_after_a_crash() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("patient", PATIENT);
     site.start();
     let begun = BINDINGS.map(|binding| {

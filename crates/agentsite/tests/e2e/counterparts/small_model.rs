@@ -17,7 +17,7 @@ fn speaker(name: &str, base_url: &str, more: &str) -> String {
 
 #[tokio::test]
 async fn a_real_model_answers_in_pieces_remembers_is_counted_and_is_held_to_its_budget() {
-    let Some(python) = python() else { return };
+    let python = python();
     let model = Program::start(&python, "small_llm.py").await;
     let mut site = TestSite::new()
         .agent("speaker", &speaker("speaker", &model.url, ""))

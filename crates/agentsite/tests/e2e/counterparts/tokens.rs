@@ -15,14 +15,14 @@ struct Story {
 }
 
 impl Story {
-    async fn begin(more: &str) -> Option<Self> {
-        let issuer = Program::start(&python()?, "token_issuer.py").await;
+    async fn begin(more: &str) -> Self {
+        let issuer = Program::start(&python(), "token_issuer.py").await;
         let mut site = TestSite::new().flag("--anonymous").flag("none");
         let config = format!("[oauth]\nissuer = {:?}\n{more}", issuer.url);
         site.write("agentsite.toml", &config);
         site.write("agents/near/agent.toml", "name = \"near\"\ndescription = \"d\"\nvisibility = \"peers\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n");
         site.start();
-        Some(Self { issuer, site })
+        Self { issuer, site }
     }
 
     async fn token(&self, claims: Value) -> String {
@@ -40,7 +40,7 @@ impl Story {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_made_for_the_site_opens_what_its_scopes_name() {
-    let Some(story) = Story::begin("").await else { return };
+    let story = Story::begin("").await;
     for alg in ["RS256", "PS256", "ES256", "ES384", "EdDSA"] {
         let token = story.token(json!({"alg": alg, "aud": story.site.url, "scope": "openid call"})).await;
         let answer = story.agents(&token).await;
@@ -56,7 +56,7 @@ async fn a_token_made_for_the_site_opens_what_its_scopes_name() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_for_another_resource_is_refused_with_the_way_to_a_good_one() {
-    let Some(story) = Story::begin("").await else { return };
+    let story = Story::begin("").await;
     let elsewhere = story.token(json!({"aud": "https://other.example/mcp", "scope": "call"})).await;
     let none = story.token(json!({"aud": story.site.url, "scope": "openid"})).await;
     for (token, status, error) in [(elsewhere, 401, "invalid_token"), (none, 403, "insufficient_scope")] {
@@ -78,10 +78,7 @@ async fn a_token_for_another_resource_is_refused_with_the_way_to_a_good_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn operators_name_audiences_and_what_everybody_may() {
-    let Some(story) = Story::begin("audience = [\"agents\"]\ngrant = [\"call:near\"]\nadmin = true\n").await
-    else {
-        return;
-    };
+    let story = Story::begin("audience = [\"agents\"]\ngrant = [\"call:near\"]\nadmin = true\n").await;
     let body = story.agents(&story.token(json!({"aud": "agents"})).await).await.text().await.unwrap();
     assert!(body.contains("\"near\"") && !body.contains("\"calc\""), "{body}");
     let token = story.token(json!({"aud": "agents", "scope": "admin"})).await;
@@ -91,7 +88,7 @@ async fn operators_name_audiences_and_what_everybody_may() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn invented_key_names_do_not_make_the_site_a_burden() {
-    let Some(story) = Story::begin("").await else { return };
+    let story = Story::begin("").await;
     let good = story.token(json!({"aud": story.site.url, "scope": "call"})).await;
     assert_eq!(story.agents(&good).await.status(), 200);
     story.site.http.post(format!("{}/rotate", story.issuer.url)).body("").send().await.unwrap();
@@ -116,7 +113,7 @@ async fn invented_key_names_do_not_make_the_site_a_burden() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_concierge_reaches_for_a_holder_of_a_token_what_the_token_reaches() {
-    let Some(story) = Story::begin("").await else { return };
+    let story = Story::begin("").await;
     let token = story.token(json!({"aud": story.site.url, "scope": "call"})).await;
     let message =
         json!({"messageId": "m1", "role": "ROLE_USER", "parts": [{"text": "near: is anybody there"}]});

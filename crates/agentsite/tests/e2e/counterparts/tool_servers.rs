@@ -2,19 +2,13 @@
 //!
 //! The servers are `tests/python/mcp_server.py` on the official Python package, and the protocol's own example server.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::scripted_model::{Line, ScriptedModel};
 use super::sdk_client::{BINDINGS, Caller};
-use crate::site::{TestSite, answer, eventually, message, python, repository};
-
-/// A program of the test environment by the variable that names it.
-fn named(variable: &str) -> PathBuf {
-    let named = std::env::var_os(variable);
-    named.unwrap_or_else(|| panic!("{variable} is not set; run `cargo xtask test`, which prepares it")).into()
-}
+use crate::site::{TestSite, answer, counterpart, eventually, message, python, repository};
 
 /// The manifest of an agent with this command.
 fn hosting(name: &str, command: &[&Path], more: &str) -> String {
@@ -25,12 +19,13 @@ fn hosting(name: &str, command: &[&Path], more: &str) -> String {
 
 fn python_server(more: &str) -> String {
     let script = repository("tests/python/mcp_server.py");
-    hosting("tools", &[&named("AGENTSITE_TEST_PYTHON_MCP"), &script], more)
+    hosting("tools", &[&counterpart("AGENTSITE_TEST_PYTHON_MCP"), &script], more)
 }
 
 fn example_server() -> String {
-    let script = named("AGENTSITE_TEST_NPM").join("@modelcontextprotocol/server-everything/dist/index.js");
-    hosting("everything", &[&named("AGENTSITE_TEST_NODE"), &script, Path::new("stdio")], "")
+    let script =
+        counterpart("AGENTSITE_TEST_NPM").join("@modelcontextprotocol/server-everything/dist/index.js");
+    hosting("everything", &[&counterpart("AGENTSITE_TEST_NODE"), &script, Path::new("stdio")], "")
 }
 
 async fn ready(site: &TestSite, agent: &str) {
@@ -53,7 +48,7 @@ fn words(task: &Value) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_client_calls_tools_of_a_python_server() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("tools", &python_server(""));
     site.start();
     ready(&site, "tools").await;
@@ -89,7 +84,7 @@ async fn the_sdk_client_calls_tools_of_a_python_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_client_calls_the_example_server() {
-    let Some(python) = python() else { return };
+    let python = python();
     let mut site = TestSite::new().agent("everything", &example_server());
     site.start();
     ready(&site, "everything").await;
@@ -206,7 +201,7 @@ async fn the_example_of_a_tool_server_keeps_notes() {
     let mut site = TestSite::new();
     for file in ["agent.toml", "server.py"] {
         let text = std::fs::read_to_string(repository("examples/mcp-server").join(file)).unwrap();
-        let python = named("AGENTSITE_TEST_PYTHON_MCP");
+        let python = counterpart("AGENTSITE_TEST_PYTHON_MCP");
         site.write(&format!("agents/notes/{file}"), &text.replace("\"python3\"", &format!("{python:?}")));
     }
     site.start();
