@@ -7,6 +7,7 @@
 
 mod cycles;
 mod direction;
+mod early_returns;
 mod finding;
 mod headers;
 mod layers;
@@ -31,7 +32,8 @@ use crate::workspace::Workspace;
 pub(crate) const HELP: &str = "\
 usage: cargo xtask tidy
 
-Checks crate direction, module cycles, file and function size, names, headers, forbidden words, layers and unsafe code.
+Checks crate direction, module cycles, file and function size, names, headers, forbidden words, tests
+that can return early, layers and unsafe code.
 Prints each finding as `path:line: what (what to do)`; exit code 1 when something was found. It builds nothing: whether
 generated files are up to date is told by `cargo xtask generate --check`, which has to build the binary.";
 
@@ -65,6 +67,7 @@ fn in_sources(sources: &[Source]) -> Vec<Finding> {
         findings.extend(size::check(source));
         findings.extend(names::check_modules(source));
         findings.extend(words::check_code(source));
+        findings.extend(early_returns::check(source));
         findings.extend(layers::check(source));
     }
     findings

@@ -85,6 +85,15 @@ impl Source {
         })
     }
 
+    /// True when the line or the line above it has a comment with this beginning and a reason after it.
+    pub(crate) fn is_excused(&self, line: usize, excuse: &str) -> bool {
+        let (above, last) = (line.saturating_sub(2), self.lines.len());
+        self.lines[above.min(last)..line.min(last)].iter().any(|line| {
+            line.split_once(excuse)
+                .is_some_and(|(before, reason)| before.contains("//") && !reason.trim().is_empty())
+        })
+    }
+
     /// True when the line only exists in tests.
     pub(crate) fn is_test_line(&self, line: usize) -> bool {
         self.is_test_file || self.test_lines.iter().any(|range| range.contains(&line))

@@ -260,6 +260,22 @@ fn a_test_that_sleeps_is_found_unless_it_says_why() {
 }
 
 #[test]
+fn a_test_that_can_end_without_testing_is_found_unless_it_says_why() {
+    let text = "fn python() -> Option<u8> { return None; }\n\
+                #[tokio::test]\nasync fn story() {\n    let Some(python) = python() else { return };\n\
+                let quiet = || { return 1; };\n}\n\
+                #[test]\n#[ignore]\nfn later() {\n\
+                // tidy: skipped because the kernel cannot do this\n    return;\n}\n";
+    let lines = printed(&early_returns::check(&sources(&[("crates/x/src/a.rs", text)])[0]));
+    assert_eq!(lines.len(), 2, "{lines:#?}");
+    assert!(lines[0].starts_with("crates/x/src/a.rs:4: a test that can return early"), "{lines:#?}");
+    assert!(lines[1].starts_with("crates/x/src/a.rs:8: a test that is ignored"), "{lines:#?}");
+    let said = concat!("fn f() { println!(\"skip", "ped: no python\"); }\n");
+    let found = early_returns::check(&sources(&[("crates/x/tests/e2e/a.rs", said)])[0]);
+    assert_one(&found, "crates/x/tests/e2e/a.rs:1: a test that skips itself");
+}
+
+#[test]
 fn unbounded_queues_and_unsafe_code_are_found() {
     let queue = concat!("use tokio::sync::mpsc::unbounded", "_channel;\n");
     assert_one(

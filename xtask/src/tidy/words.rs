@@ -77,7 +77,8 @@ pub(crate) fn check_code(source: &Source) -> Vec<Finding> {
             let remedy = "name a capacity and say why it is enough";
             findings.push(Finding::error(&source.path, mention.line, "an unbounded queue", remedy));
         }
-        if is_sleep(last_two) && source.is_test_line(mention.line) && !is_excused(source, mention.line) {
+        if is_sleep(last_two) && source.is_test_line(mention.line) && !source.is_excused(mention.line, EXCUSE)
+        {
             let remedy = format!("wait for an event, or say `// {EXCUSE}…`");
             findings.push(Finding::error(&source.path, mention.line, "a test that sleeps", remedy));
         }
@@ -125,12 +126,4 @@ fn stands_alone(line: &str, word: &str) -> bool {
 
 fn is_sleep(last_two: &[String]) -> bool {
     matches!(last_two, [of, name] if (of == "time" || of == "thread") && name == "sleep")
-}
-
-fn is_excused(source: &Source, line: usize) -> bool {
-    let above = line.saturating_sub(2);
-    source.lines[above.min(source.lines.len())..line.min(source.lines.len())].iter().any(|line| {
-        line.split_once(EXCUSE)
-            .is_some_and(|(before, reason)| before.contains("//") && !reason.trim().is_empty())
-    })
 }
