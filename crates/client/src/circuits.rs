@@ -12,7 +12,8 @@ use agentsite_protocol::Rng;
 use tokio::time::Instant;
 
 use crate::ClientError;
-use crate::circuit::{Change, Circuit};
+use crate::circuit::{Change, Circuit, FIRST_REST};
+use crate::push::Receipt;
 
 /// Endpoints remembered; at 200 bytes each this is a fifth of a megabyte.
 const MOST: usize = 1_024;
@@ -75,6 +76,18 @@ impl Circuits {
         }
     }
 
+    /// Asks to deliver to an origin for an account; the error is how long the origin is still left alone for it.
+    ///
+    /// # Errors
+    /// How long to wait.
+    pub fn enter_for(&self, account: &str, origin: &str) -> Result<Passage, Duration> {
+        match self.enter(&format!("{origin} for {account}")) {
+            Ok(passage) => Ok(passage),
+            Err(ClientError::Resting { rest, .. }) => Err(rest),
+            Err(_) => Err(FIRST_REST),
+        }
+    }
+
     /// Why an endpoint is left alone now, if it is.
     pub(crate) fn resting(&self, endpoint: &str) -> Option<ClientError> {
         let now = self.now();
@@ -123,7 +136,7 @@ fn resting(endpoint: &str, why: &str, rest: Duration) -> ClientError {
 
 /// The leave to call an endpoint once. Dropped without a word, nothing is learned of the endpoint.
 #[derive(Debug)]
-pub(crate) struct Passage {
+pub struct Passage {
     circuits: Circuits,
     endpoint: String,
     told: bool,
@@ -142,6 +155,18 @@ impl Passage {
                     known.circuit.failed(now, chance)
                 });
             }
+        }
+    }
+}
+
+impl Passage {
+    /// Tells how a delivery went: no answer is a failure, any answer closes the circuit, because waiting is what costs.
+    pub fn learn(self, receipt: &Receipt) {
+        match receipt {
+            Receipt::Later { why, answered: false, .. } => {
+                self.tell(Some(&ClientError::NoConnection(why.clone())));
+            }
+            Receipt::Taken | Receipt::Refused(_) | Receipt::Later { .. } => self.tell(None),
         }
     }
 }

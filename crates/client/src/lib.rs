@@ -26,7 +26,7 @@ pub use a2a::{
     A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, RemoteStatus, RemoteTask, Reply,
     SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding, card_url,
 };
-pub use circuits::Circuits;
+pub use circuits::{Circuits, Passage};
 pub use document::{Answered, Fetched};
 pub use egress::{
     AllowedTarget, BadTarget, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings, Network,

@@ -29,6 +29,8 @@ pub enum Receipt {
         why: String,
         /// The shortest wait that the receiver asks for.
         wait: Option<Duration>,
+        /// Whether the receiver answered at all; one that hangs or is gone did not.
+        answered: bool,
     },
 }
 
@@ -71,7 +73,7 @@ impl Egress {
             Err(error @ (EgressError::Address { .. } | EgressError::Private { .. })) => {
                 Receipt::Refused(format!("the receiver may not be told: {}", refusal(&error)))
             }
-            Err(error) => Receipt::Later { why: error.to_string(), wait: None },
+            Err(error) => Receipt::Later { why: error.to_string(), wait: None, answered: false },
         }
     }
 }
@@ -120,7 +122,7 @@ fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) 
     } else if status.is_client_error() && !passes {
         Receipt::Refused(why)
     } else {
-        Receipt::Later { why, wait: wait(headers, now) }
+        Receipt::Later { why, wait: wait(headers, now), answered: true }
     }
 }
 

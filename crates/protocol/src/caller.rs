@@ -29,6 +29,17 @@ impl Owner {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The account that storage and deliveries of this owner count on: the owner itself, or the network address of a caller without a
+    /// key, whatever follows the address.
+    #[must_use]
+    pub fn account(&self) -> &str {
+        const ANONYMOUS: &str = "anon:";
+        let Some(place) = self.0.strip_prefix(ANONYMOUS) else { return &self.0 };
+        let is_address = |letter: char| letter.is_ascii_hexdigit() || letter == '.' || letter == ':';
+        let end = place.find(|letter| !is_address(letter)).unwrap_or(place.len());
+        &self.0[..ANONYMOUS.len() + end]
+    }
 }
 
 impl fmt::Display for Owner {

@@ -98,7 +98,7 @@ impl Challenges {
         let value = serde_json::to_string(&served).expect("words and times are always written");
         let line =
             JournalLine { at: self.ids.clock().now(), actor: by.into(), agent: None, task: None, text };
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value) }];
+        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
         self.store.commit(Change { settings, journal: vec![line], ..Change::default() }).await?;
         *self.lock() = served;
         Ok(())

@@ -150,7 +150,11 @@ impl Connected {
     pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<(), SiteError> {
         let name = &record.introduction.name;
         let value = serde_json::to_string(record).map_err(|error| StoreError::Engine(error.to_string()))?;
-        let one = SettingChange { name: setting(name.as_str()), value: Some(value) };
+        let one = SettingChange {
+            name: setting(name.as_str()),
+            value: Some(value),
+            owner: Some(record.owner.clone()),
+        };
         let settings = vec![one, self.listed(Some(name), None)];
         let journal = vec![self.line(actor, name, text)];
         Ok(self.store.commit(Change { settings, journal, ..Change::default() }).await?)
@@ -163,7 +167,7 @@ impl Connected {
         actor: &Owner,
         text: String,
     ) -> Result<Option<Kept>, SiteError> {
-        let one = SettingChange { name: setting(name.as_str()), value: None };
+        let one = SettingChange { name: setting(name.as_str()), value: None, owner: None };
         let settings = vec![one, self.listed(None, Some(name))];
         let journal = vec![self.line(actor, name, text)];
         self.store.commit(Change { settings, journal, ..Change::default() }).await?;
@@ -191,7 +195,7 @@ impl Connected {
         let kept = self.lock();
         let names = kept.keys().filter(|name| Some(*name) != less && Some(*name) != more).chain(more);
         let names: Vec<&str> = names.map(AgentName::as_str).collect();
-        SettingChange { name: LIST.into(), value: Some(names.join(" ")) }
+        SettingChange { name: LIST.into(), value: Some(names.join(" ")), owner: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Kept>> {

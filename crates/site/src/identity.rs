@@ -266,5 +266,8 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
 
 fn write(kept: &Kept) -> Change {
     let value = serde_json::to_string(kept).expect("keys are always written");
-    Change { settings: vec![SettingChange { name: SETTING.into(), value: Some(value) }], ..Change::default() }
+    Change {
+        settings: vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }],
+        ..Change::default()
+    }
 }

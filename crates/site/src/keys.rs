@@ -190,7 +190,11 @@ impl Keys {
             return Ok(None);
         }
         let made = self.make("site", "admin token", vec![Scope::Admin], None).await?;
-        let begun = SettingChange { name: BEGUN.into(), value: Some(self.ids.clock().now().to_string()) };
+        let begun = SettingChange {
+            name: BEGUN.into(),
+            value: Some(self.ids.clock().now().to_string()),
+            owner: None,
+        };
         self.store.commit(Change { settings: vec![begun], ..Change::default() }).await?;
         Ok(Some(FirstRun { admin_token: made.secret }))
     }

@@ -89,7 +89,7 @@ impl Logins {
             None => {}
         }
         let value = serde_json::to_string(&next).map_err(|_| SiteError::Identity)?;
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value) }];
+        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
         self.store.commit(Change { settings, ..Change::default() }).await?;
         *kept = next;
         Ok(())

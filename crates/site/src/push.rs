@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agentsite_host::Egress;
+use agentsite_host::{Circuits, Egress};
 use agentsite_protocol::{Ids, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
 use agentsite_store::{Change, Notice, PushChange, SharedStore};
 use tokio::sync::Notify;
@@ -72,8 +72,10 @@ pub(crate) struct Push {
     egress: Egress,
     courier: Arc<dyn Courier>,
     bell: Arc<Bell>,
-    /// Deliveries on their way, by the receiver's origin. A std lock: held for one look-up, never across an await.
-    on_their_way: Mutex<HashMap<String, usize>>,
+    /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never across an await.
+    in_flight: Mutex<HashMap<(String, String), usize>>,
+    /// Receivers that are left alone because they do not answer.
+    circuits: Circuits,
     /// Held while a receiver is added, so that their number stays within its limit.
     adding: tokio::sync::Mutex<()>,
 }
@@ -94,6 +96,8 @@ pub(crate) struct PushParts {
 impl Push {
     pub(crate) fn new(parts: PushParts) -> Arc<Self> {
         let PushParts { settings, store, ids, identity, metrics, egress, courier, bell } = parts;
+        // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are called.
+        let circuits = Circuits::new(ids.rng().clone());
         Arc::new(Self {
             settings,
             store,
@@ -103,7 +107,8 @@ impl Push {
             egress,
             courier,
             bell,
-            on_their_way: Mutex::default(),
+            in_flight: Mutex::default(),
+            circuits,
             adding: tokio::sync::Mutex::default(),
         })
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Ids, Match, Owner, PushConfig, Query, Timestamp};
-use agentsite_store::{Change, OutboxChange, OutboxRow, SettingChange, SharedStore, StoreError};
+use agentsite_store::{Admittance, Change, OutboxChange, OutboxRow, SettingChange, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
@@ -142,7 +142,7 @@ impl Queries {
     pub(crate) async fn remove(&self, owner: &Owner, id: &str) -> Result<(), SiteError> {
         let _one_at_a_time = self.changing.lock().await;
         self.get(owner, id)?;
-        let gone = SettingChange { name: name(id), value: None };
+        let gone = SettingChange { name: name(id), value: None, owner: None };
         let settings = vec![gone, self.listed(None, Some(id))];
         self.store.commit(Change { settings, ..Change::default() }).await?;
         self.lock().remove(id);
@@ -171,7 +171,7 @@ impl Queries {
             stored.seen.push(found.id.clone());
             stored.kept.matches.push(Appeared { seq: stored.told, at: now, found });
             if stored.kept.push.is_some() {
-                outbox.push(OutboxChange::Add(letter(id, stored.told, now, deadline)));
+                outbox.push(OutboxChange::Add(letter(&stored, now, deadline)));
             }
         }
         let over = stored.kept.matches.len().saturating_sub(MAX_TOLD);
@@ -196,8 +196,11 @@ impl Queries {
         outbox: Vec<OutboxChange>,
     ) -> Result<(), SiteError> {
         let value = serde_json::to_string(stored).map_err(|error| StoreError::Engine(error.to_string()))?;
-        let one = SettingChange { name: name(&stored.kept.id), value: Some(value) };
-        let change = Change { settings: vec![one, list], outbox, ..Change::default() };
+        let owner = Some(stored.kept.owner.clone());
+        let one = SettingChange { name: name(&stored.kept.id), value: Some(value), owner };
+        // What a kept query tells is bounded; only a new one is new work.
+        let admittance = if stored.told > 0 { Admittance::Always } else { Admittance::New };
+        let change = Change { settings: vec![one, list], outbox, admittance, ..Change::default() };
         Ok(self.store.commit(change).await?)
     }
 
@@ -205,7 +208,7 @@ impl Queries {
     fn listed(&self, more: Option<&str>, less: Option<&str>) -> SettingChange {
         let kept = self.lock();
         let ids = kept.keys().map(String::as_str).filter(|id| Some(*id) != less).chain(more);
-        SettingChange { name: LIST.into(), value: Some(ids.collect::<Vec<_>>().join(" ")) }
+        SettingChange { name: LIST.into(), value: Some(ids.collect::<Vec<_>>().join(" ")), owner: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
@@ -223,7 +226,9 @@ fn name(id: &str) -> String {
     format!("query:{id}")
 }
 
-fn letter(id: &str, seq: u64, due: Timestamp, deadline: Timestamp) -> OutboxRow {
-    let (lane, body) = (Some(id.to_owned()), seq.to_string());
-    OutboxRow { task: None, lane, kind: Queries::KIND.into(), body, due, deadline }
+/// The delivery of the last match that a query tells of.
+fn letter(stored: &Stored, due: Timestamp, deadline: Timestamp) -> OutboxRow {
+    let (lane, body) = (Some(stored.kept.id.clone()), stored.told.to_string());
+    let account = stored.kept.owner.account().to_owned();
+    OutboxRow { account, task: None, lane, kind: Queries::KIND.into(), body, due, deadline }
 }

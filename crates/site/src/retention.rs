@@ -4,6 +4,7 @@
 //! ended.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_store::Expiry;
 use tokio_util::sync::CancellationToken;
@@ -14,6 +15,9 @@ use crate::{Retention, SiteError, Worker};
 
 /// Tasks removed in one transaction: a few milliseconds of the writer's time.
 const PORTION: usize = 500;
+
+/// How long a result for a caller without a key stays even when their share of the storage is nearly full: time to fetch it.
+const ANONYMOUS_SPARE: Duration = Duration::from_secs(600);
 
 /// Looks again and again until the site stops.
 pub(crate) async fn keep_bounded(
@@ -47,6 +51,10 @@ pub(crate) async fn expire(desk: &Desk, keys: &Keys, retention: &Retention) -> R
         keep: retention.keep_tasks,
         portion: PORTION,
         journal_before: now.minus(retention.journal_age.0),
+        journal_bytes: retention.journal_size.0,
+        anonymous_before: now.minus(retention.anonymous_age.0),
+        anonymous_bytes: retention.anonymous_full,
+        anonymous_spare: now.minus(ANONYMOUS_SPARE),
     };
     let mut gone = 0;
     loop {

@@ -31,7 +31,7 @@ impl Secret {
         let mut key = [0; 32];
         ids.rng().fill(&mut key);
         let value = serde_json::to_string(&key).map_err(|_| SiteError::Identity)?;
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value) }];
+        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
         store.commit(Change { settings, ..Change::default() }).await?;
         Ok(Self(key))
     }

@@ -113,6 +113,12 @@ pub struct Retention {
     pub max_age: Period,
     /// Longest age of a line of the journal.
     pub journal_age: Period,
+    /// Largest size of the journal; the oldest lines go first.
+    pub journal_size: ByteSize,
+    /// Longest age of a finished task of a caller without a key.
+    pub anonymous_age: Period,
+    /// Bytes of callers without a key above which their oldest finished tasks go early.
+    pub anonymous_full: u64,
     /// How often is looked.
     pub every: Period,
 }
@@ -123,6 +129,10 @@ impl Default for Retention {
             keep_tasks: 100_000,
             max_age: Period::seconds(30 * 86_400),
             journal_age: Period::seconds(90 * 86_400),
+            // Ten million lines or so: years of a small site, weeks of a flood.
+            journal_size: ByteSize(1 << 30),
+            anonymous_age: Period::seconds(86_400),
+            anonymous_full: u64::MAX,
             every: Period::seconds(60),
         }
     }

@@ -9,7 +9,7 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{ConversationChange, ListingChange, StoreError};
+use crate::{Admittance, ConversationChange, ListingChange, StoreError};
 
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
@@ -37,6 +37,8 @@ pub struct Change {
     /// Ended tasks whose time is over from now on, whatever was said before; the next expiry takes them. Others are not touched, nor
     /// those that a conversation keeps.
     pub forget: Vec<TaskId>,
+    /// How the change stands to the limits of storage and to a disk that is getting full.
+    pub admittance: Admittance,
 }
 
 /// New events of one task.
@@ -113,9 +115,10 @@ impl Notice {
     /// The kind of the rows that it makes.
     pub const KIND: &'static str = "push";
 
-    /// The rows for one receiver.
-    pub(crate) fn rows(&self, config: &str) -> impl Iterator<Item = OutboxRow> {
+    /// The rows for one receiver of a task of this account.
+    pub(crate) fn rows(&self, account: &str, config: &str) -> impl Iterator<Item = OutboxRow> {
         self.events.iter().map(move |seq| OutboxRow {
+            account: account.to_owned(),
             task: Some(self.task),
             lane: Some(config.to_owned()),
             kind: Self::KIND.to_owned(),
@@ -129,6 +132,8 @@ impl Notice {
 /// A row of the outbox: something that must leave the site, and how often that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
+    /// The account (`Owner::account`) that it counts on and that takes turns with others; empty for the site's own.
+    pub account: String,
     /// The task it belongs to.
     pub task: Option<TaskId>,
     /// Rows of one task and one lane leave one after the other, in the order in which they were added; rows without both leave in any
@@ -232,6 +237,8 @@ pub struct SettingChange {
     pub name: String,
     /// Its value.
     pub value: Option<String>,
+    /// Whose storage it counts on; none for what the site itself keeps.
+    pub owner: Option<Owner>,
 }
 
 /// The value may be secret and is not shown.

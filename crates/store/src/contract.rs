@@ -12,6 +12,7 @@ pub(crate) mod lists;
 pub(crate) mod outbox;
 pub(crate) mod push;
 pub(crate) mod samples;
+pub(crate) mod storage;
 pub(crate) mod tasks;
 
 use std::any::Any;
@@ -78,7 +79,7 @@ macro_rules! contract_suite {
             outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,
                 a_retried_row_comes_again_and_a_dead_one_does_not, a_done_row_is_gone,
                 rows_of_a_lane_leave_one_after_the_other, a_dead_row_lets_the_next_one_go, a_deferred_row_counts_no_attempt,
-                a_replayed_row_goes_first_again_with_a_new_deadline, the_outbox_is_listed;
+                a_replayed_row_goes_first_again_with_a_new_deadline, the_outbox_is_listed, accounts_take_turns;
             push: receivers_are_kept_by_task, every_receiver_of_the_moment_is_told, a_removed_receiver_is_told_no_more,
                 receivers_go_with_their_task, a_task_stays_while_something_must_leave;
             listings: an_entry_is_put_read_and_removed, an_entry_keeps_its_owner, a_change_from_an_old_reading_is_refused,
@@ -90,6 +91,8 @@ macro_rules! contract_suite {
                 the_end_of_a_branch_is_its_newest_way, all_turns_come_in_the_order_they_were_said,
                 words_are_found_in_titles_questions_and_answers, nobody_finds_the_words_of_another,
                 a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
+            storage: everything_that_is_kept_is_counted_and_taken_off_again, work_of_callers_without_a_key_goes_earlier,
+                the_oldest_work_of_callers_without_a_key_makes_room, the_journal_is_cut_to_its_size;
             expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, a_forgotten_task_goes_when_it_has_ended, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }

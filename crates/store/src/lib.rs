@@ -12,11 +12,13 @@ mod change;
 #[cfg(test)]
 mod contract;
 mod conversation;
+mod fair;
 mod listing;
 mod mem;
 mod metrics;
 mod query;
 mod sqlite;
+mod storage;
 mod words;
 
 use std::path::Path;
@@ -36,13 +38,16 @@ pub use conversation::{
     Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, MAX_SIBLINGS, Place,
     Spot, Turn,
 };
+pub use fair::{ClaimRequest, Turn as ClaimTurn};
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
 pub use query::{
-    Claim, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor, TaskFilter,
+    Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
+    TaskFilter,
 };
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, restore};
+pub use storage::{Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSettings, StorageUse};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
 pub type Durable = BoxFuture<'static, Result<(), StoreError>>;
@@ -80,6 +85,23 @@ pub enum StoreError {
     /// The disk is full; nothing of the change was kept.
     #[error("the disk is full: free some space or lower the retention limits, then try again")]
     Full,
+    /// The change would take somebody above a limit of storage; nothing of it was kept.
+    #[error(
+        "the storage of {} is used up: {used} of {limit} bytes are in use and this needs {more} more; delete tasks or conversations that are no longer needed, or ask the admin of the site to raise {setting}",
+        storage::words(account)
+    )]
+    OverLimit {
+        /// The setting that holds the limit.
+        setting: &'static str,
+        /// Whose storage: an account, `anonymous` for all callers without a key, `site` for everything.
+        account: String,
+        /// Bytes in use.
+        used: u64,
+        /// Bytes that the change would have added.
+        more: u64,
+        /// The limit.
+        limit: u64,
+    },
     /// The file was written by a later version.
     #[error(
         "the data was written by a later version of agentsite (schema {found}, this one knows {known}): start that version, or restore a backup"
@@ -159,9 +181,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Rows of the outbox, in the order in which they were added.
     fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>>;
 
-    /// Takes up to `limit` rows of the outbox that are due at `now` and hides them until `until`, so that no two workers send the same row at
-    /// once. A row whose lease ran out is given again. Of the rows of a lane only the first that is not dead is given.
-    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>>;
+    /// Takes rows of the outbox that are due and hides them for a while, so that no two workers send the same row at once; accounts take turns
+    /// (see [`ClaimRequest`]). A row whose lease ran out is given again. Of the rows of a lane only the first that is not dead is given.
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims>;
 
     /// One entry of the hub.
     fn listing(&self, id: &str) -> Reply<'_, Option<Registration>>;
@@ -223,6 +245,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Sizes and counts for people and metrics.
     fn stats(&self) -> Reply<'_, StoreStats>;
+
+    /// How many bytes the accounts hold, and the limits.
+    fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse>;
 
     /// Writes out what is queued and stops; later changes are refused with [`StoreError::Stopped`].
     fn close(&self) -> Reply<'_, ()>;

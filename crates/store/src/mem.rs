@@ -8,6 +8,7 @@ mod content;
 mod conversations;
 mod listings;
 mod outbox;
+mod storage;
 
 use std::collections::VecDeque;
 use std::future::ready;
@@ -21,9 +22,10 @@ use agentsite_protocol::{
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry, Found, JournalQuery,
-    KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place, Registration, Reply, Store,
-    StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
+    Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
+    Found, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
+    Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats, StoredLine,
+    TaskCursor, TaskFilter, Turn,
 };
 use content::Content;
 
@@ -54,6 +56,7 @@ struct Inner {
     closed: bool,
     opening: u64,
     fail_next: Option<StoreError>,
+    limits: StorageLimits,
 }
 
 impl Default for MemStore {
@@ -67,6 +70,11 @@ impl MemStore {
     #[must_use]
     pub fn new() -> Self {
         Self { inner: Arc::default(), opening: 0 }
+    }
+
+    /// From now on accounts may hold no more than this.
+    pub fn limit(&self, limits: StorageLimits) {
+        self.lock().limits = limits;
     }
 
     /// From now on changes wait unsynced until [`Self::sync`] or [`Self::crash`].
@@ -124,7 +132,8 @@ impl MemStore {
             return Ok(Box::pin(ready(Err(error))));
         }
         if !inner.held {
-            return Ok(Box::pin(ready(inner.content.apply(change))));
+            let limits = inner.limits;
+            return Ok(Box::pin(ready(inner.content.apply(change, limits))));
         }
         if inner.waiting.len() >= MAX_HELD {
             return Err(StoreError::Full);
@@ -146,7 +155,7 @@ impl MemStore {
 impl Inner {
     fn sync(&mut self) {
         for (change, answer) in std::mem::take(&mut self.waiting) {
-            let result = self.content.apply(change);
+            let result = self.content.apply(change, self.limits);
             // The asker may have dropped its Durable; the change stands all the same.
             let _ = answer.send(result);
         }
@@ -227,8 +236,8 @@ impl Store for MemStore {
         self.reply(|content| content.outbox(&query))
     }
 
-    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
-        self.reply(|content| content.claim(now, until, limit))
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
+        self.reply(|content| content.claim(&request))
     }
 
     fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
@@ -308,6 +317,11 @@ impl Store for MemStore {
 
     fn stats(&self) -> Reply<'_, StoreStats> {
         self.reply(|content| content.stats())
+    }
+
+    fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse> {
+        let limits = self.lock().limits;
+        self.reply(|content| content.accounts(limits).view(&query))
     }
 
     fn close(&self) -> Reply<'_, ()> {

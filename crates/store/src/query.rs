@@ -5,6 +5,7 @@
 use agentsite_protocol::{AgentName, ContextId, JournalLine, Owner, TaskHead, TaskId, TaskState, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::fair::Turn;
 use crate::{ConversationCursor, Found, OutboxRow};
 
 /// One page of a list.
@@ -145,6 +146,15 @@ pub struct Claim {
     pub row: OutboxRow,
 }
 
+/// The rows that a worker took in one round.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Claims {
+    /// The rows.
+    pub rows: Vec<Claim>,
+    /// Whose turn it is in the next round.
+    pub turn: Turn,
+}
+
 /// Which rows of the outbox are wanted, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
 pub struct OutboxQuery {
@@ -203,6 +213,33 @@ pub struct Expiry {
     pub portion: usize,
     /// Journal lines older than this go too, except the newest, which keeps the count.
     pub journal_before: Timestamp,
+    /// The oldest journal lines go while the journal holds more bytes than this.
+    pub journal_bytes: u64,
+    /// Those of callers without a key that were last changed before this time.
+    pub anonymous_before: Timestamp,
+    /// While callers without a key hold more bytes than this, those of theirs that were last changed before `anonymous_spare` go,
+    /// the oldest first.
+    pub anonymous_bytes: u64,
+    /// See `anonymous_bytes`: results younger than this can still be fetched by whoever asked for them.
+    pub anonymous_spare: Timestamp,
+}
+
+/// An expiry that removes nothing.
+impl Default for Expiry {
+    fn default() -> Self {
+        let never = Timestamp::from_millis(0);
+        Self {
+            now: never,
+            before: never,
+            keep: usize::MAX,
+            portion: 500,
+            journal_before: never,
+            journal_bytes: u64::MAX,
+            anonymous_before: never,
+            anonymous_bytes: u64::MAX,
+            anonymous_spare: never,
+        }
+    }
 }
 
 impl Expiry {

@@ -5,6 +5,7 @@
 //! other failure of a commit stops the store, because what the file handle then holds is not known.
 //! It deliberately has no settings: page size, sync mode and caches are part of the promise.
 
+mod accounts;
 mod apply;
 mod backup;
 mod conversations;
@@ -20,6 +21,7 @@ mod readers;
 mod ready;
 mod schema;
 mod seal;
+mod space;
 mod writer;
 
 #[cfg(test)]
@@ -34,9 +36,10 @@ use agentsite_protocol::{
 use tokio::sync::oneshot;
 
 use crate::{
-    Change, Claim, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry, Found, JournalQuery,
-    KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place, Registration, Reply, Store,
-    StoreError, StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
+    Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
+    Found, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
+    Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreMetrics,
+    StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
 };
 use readers::Readers;
 use ready::Ready;
@@ -52,6 +55,7 @@ pub struct SqliteStore {
     // Before the writer, so that on drop no reader holds the log when the writer empties it.
     readers: Readers,
     writer: Writer,
+    storage: StorageSettings,
 }
 
 impl SqliteStore {
@@ -62,10 +66,23 @@ impl SqliteStore {
     /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`] and [`StoreError::Corrupt`] by what it
     /// holds, [`StoreError::Full`] or [`StoreError::Engine`] when it cannot be opened.
     pub fn open(path: &Path, metrics: StoreMetrics) -> Result<Self, StoreError> {
+        Self::open_with(path, StorageSettings::default(), metrics)
+    }
+
+    /// Opens the file like [`Self::open`], with limits on what accounts may hold and with care for the disk.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_with(
+        path: &Path,
+        storage: StorageSettings,
+        metrics: StoreMetrics,
+    ) -> Result<Self, StoreError> {
+        let space = space::Space::open(path, storage);
         let lock = file::Lock::take(path)?;
         let db = file::open(path)?;
-        let writer = Writer::start(db, lock, metrics)?;
-        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer })
+        let writer = Writer::start(db, lock, space, storage.limits, metrics)?;
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage })
     }
 
     /// Queues a job that answers through a channel, and waits for the answer.
@@ -154,8 +171,8 @@ impl Store for SqliteStore {
         self.readers.read(move |db| outbox::list(db, &query))
     }
 
-    fn claim(&self, now: Timestamp, until: Timestamp, limit: usize) -> Reply<'_, Vec<Claim>> {
-        self.ask(move |answer| Job::Claim { now, until, limit, found: Vec::new(), answer })
+    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
+        self.ask(move |answer| Job::Claim { request, found: Claims::default(), answer })
     }
 
     fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
@@ -238,6 +255,14 @@ impl Store for SqliteStore {
     fn stats(&self) -> Reply<'_, StoreStats> {
         let (path, commits) = (self.path.clone(), self.writer.commits());
         self.readers.read(move |db| read::stats(db, &path, commits))
+    }
+
+    fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse> {
+        let limits = self.storage.limits;
+        if query.recount {
+            return self.readers.read(move |db| accounts::recount(db, limits, &query));
+        }
+        self.ask(move |answer| Job::Storage { query, found: StorageUse::default(), answer })
     }
 
     fn close(&self) -> Reply<'_, ()> {

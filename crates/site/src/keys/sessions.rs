@@ -56,7 +56,7 @@ impl Keys {
     pub(crate) async fn new_sign_in(&self) -> Result<String, SiteError> {
         let token = hex(&self.random::<32>());
         let end = self.ids.clock().now().plus(SIGN_IN_LIFE);
-        let setting = SettingChange { name: sign_in_name(&token), value: Some(end.to_string()) };
+        let setting = SettingChange { name: sign_in_name(&token), value: Some(end.to_string()), owner: None };
         self.store.commit(Change { settings: vec![setting], ..Change::default() }).await?;
         Ok(token)
     }
@@ -66,7 +66,7 @@ impl Keys {
         let _once = self.signing_in.lock().await;
         let name = sign_in_name(token);
         let end = self.store.setting(&name).await?.ok_or(SiteError::BadKey)?;
-        let used = SettingChange { name, value: None };
+        let used = SettingChange { name, value: None, owner: None };
         self.store.commit(Change { settings: vec![used], ..Change::default() }).await?;
         if Timestamp::parse(&end).is_ok_and(|end| end <= self.ids.clock().now()) {
             return Err(SiteError::BadKey);

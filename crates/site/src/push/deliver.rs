@@ -18,8 +18,12 @@ use super::courier::Post;
 use super::{Push, letters};
 use crate::queries::{self, Queries};
 
-/// Deliveries to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves room for others.
+/// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves the account
+/// room for its other receivers.
 const PER_ORIGIN: usize = 4;
+
+/// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its callers use.
+const PER_ORIGIN_IN_ALL: usize = 16;
 
 /// How long a delivery steps back when its receiver has as many as it may.
 const STEP_BACK: Duration = Duration::from_secs(2);
@@ -71,15 +75,44 @@ impl Push {
         };
         let origin = letters::origin(&subject.config.url);
         let now = self.ids.clock().now();
-        let Some(_place) = self.take_place(&origin) else {
+        let Some(_place) = self.take_place(&claim.row.account, &origin) else {
             return Ok((OutboxChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
         };
         // The last try may have been the one that a kill cut off; the first is always made.
         if now >= claim.row.deadline && claim.attempts > 0 {
             return Ok(self.dead(id, &subject, "the deadline passed", claim.attempts));
         }
+        // One circuit for each account and origin: a receiver of one account that hangs must not close the origin to the others.
+        let passage = match self.circuits.enter_for(&claim.row.account, &origin) {
+            Ok(passage) => passage,
+            Err(rest) => return Ok(self.rest(claim, &subject, now, rest)),
+        };
         let receipt = self.courier.carry(self.post(&subject, now)).await;
+        passage.learn(&receipt);
         Ok(self.after(claim, &subject, receipt))
+    }
+
+    /// Puts a delivery off while its receiver is left alone; it takes no place and counts as no attempt.
+    fn rest(
+        &self,
+        claim: &Claim,
+        subject: &Subject,
+        now: Timestamp,
+        rest: Duration,
+    ) -> (OutboxChange, Vec<JournalLine>) {
+        let due = now.plus(rest + back_off(0, self.random(), None));
+        if due >= claim.row.deadline {
+            let why = "the receiver did not answer again and again until the deadline";
+            return self.dead(claim.id, subject, why, claim.attempts);
+        }
+        self.metrics.pushed("deferred");
+        (OutboxChange::Defer { id: claim.id, due }, Vec::new())
+    }
+
+    fn random(&self) -> u64 {
+        let mut random = [0; 8];
+        self.ids.rng().fill(&mut random);
+        u64::from_le_bytes(random)
     }
 
     fn after(&self, claim: &Claim, subject: &Subject, receipt: Receipt) -> (OutboxChange, Vec<JournalLine>) {
@@ -90,10 +123,8 @@ impl Push {
                 (OutboxChange::Done(id), Vec::new())
             }
             Receipt::Refused(why) => self.dead(id, subject, &why, claim.attempts + 1),
-            Receipt::Later { why, wait } => {
-                let mut random = [0; 8];
-                self.ids.rng().fill(&mut random);
-                let wait = back_off(claim.attempts, u64::from_le_bytes(random), wait);
+            Receipt::Later { why, wait, .. } => {
+                let wait = back_off(claim.attempts, self.random(), wait);
                 let due = self.ids.clock().now().plus(wait);
                 if due >= claim.row.deadline {
                     return self.dead(id, subject, &why, claim.attempts + 1);
@@ -195,30 +226,32 @@ impl Push {
     }
 
     /// A place among the deliveries to one origin.
-    fn take_place(&self, origin: &str) -> Option<Place<'_>> {
-        let mut places = self.on_their_way.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = places.entry(origin.to_owned()).or_default();
-        if *taken >= PER_ORIGIN {
+    fn take_place(&self, account: &str, origin: &str) -> Option<Place<'_>> {
+        let mut places = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = places.iter().filter(|((_, to), _)| to == origin).map(|(_, count)| count).sum();
+        let place = (account.to_owned(), origin.to_owned());
+        let taken = places.get(&place).copied().unwrap_or(0);
+        if taken >= PER_ORIGIN || all >= PER_ORIGIN_IN_ALL {
             return None;
         }
-        *taken += 1;
-        Some(Place { push: self, origin: origin.to_owned() })
+        places.insert(place.clone(), taken + 1);
+        Some(Place { push: self, place })
     }
 }
 
-/// A place among the deliveries to one origin; dropping it frees it.
+/// A place among the deliveries of an account to one origin; dropping it frees it.
 struct Place<'a> {
     push: &'a Push,
-    origin: String,
+    place: (String, String),
 }
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        let mut places = self.push.on_their_way.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = places.get_mut(&self.origin) {
+        let mut places = self.push.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = places.get_mut(&self.place) {
             *taken = taken.saturating_sub(1);
             if *taken == 0 {
-                places.remove(&self.origin);
+                places.remove(&self.place);
             }
         }
     }

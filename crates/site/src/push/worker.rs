@@ -1,12 +1,16 @@
-//! The worker: takes what is due from the outbox and sends it, some at a time.
+//! The worker: takes what is due from the outbox and sends it, some at a time, in turns among accounts.
 //!
-//! Promises: at most [`AT_ONCE`] deliveries on their way; whatever is cut off by a stop or a kill comes again when its lease has run out.
+//! Promises: at most [`AT_ONCE`] deliveries in flight, [`PER_ACCOUNT`] of one account and [`PER_ANONYMOUS`] of all callers without a key, so
+//! that receivers that hang hold up nobody but their own account (the choice is `store::fair`); whatever is cut off by a stop or a kill comes again when its lease has run out.
 //! It looks when the bell rings, when a delivery is done, and every second for what is due again.
 
+use std::collections::HashMap;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_store::StoreError;
+use agentsite_store::{ClaimRequest, ClaimTurn, StoreError};
+use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -14,8 +18,15 @@ use tokio_util::sync::CancellationToken;
 use super::Push;
 use crate::Worker;
 
-/// Deliveries on their way at once: waiting costs little, and fifteen slow origins still leave room for a quick one.
-const AT_ONCE: usize = 64;
+/// Deliveries in flight at once: waiting costs a socket and a body each, and it takes 32 accounts full of receivers that hang to use
+/// them up; even then one place becomes free every 40 ms on average.
+const AT_ONCE: usize = 256;
+
+/// Deliveries of one account in flight: enough to keep a quick receiver busy, one place in thirty-two.
+const PER_ACCOUNT: usize = 8;
+
+/// Deliveries of all callers without a key in flight: a quarter, because addresses are cheaper than keys.
+const PER_ANONYMOUS: usize = 64;
 
 /// How often is looked for what is due again.
 const LOOK: Duration = Duration::from_secs(1);
@@ -29,13 +40,20 @@ const COUNT: Duration = Duration::from_secs(15);
 /// How long a stop waits for what is on its way; the rest comes again at the next start.
 const LAST_ANSWERS: Duration = Duration::from_secs(3);
 
+/// A delivery that has ended: its account, and whether what became of it was written.
+type Flight = (String, Result<(), StoreError>);
+
+/// The deliveries in flight.
+type Flights = JoinSet<Flight>;
+
 impl Push {
     /// Sends until the site stops.
     pub(crate) async fn send_all(self: Arc<Self>, worker: Worker, stop: CancellationToken) {
-        let mut flying: JoinSet<Result<(), StoreError>> = JoinSet::new();
+        let mut flying: Flights = JoinSet::new();
+        let (mut busy, mut turn) = (HashMap::new(), ClaimTurn::default());
         let mut counted: Option<Instant> = None;
         loop {
-            match self.take_off(&mut flying).await {
+            match self.take_off(&mut flying, &mut busy, &mut turn).await {
                 Ok(()) if flying.is_empty() => worker.idle("nothing has to leave"),
                 Ok(()) => worker.working(&format!("{} deliveries are on their way", flying.len())),
                 Err(error) => worker.failing(&error.to_string()),
@@ -45,7 +63,7 @@ impl Push {
                 self.count().await;
             }
             tokio::select! {
-                Some(done) = flying.join_next() => self.landed(&worker, done),
+                Some(done) = flying.join_next() => self.landed(&worker, &mut busy, done),
                 () = self.bell.ring.notified() => {}
                 () = tokio::time::sleep(LOOK) => {}
                 () = stop.cancelled() => break,
@@ -58,25 +76,56 @@ impl Push {
     /// Claims as much as there is room for and sends it off.
     async fn take_off(
         self: &Arc<Self>,
-        flying: &mut JoinSet<Result<(), StoreError>>,
+        flying: &mut Flights,
+        busy: &mut HashMap<String, usize>,
+        turn: &mut ClaimTurn,
     ) -> Result<(), StoreError> {
-        let room = AT_ONCE.saturating_sub(flying.len());
-        if room == 0 {
+        let limit = AT_ONCE.saturating_sub(flying.len());
+        if limit == 0 {
             return Ok(());
         }
         let now = self.ids.clock().now();
-        let until = now.plus(self.settings.timeout.0 + SPARE);
-        for claim in self.store.claim(now, until, room).await? {
-            let push = self.clone();
-            flying.spawn(async move { push.deliver(claim).await });
+        let request = ClaimRequest {
+            now,
+            until: now.plus(self.settings.timeout.0 + SPARE),
+            limit,
+            per_account: PER_ACCOUNT,
+            per_anonymous: PER_ANONYMOUS,
+            busy: busy.clone(),
+            turn: turn.clone(),
+        };
+        let claims = self.store.claim(request).await?;
+        *turn = claims.turn;
+        for claim in claims.rows {
+            let (push, account) = (self.clone(), claim.row.account.clone());
+            *busy.entry(account.clone()).or_default() += 1;
+            flying.spawn(async move {
+                // A delivery that breaks down frees its place like any other.
+                let sent = AssertUnwindSafe(push.deliver(claim)).catch_unwind().await;
+                let broken = |_| Err(StoreError::Engine("a delivery broke down".into()));
+                (account, sent.unwrap_or_else(broken))
+            });
         }
         Ok(())
     }
 
-    fn landed(&self, worker: &Worker, done: Result<Result<(), StoreError>, tokio::task::JoinError>) {
+    fn landed(
+        &self,
+        worker: &Worker,
+        busy: &mut HashMap<String, usize>,
+        done: Result<Flight, tokio::task::JoinError>,
+    ) {
         let error = match done {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error.to_string(),
+            Ok((account, sent)) => {
+                if let Some(count) = busy.get_mut(&account) {
+                    *count = count.saturating_sub(1);
+                }
+                busy.retain(|_, count| *count > 0);
+                match sent {
+                    Ok(()) => return,
+                    Err(error) => error.to_string(),
+                }
+            }
             Err(error) => error.to_string(),
         };
         tracing::warn!(error, "What became of a delivery could not be written; it is sent again.");

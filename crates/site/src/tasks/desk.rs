@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agentsite_host::{Calls, NoCalls};
 use agentsite_protocol::{Command, Ids, Task, TaskId};
-use agentsite_store::{Change, SharedStore, TaskChange};
+use agentsite_store::{Admittance, Change, SharedStore, TaskChange};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -124,7 +124,9 @@ impl Desk {
         let expires_at = task.expires_at();
         let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
         let conversations = ended(&task).into_iter().collect();
-        let change = Change { task: Some(change), journal, notice, conversations, ..Change::default() };
+        let admittance = Admittance::Always;
+        let change =
+            Change { task: Some(change), journal, notice, conversations, admittance, ..Change::default() };
         self.store.commit(change).await?;
         self.tell_conversation(&task);
         self.sleepers.wake(task.head.id);

@@ -13,7 +13,9 @@ use agentsite_host::{Aside, Job, Reporter};
 use agentsite_protocol::{
     Command, Message, Outcome, PushConfig, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
 };
-use agentsite_store::{Change, ConversationChange, PushChange, SentKey, StoreError, TaskChange, UsageChange};
+use agentsite_store::{
+    Admittance, Change, ConversationChange, PushChange, SentKey, StoreError, TaskChange, UsageChange,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
@@ -92,6 +94,8 @@ pub(super) struct Drive {
     aside: Aside,
     produced: u64,
     used: Usage,
+    /// How the next commit stands to the limits of storage.
+    admittance: Admittance,
 }
 
 impl Drive {
@@ -121,6 +125,7 @@ impl Drive {
             aside: Aside::default(),
             produced: 0,
             used: Usage::default(),
+            admittance: Admittance::Running,
         }
     }
 
@@ -134,6 +139,7 @@ impl Drive {
     ) -> Self {
         (self.pending, self.committed, self.accepted) = (pending, committed, Some(accepted));
         (self.sent, self.receiver, self.said) = (cause.sent, cause.receiver, cause.said);
+        self.admittance = Admittance::New;
         self
     }
 
@@ -355,6 +361,9 @@ impl Drive {
         let events = std::mem::take(&mut self.pending);
         while let Err(error) = self.desk.store.commit(self.change(&events)).await {
             let first = self.accepted.is_some();
+            if matches!(error, StoreError::OverLimit { .. }) && !first {
+                return Err(self.end_over_limit(error).await);
+            }
             if !matches!(error, StoreError::Full) || first {
                 return Err(self.give_up(error));
             }
@@ -365,6 +374,7 @@ impl Drive {
             }
         }
         self.committed = self.task.head.seq;
+        self.admittance = Admittance::Running;
         (self.sent, self.receiver, self.said, self.used) = (None, None, None, Usage::default());
         self.count(&events);
         if self.log.is_told() {
@@ -402,6 +412,7 @@ impl Drive {
             notice: self.desk.bell.notice(head.id, events, self.now()),
             journal: journal::lines(&self.task, events),
             usage: usage.into_iter().collect(),
+            admittance: self.admittance,
             task: Some(TaskChange {
                 head,
                 expect_seq: self.committed,
@@ -411,6 +422,34 @@ impl Drive {
             }),
             ..Change::default()
         }
+    }
+
+    /// Ends a task whose owner has no storage left: what is on disk stays, what was refused was shown to nobody, and the task says why it
+    /// failed. The run that is still under way is dropped with the drive.
+    async fn end_over_limit(&mut self, error: StoreError) -> Halted {
+        let id = self.task.head.id;
+        let why = self.words(format!("the work was stopped: {error}"));
+        match self.end_from_store(Command::Finish(Outcome::Failed(why))).await {
+            Ok(()) => {
+                tracing::warn!(task = %id, %error, "A task was ended because its owner has no storage left.")
+            }
+            Err(error) => {
+                tracing::error!(task = %id, %error, "A task could not be ended and is left as it was.")
+            }
+        }
+        Halted
+    }
+
+    /// Ends the task as it is on disk, whatever was decided since.
+    async fn end_from_store(&mut self, command: Command) -> Result<(), SiteError> {
+        let id = self.task.head.id;
+        let Some(task) = self.desk.replay(id).await? else { return Ok(()) };
+        self.task = self.desk.settle_unattended(task, command).await?;
+        self.desk.forget(id, &self.log);
+        let most = usize::try_from(self.task.head.seq - self.committed).unwrap_or(usize::MAX);
+        self.log.publish(self.desk.store.events(id, self.committed, most).await?);
+        self.committed = self.task.head.seq;
+        Ok(())
     }
 
     fn give_up(&mut self, error: StoreError) -> Halted {

@@ -98,7 +98,7 @@ impl StoryCourier {
 }
 
 fn later() -> Option<Receipt> {
-    Some(Receipt::Later { why: "https://example.org answered 503".into(), wait: None })
+    Some(Receipt::Later { why: "https://example.org answered 503".into(), wait: None, answered: true })
 }
 
 fn telling(message: Message, receiver: PushConfig) -> Submission {
@@ -264,7 +264,8 @@ async fn a_receiver_that_is_down_for_ever_is_given_up_at_the_deadline() {
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_asks_for_time_gets_it() {
     let story = Story::started().await;
-    let busy = || Some(Receipt::Later { why: "busy".into(), wait: Some(Duration::from_secs(100)) });
+    let busy =
+        || Some(Receipt::Later { why: "busy".into(), wait: Some(Duration::from_secs(100)), answered: true });
     story.courier.follows(move |_, before| if before == 0 { busy() } else { Some(Receipt::Taken) });
     let agent = story.agent("echo", echo());
     story.send_telling(&agent, receiver("a")).await.settled().await;

@@ -17,7 +17,7 @@ fn id(number: u64) -> ConversationId {
 }
 
 /// A new conversation of somebody.
-fn talk(number: u64, owner: &str, title: &str) -> Conversation {
+pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
     Conversation {
         id: id(number),
         owner: Owner::stored(owner),
@@ -39,7 +39,7 @@ fn put(conversation: &Conversation) -> Change {
 }
 
 /// Adds a turn with its task, whose number is also its time.
-fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, words: &str) -> Change {
+pub(crate) fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, words: &str) -> Change {
     let mut life = Life::new(number).owner(talk.owner.as_str());
     talk.revision += u64::from(talk.turns > 0 || talk.revision > 1);
     talk.turns += 1;
@@ -63,7 +63,7 @@ fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, words: &str) -
 }
 
 /// Ends the task of a turn.
-fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
+pub(crate) fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
     let mut life = Life::new(number).owner(talk.owner.as_str());
     life.open();
     talk.revision += 1;
@@ -240,6 +240,7 @@ async fn expire(store: &SharedStore) -> usize {
         keep: 0,
         portion: 2,
         journal_before: at(0),
+        ..Expiry::default()
     };
     let mut gone = 0;
     loop {

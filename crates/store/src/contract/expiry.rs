@@ -6,11 +6,18 @@ use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
 use super::samples::{Life, at, line, parcel, post, sent, task_id};
-use crate::{Change, Expiry, JournalQuery, OutboxChange, SharedStore};
+use crate::{Change, ClaimRequest, Expiry, JournalQuery, OutboxChange, SharedStore};
 
 /// An expiry that removes nothing.
 fn nothing() -> Expiry {
-    Expiry { now: at(-1), before: at(-1), keep: usize::MAX, portion: 100, journal_before: at(-1) }
+    Expiry {
+        now: at(-1),
+        before: at(-1),
+        keep: usize::MAX,
+        portion: 100,
+        journal_before: at(-1),
+        ..Expiry::default()
+    }
 }
 
 async fn ended(store: &SharedStore, numbers: std::ops::RangeInclusive<u64>) {
@@ -84,7 +91,14 @@ pub(crate) async fn open_tasks_never_expire(mut fresh: Fresh) {
         store.commit(Life::new(number).whole(state, 1)).await.unwrap();
     }
     ended(&store, 5..=5).await;
-    let all = Expiry { now: at(1_000), before: at(1_000), keep: 0, portion: 100, journal_before: at(1_000) };
+    let all = Expiry {
+        now: at(1_000),
+        before: at(1_000),
+        keep: 0,
+        portion: 100,
+        journal_before: at(1_000),
+        ..Expiry::default()
+    };
     assert_eq!(store.expire(all).await.unwrap(), 1);
     let store = fresh.reread().await;
     assert_eq!(left(&store).await, [1, 2, 3, 4]);
@@ -110,7 +124,7 @@ pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: 
         store.commit(line(number, "a line")).await.unwrap();
     }
     store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
-    let id = store.claim(at(1), at(2), 5).await.unwrap()[0].id;
+    let id = store.claim(ClaimRequest::all(at(1), at(2), 5)).await.unwrap().rows[0].id;
     store.commit(post(OutboxChange::Dead { id, error: "gone".into() })).await.unwrap();
     store.expire(Expiry { journal_before: at(3), ..nothing() }).await.unwrap();
     let store_later = fresh.reread().await;

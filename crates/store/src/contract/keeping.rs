@@ -6,7 +6,7 @@ use agentsite_protocol::{KeyId, Scope, TaskState, Usage};
 
 use super::Fresh;
 use super::samples::{Life, at, line, parcel, post, used};
-use crate::{Change, KeyChange, KeyRecord, OutboxChange, SettingChange};
+use crate::{Change, ClaimRequest, KeyChange, KeyRecord, OutboxChange, SettingChange};
 
 fn key(id: &str, made: i64) -> KeyRecord {
     KeyRecord {
@@ -70,8 +70,11 @@ pub(crate) async fn a_key_is_never_written_with_its_hash(mut fresh: Fresh) {
 }
 
 pub(crate) async fn settings_are_written_and_removed(mut fresh: Fresh) {
-    let set =
-        |name: &str, value: Option<&str>| SettingChange { name: name.into(), value: value.map(Into::into) };
+    let set = |name: &str, value: Option<&str>| SettingChange {
+        name: name.into(),
+        value: value.map(Into::into),
+        owner: None,
+    };
     let settings = vec![set("identity", Some("one")), set("identity", Some("two")), set("token", Some("x"))];
     let store = fresh.store();
     store.commit(Change { settings, ..Change::default() }).await.unwrap();
@@ -112,7 +115,7 @@ pub(crate) async fn stats_count_what_is_there(mut fresh: Fresh) {
     for change in posted.into_iter().chain(lives) {
         store.commit(change).await.unwrap();
     }
-    let id = store.claim(at(1), at(2), 1).await.unwrap()[0].id;
+    let id = store.claim(ClaimRequest::all(at(1), at(2), 1)).await.unwrap().rows[0].id;
     store.commit(post(OutboxChange::Dead { id, error: "no such host".into() })).await.unwrap();
     let store = fresh.reread().await;
     let stats = store.stats().await.unwrap();

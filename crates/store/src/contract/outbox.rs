@@ -4,24 +4,30 @@
 
 use super::Fresh;
 use super::samples::{at, in_lane, parcel, post, task_id};
-use crate::{OutboxChange, OutboxQuery, SharedStore};
+use crate::{Claim, ClaimRequest, ClaimTurn, OutboxChange, OutboxQuery, OutboxRow, SharedStore};
+use agentsite_protocol::Timestamp;
+
+/// What a worker takes that knows no caps.
+async fn take(store: &SharedStore, now: Timestamp, until: Timestamp, limit: usize) -> Vec<Claim> {
+    store.claim(ClaimRequest::all(now, until, limit)).await.unwrap().rows
+}
 
 /// The bodies of what can be claimed now.
 async fn claimed(store: &SharedStore, now: i64) -> Vec<String> {
-    let claims = store.claim(at(now), at(now + 100), 50).await.unwrap();
+    let claims = take(store, at(now), at(now + 100), 50).await;
     claims.into_iter().map(|claim| claim.row.body).collect()
 }
 
 pub(crate) async fn a_claimed_row_is_hidden_until_its_lease_ends(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(post(OutboxChange::Add(parcel("news", 10)))).await.unwrap();
-    assert!(store.claim(at(9), at(20), 5).await.unwrap().is_empty());
-    let first = store.claim(at(10), at(20), 5).await.unwrap();
+    assert!(take(&store, at(9), at(20), 5).await.is_empty());
+    let first = take(&store, at(10), at(20), 5).await;
     assert_eq!((first.len(), first[0].attempts, &first[0].row), (1, 0, &parcel("news", 10)));
     let store = fresh.reread().await;
-    assert!(store.claim(at(19), at(30), 5).await.unwrap().is_empty());
+    assert!(take(&store, at(19), at(30), 5).await.is_empty());
     // The worker never came back: the row is given again, and the lost attempt is counted.
-    let second = store.claim(at(20), at(30), 5).await.unwrap();
+    let second = take(&store, at(20), at(30), 5).await;
     assert_eq!((second[0].id, second[0].attempts), (first[0].id, 1));
     assert_eq!(second[0].row.deadline, at(10_000));
 }
@@ -33,7 +39,7 @@ pub(crate) async fn rows_are_claimed_in_the_order_they_are_due(mut fresh: Fresh)
     }
     let store = fresh.reread().await;
     let bodies = async |limit| {
-        let claims = store.claim(at(10), at(99), limit).await.unwrap();
+        let claims = take(&store, at(10), at(99), limit).await;
         claims.into_iter().map(|claim| claim.row.body).collect::<Vec<_>>()
     };
     assert_eq!(bodies(2).await, ["first", "second"]);
@@ -45,32 +51,32 @@ pub(crate) async fn a_retried_row_comes_again_and_a_dead_one_does_not(mut fresh:
     let store = fresh.store();
     store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
     store.commit(post(OutboxChange::Add(parcel("b", 0)))).await.unwrap();
-    let claims = store.claim(at(1), at(100), 5).await.unwrap();
+    let claims = take(&store, at(1), at(100), 5).await;
     let error = || "connection refused".to_owned();
     store.commit(post(OutboxChange::Retry { id: claims[0].id, due: at(5), error: error() })).await.unwrap();
     store.commit(post(OutboxChange::Dead { id: claims[1].id, error: error() })).await.unwrap();
     let store = fresh.reread().await;
-    let again = store.claim(at(1_000), at(2_000), 5).await.unwrap();
+    let again = take(&store, at(1_000), at(2_000), 5).await;
     assert_eq!((again.len(), again[0].id, again[0].attempts), (1, claims[0].id, 1));
     // Somebody mends the receiver and asks for one more attempt.
     store
         .commit(post(OutboxChange::Retry { id: claims[1].id, due: at(1_001), error: error() }))
         .await
         .unwrap();
-    assert_eq!(store.claim(at(1_001), at(2_000), 5).await.unwrap()[0].id, claims[1].id);
+    assert_eq!(take(&store, at(1_001), at(2_000), 5).await[0].id, claims[1].id);
 }
 
 pub(crate) async fn a_done_row_is_gone(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
-    let id = store.claim(at(1), at(2), 5).await.unwrap()[0].id;
+    let id = take(&store, at(1), at(2), 5).await[0].id;
     store.commit(post(OutboxChange::Done(id))).await.unwrap();
     store.commit(post(OutboxChange::Retry { id, due: at(0), error: "late".into() })).await.unwrap();
     let store = fresh.reread().await;
-    assert!(store.claim(at(10), at(20), 5).await.unwrap().is_empty());
+    assert!(take(&store, at(10), at(20), 5).await.is_empty());
     // Its id is not given to another row.
     store.commit(post(OutboxChange::Add(parcel("b", 0)))).await.unwrap();
-    assert_ne!(store.claim(at(10), at(20), 5).await.unwrap()[0].id, id);
+    assert_ne!(take(&store, at(10), at(20), 5).await[0].id, id);
 }
 
 pub(crate) async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
@@ -79,7 +85,7 @@ pub(crate) async fn rows_of_a_lane_leave_one_after_the_other(mut fresh: Fresh) {
         store.commit(post(OutboxChange::Add(in_lane(lane, body, 0)))).await.unwrap();
     }
     let store = fresh.reread().await;
-    let first = store.claim(at(1), at(50), 50).await.unwrap();
+    let first = take(&store, at(1), at(50), 50).await;
     assert_eq!(first.iter().map(|claim| claim.row.body.as_str()).collect::<Vec<_>>(), ["a1", "b1"]);
     assert_eq!(first[0].row.lane.as_deref(), Some("a"));
     store.commit(post(OutboxChange::Done(first[0].id))).await.unwrap();
@@ -97,7 +103,7 @@ pub(crate) async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
     for body in ["1", "2", "3"] {
         store.commit(post(OutboxChange::Add(in_lane("a", body, 0)))).await.unwrap();
     }
-    let first = store.claim(at(1), at(50), 50).await.unwrap()[0].id;
+    let first = take(&store, at(1), at(50), 50).await[0].id;
     store.commit(post(OutboxChange::Dead { id: first, error: "gone".into() })).await.unwrap();
     let store = fresh.reread().await;
     assert_eq!(claimed(&store, 2).await, ["2"]);
@@ -106,11 +112,11 @@ pub(crate) async fn a_dead_row_lets_the_next_one_go(mut fresh: Fresh) {
 pub(crate) async fn a_deferred_row_counts_no_attempt(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
-    let id = store.claim(at(1), at(50), 50).await.unwrap()[0].id;
+    let id = take(&store, at(1), at(50), 50).await[0].id;
     store.commit(post(OutboxChange::Defer { id, due: at(5) })).await.unwrap();
     let store = fresh.reread().await;
-    assert!(store.claim(at(4), at(50), 50).await.unwrap().is_empty());
-    let again = store.claim(at(5), at(50), 50).await.unwrap();
+    assert!(take(&store, at(4), at(50), 50).await.is_empty());
+    let again = take(&store, at(5), at(50), 50).await;
     assert_eq!((again[0].id, again[0].attempts), (id, 0));
 }
 
@@ -119,13 +125,13 @@ pub(crate) async fn a_replayed_row_goes_first_again_with_a_new_deadline(mut fres
     for body in ["1", "2", "3"] {
         store.commit(post(OutboxChange::Add(in_lane("a", body, 0)))).await.unwrap();
     }
-    let first = store.claim(at(1), at(2), 50).await.unwrap()[0].id;
+    let first = take(&store, at(1), at(2), 50).await[0].id;
     store.commit(post(OutboxChange::Dead { id: first, error: "gone".into() })).await.unwrap();
     let replay = OutboxChange::Replay { id: first, due: at(10), deadline: at(20_000) };
     store.commit(post(replay)).await.unwrap();
     let store = fresh.reread().await;
     assert!(claimed(&store, 9).await.is_empty(), "the others wait behind it");
-    let again = store.claim(at(10), at(99), 50).await.unwrap();
+    let again = take(&store, at(10), at(99), 50).await;
     assert_eq!((again.len(), again[0].id, again[0].attempts), (1, first, 0));
     assert_eq!(again[0].row.deadline, at(20_000));
     store.commit(post(OutboxChange::Done(first))).await.unwrap();
@@ -137,7 +143,7 @@ pub(crate) async fn the_outbox_is_listed(mut fresh: Fresh) {
     for body in ["1", "2", "3", "4"] {
         store.commit(post(OutboxChange::Add(parcel(body, 0)))).await.unwrap();
     }
-    let ids: Vec<u64> = store.claim(at(1), at(50), 2).await.unwrap().iter().map(|claim| claim.id).collect();
+    let ids: Vec<u64> = take(&store, at(1), at(50), 2).await.iter().map(|claim| claim.id).collect();
     store.commit(post(OutboxChange::Dead { id: ids[1], error: "gone".into() })).await.unwrap();
     let store = fresh.reread().await;
     let listed = async |query: OutboxQuery| {
@@ -152,4 +158,37 @@ pub(crate) async fn the_outbox_is_listed(mut fresh: Fresh) {
     let one = OutboxQuery { id: Some(ids[1]), dead: Some(true), limit: 1, ..OutboxQuery::default() };
     let dead = store.outbox(one).await.unwrap().remove(0);
     assert_eq!((dead.attempts, dead.dead, dead.error.as_deref()), (1, true, Some("gone")));
+}
+
+pub(crate) async fn accounts_take_turns(mut fresh: Fresh) {
+    let store = fresh.store();
+    for number in 0..6 {
+        let row = OutboxRow { account: "key:flood".into(), ..parcel(&format!("f{number}"), 0) };
+        store.commit(post(OutboxChange::Add(row))).await.unwrap();
+    }
+    for account in ["anon:192.0.2.1", "anon:192.0.2.2", "key:a", "key:z"] {
+        let row = OutboxRow { account: account.into(), ..parcel(account, 1) };
+        store.commit(post(OutboxChange::Add(row))).await.unwrap();
+    }
+    let store = fresh.reread().await;
+    let mut turn = ClaimTurn::default();
+    let mut round = async |limit: usize, busy: &[(&str, usize)]| {
+        let busy = busy.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+        let request = ClaimRequest {
+            per_account: 2,
+            per_anonymous: 1,
+            busy,
+            turn: std::mem::take(&mut turn),
+            ..ClaimRequest::all(at(5), at(99), limit)
+        };
+        let claims = store.claim(request).await.unwrap();
+        turn = claims.turn;
+        claims.rows.into_iter().map(|claim| claim.row.body).collect::<Vec<_>>()
+    };
+    assert_eq!(round(2, &[]).await, ["key:a", "f0"], "one each, in order of names");
+    assert_eq!(round(2, &[("key:flood", 1)]).await, ["key:z", "anon:192.0.2.1"]);
+    let busy = [("key:flood", 1), ("anon:192.0.2.1", 1)];
+    assert_eq!(round(9, &busy).await, ["f1"], "the flood is at its cap, and so are callers without a key");
+    assert_eq!(round(9, &[("key:flood", 2)]).await, ["anon:192.0.2.2"]);
+    assert!(round(9, &[("key:flood", 2)]).await.is_empty());
 }

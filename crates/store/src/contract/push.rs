@@ -6,7 +6,7 @@ use agentsite_protocol::TaskState;
 
 use super::Fresh;
 use super::samples::{Life, at, notice, post, push, receiver, task_id};
-use crate::{Change, Expiry, Notice, OutboxChange, OutboxQuery, PushChange, SharedStore};
+use crate::{Change, ClaimRequest, Expiry, Notice, OutboxChange, OutboxQuery, PushChange, SharedStore};
 
 /// Task `number` with these receivers, opened in one change.
 async fn open_with(store: &SharedStore, number: u64, receivers: &[&str]) -> Life {
@@ -58,7 +58,7 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     let store = fresh.reread().await;
     let expected = [("a", "1"), ("a", "2"), ("a", "3"), ("a", "4"), ("b", "4")];
     assert_eq!(told(&store).await, pairs(&expected));
-    let claims = store.claim(at(1), at(2), 9).await.unwrap();
+    let claims = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows;
     let first = &claims[0].row;
     assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), Notice::KIND));
 }
@@ -79,9 +79,16 @@ pub(crate) async fn receivers_go_with_their_task(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     store.commit(life.go(TaskState::Completed, 2, 1)).await.unwrap();
-    let id = store.claim(at(1), at(2), 9).await.unwrap()[0].id;
+    let id = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
     store.commit(post(OutboxChange::Dead { id, error: "gone".into() })).await.unwrap();
-    let all = Expiry { before: at(1_000), keep: 0, portion: 100, journal_before: at(0), now: at(0) };
+    let all = Expiry {
+        before: at(1_000),
+        keep: 0,
+        portion: 100,
+        journal_before: at(0),
+        now: at(0),
+        ..Expiry::default()
+    };
     assert_eq!(store.expire(all).await.unwrap(), 1);
     let store = fresh.reread().await;
     assert!(store.push_configs(task_id(1)).await.unwrap().is_empty());
@@ -94,9 +101,16 @@ pub(crate) async fn a_task_stays_while_something_must_leave(mut fresh: Fresh) {
         let mut life = open_with(&store, number, if number == 2 { &["a"] } else { &[] }).await;
         store.commit(life.go(TaskState::Completed, 2, 1)).await.unwrap();
     }
-    let all = Expiry { before: at(1_000), keep: 0, portion: 100, journal_before: at(0), now: at(0) };
+    let all = Expiry {
+        before: at(1_000),
+        keep: 0,
+        portion: 100,
+        journal_before: at(0),
+        now: at(0),
+        ..Expiry::default()
+    };
     assert_eq!(store.expire(all).await.unwrap(), 2);
-    let id = store.claim(at(1), at(2), 9).await.unwrap()[0].id;
+    let id = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
     store.commit(post(OutboxChange::Done(id))).await.unwrap();
     let store = fresh.reread().await;
     assert!(store.task(task_id(2)).await.unwrap().is_some());

@@ -141,6 +141,7 @@ pub(crate) fn line(millis: i64, text: &str) -> Change {
 /// A row that must leave the site.
 pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
     OutboxRow {
+        account: "local".into(),
         task: Some(task_id(1)),
         lane: None,
         kind: "push".into(),

@@ -6,7 +6,7 @@ use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
 use super::samples::{Life, at, line, opening, parcel, sent, task_id, used};
-use crate::{Change, JournalQuery, OutboxChange, Store, StoreError};
+use crate::{Change, ClaimRequest, JournalQuery, OutboxChange, Store, StoreError};
 
 /// Everything of `change` beside the task itself.
 fn with_all(mut change: Change) -> Change {
@@ -235,6 +235,6 @@ pub(crate) async fn a_closed_store_refuses_everything(fresh: Fresh) {
     durable.await.unwrap();
     assert!(matches!(store.commit(opening(2)).await, Err(StoreError::Stopped(_))));
     assert!(matches!(store.task(task_id(1)).await, Err(StoreError::Stopped(_))));
-    assert!(matches!(store.claim(at(0), at(1), 1).await, Err(StoreError::Stopped(_))));
+    assert!(matches!(store.claim(ClaimRequest::all(at(0), at(1), 1)).await, Err(StoreError::Stopped(_))));
     store.close().await.unwrap();
 }

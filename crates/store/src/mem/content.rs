@@ -10,10 +10,12 @@ use agentsite_protocol::{
 };
 
 use crate::{
-    Change, Claim, ConversationChange, Expiry, JournalQuery, KeyChange, KeyRecord, Notice, OutboxQuery, Page,
-    Parcel, PushChange, StoreError, StoreStats, StoredLine, TaskChange, TaskCursor, TaskFilter, UsageChange,
-    other_root,
+    Change, ClaimRequest, Claims, ConversationChange, Expiry, JournalQuery, KeyChange, KeyRecord, Notice,
+    OutboxQuery, Page, Parcel, PushChange, StorageLimits, StoreError, StoreStats, StoredLine, TaskChange,
+    TaskCursor, TaskFilter, UsageChange, other_root,
 };
+
+use crate::storage::{fixed, is_anonymous};
 
 use super::conversations::Conversations;
 use super::listings::Listings;
@@ -23,14 +25,14 @@ type SentId = (Owner, AgentName, MessageId);
 
 #[derive(Default)]
 pub(super) struct Content {
-    tasks: BTreeMap<TaskId, Kept>,
+    pub(super) tasks: BTreeMap<TaskId, Kept>,
     sent: HashMap<SentId, (TaskId, [u8; 16])>,
-    journal: VecDeque<StoredLine>,
+    pub(super) journal: VecDeque<StoredLine>,
     lines: u64,
-    push: BTreeMap<(TaskId, String), PushConfig>,
-    outbox: Outbox,
+    pub(super) push: BTreeMap<(TaskId, String), PushConfig>,
+    pub(super) outbox: Outbox,
     keys: BTreeMap<KeyId, KeyRecord>,
-    settings: BTreeMap<String, String>,
+    pub(super) settings: BTreeMap<String, (String, Option<Owner>)>,
     pub(super) listings: Listings,
     pub(super) conversations: Conversations,
     usage: BTreeMap<(AgentName, i64), Usage>,
@@ -38,8 +40,10 @@ pub(super) struct Content {
 
 /// A task with its events, one list per commit.
 #[derive(Debug)]
-struct Kept {
-    head: TaskHead,
+pub(super) struct Kept {
+    pub(super) head: TaskHead,
+    /// What its events take.
+    pub(super) bytes: u64,
     commits: Vec<Vec<TaskEvent>>,
     expires_at: Option<Timestamp>,
     /// Whether it is a turn of a conversation, which keeps it.
@@ -47,12 +51,14 @@ struct Kept {
 }
 
 impl Content {
-    pub(super) fn apply(&mut self, change: Change) -> Result<(), StoreError> {
+    pub(super) fn apply(&mut self, change: Change, limits: StorageLimits) -> Result<(), StoreError> {
         if let Some(task) = &change.task {
             self.guard(task)?;
         }
         self.conversations.guard(&change.conversations)?;
-        self.listings.change(change.listings)?;
+        self.listings.guard(&change.listings)?;
+        self.guard_storage(&change, limits)?;
+        self.listings.change(change.listings);
         if let Some(task) = change.task {
             self.put_task(task);
         }
@@ -69,7 +75,7 @@ impl Content {
         change.keys.into_iter().for_each(|change| self.change_key(change));
         for setting in change.settings {
             match setting.value {
-                Some(value) => self.settings.insert(setting.name, value),
+                Some(value) => self.settings.insert(setting.name, (value, setting.owner)),
                 None => self.settings.remove(&setting.name),
             };
         }
@@ -108,12 +114,14 @@ impl Content {
         }
         let kept = self.tasks.entry(id).or_insert_with(|| Kept {
             head: change.head.clone(),
+            bytes: 0,
             commits: Vec::new(),
             expires_at: None,
             kept: false,
         });
         kept.head = change.head;
         kept.expires_at = change.expires_at.or(kept.expires_at);
+        kept.bytes += size(&change.events);
         kept.commits.push(change.events);
     }
 
@@ -144,7 +152,9 @@ impl Content {
 
     fn notify(&mut self, notice: &Notice) {
         let configs: Vec<String> = self.configs_of(notice.task).map(|((_, id), _)| id.clone()).collect();
-        for row in configs.iter().flat_map(|config| notice.rows(config)) {
+        let owner = self.tasks.get(&notice.task).map(|kept| kept.head.owner.clone());
+        let account = owner.as_ref().map_or("", Owner::account);
+        for row in configs.iter().flat_map(|config| notice.rows(account, config)) {
             self.outbox.add(row);
         }
     }
@@ -231,7 +241,7 @@ impl Content {
     }
 
     pub(super) fn setting(&self, name: &str) -> Option<String> {
-        self.settings.get(name).cloned()
+        self.settings.get(name).map(|(value, _)| value.clone())
     }
 
     pub(super) fn usage(&self, agent: &AgentName, day: i64) -> Usage {
@@ -250,8 +260,8 @@ impl Content {
         self.outbox.list(query)
     }
 
-    pub(super) fn claim(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Vec<Claim> {
-        self.outbox.claim(now, until, limit)
+    pub(super) fn claim(&mut self, request: &ClaimRequest) -> Claims {
+        self.outbox.claim(request)
     }
 
     pub(super) fn expire(&mut self, expiry: Expiry) -> usize {
@@ -269,27 +279,54 @@ impl Content {
             over.filter_map(|kept| Some((kept.expires_at?, kept.head.id))).collect();
         over.retain(|(at, id)| *at <= expiry.now && !self.outbox.holds(*id));
         over.sort_unstable();
-        let room = expiry.portion - go;
-        for (_, id) in over.into_iter().take(room) {
+        over.truncate(expiry.portion - go);
+        let room = expiry.portion - go - over.len();
+        let anonymous = self.anonymous(expiry.anonymous_before).into_iter().take(room);
+        for id in over.into_iter().map(|(_, id)| id).chain(anonymous) {
             if !gone.contains(&id) {
                 gone.push(id);
             }
         }
-        for id in &gone {
-            self.tasks.remove(id);
-            self.sent.retain(|_, (task, _)| task != id);
-            self.push.retain(|(task, _), _| task != id);
-            self.outbox.clear(*id, None);
+        gone.iter().for_each(|id| self.remove(*id));
+        while gone.len() < expiry.portion
+            && self.accounts(StorageLimits::default()).anonymous() > expiry.anonymous_bytes
+        {
+            let Some(id) = self.anonymous(expiry.anonymous_spare).first().copied() else { break };
+            self.remove(id);
+            gone.push(id);
         }
         for _ in 0..expiry.lines() {
-            let gone = self.journal.len() > 1 && self.journal[0].line.at < expiry.journal_before;
-            if !gone {
+            let too_many = expiry.journal_bytes < u64::MAX
+                && self.accounts(StorageLimits::default()).journal() > expiry.journal_bytes;
+            let old = self.journal.front().is_some_and(|stored| stored.line.at < expiry.journal_before);
+            if self.journal.len() <= 1 || !(old || too_many) {
                 break;
             }
             self.journal.pop_front();
         }
         self.outbox.bury(&expiry);
         gone.len()
+    }
+
+    /// Ended tasks of callers without a key that may go and were last changed before then, the oldest first.
+    fn anonymous(&self, before: Timestamp) -> Vec<TaskId> {
+        let goes = |kept: &&Kept| {
+            let Kept { head, kept, .. } = kept;
+            head.state.is_terminal() && !kept && is_anonymous(head.owner.as_str()) && head.updated_at < before
+        };
+        let mut ids: Vec<(Timestamp, TaskId)> =
+            self.tasks.values().filter(goes).map(|kept| (kept.head.updated_at, kept.head.id)).collect();
+        ids.retain(|(_, id)| !self.outbox.holds(*id));
+        ids.sort_unstable();
+        ids.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Removes a task with everything that belongs to it.
+    fn remove(&mut self, id: TaskId) {
+        self.tasks.remove(&id);
+        self.sent.retain(|_, (task, _)| *task != id);
+        self.push.retain(|(task, _), _| *task != id);
+        self.outbox.clear(id, None);
     }
 
     pub(super) fn stats(&self) -> StoreStats {
@@ -304,6 +341,11 @@ impl Content {
             ..StoreStats::default()
         }
     }
+}
+
+/// What the events of one commit take.
+pub(super) fn size(events: &[TaskEvent]) -> u64 {
+    fixed::EVENTS + serde_json::to_string(events).map_or(0, |body| body.len() as u64)
 }
 
 /// Sums end where a column of a database ends, so that all stores end at the same number.

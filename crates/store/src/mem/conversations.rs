@@ -9,6 +9,7 @@ use agentsite_protocol::{ConversationId, Owner, TaskId};
 
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
+use crate::storage::fixed;
 use crate::words::Wanted;
 use crate::{
     Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place, Spot,
@@ -26,6 +27,8 @@ struct Spoken {
     turn: Turn,
     question: String,
     answer: String,
+    /// Bytes of the words that were ever counted for it.
+    words: u64,
 }
 
 impl Conversations {
@@ -56,12 +59,14 @@ impl Conversations {
             ConversationChange::Put(new) => drop(self.kept.insert(new.id, *new)),
             ConversationChange::Said { conversation, turn, words } => {
                 self.kept.insert(conversation.id, *conversation);
-                self.turns.push(Spoken { turn: *turn, question: words, answer: String::new() });
+                let bytes = words.len() as u64;
+                self.turns.push(Spoken { turn: *turn, question: words, answer: String::new(), words: bytes });
             }
             ConversationChange::Ended { task, words, at } => {
                 let Some(spoken) = self.turns.iter_mut().find(|spoken| spoken.turn.task == task) else {
                     return Vec::new();
                 };
+                spoken.words += words.len() as u64;
                 spoken.answer = words;
                 if let Some(kept) = self.kept.get_mut(&spoken.turn.conversation) {
                     kept.revision += 1;
@@ -78,6 +83,17 @@ impl Conversations {
             }
         }
         Vec::new()
+    }
+
+    /// What each conversation and turn takes, by owner.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let conversation = |kept: &Conversation| fixed::CONVERSATION + kept.title.len() as u64;
+        let conversations = self.kept.values().map(move |kept| (kept.owner.as_str(), conversation(kept)));
+        let turns = self.turns.iter().filter_map(|spoken| {
+            let kept = self.kept.get(&spoken.turn.conversation)?;
+            Some((kept.owner.as_str(), fixed::TURN + spoken.words))
+        });
+        conversations.chain(turns)
     }
 
     pub(super) fn get(&self, id: ConversationId) -> Option<Conversation> {

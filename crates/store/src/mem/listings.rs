@@ -9,15 +9,22 @@ use agentsite_protocol::Timestamp;
 
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
+use crate::storage::fixed;
 use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+
+/// What an entry takes.
+fn size(kept: &Registration) -> u64 {
+    fixed::LISTING + serde_json::to_string(kept).map_or(0, |body| body.len() as u64)
+}
 
 #[derive(Default)]
 pub(super) struct Listings(BTreeMap<String, Registration>);
 
 impl Listings {
-    pub(super) fn change(&mut self, changes: Vec<ListingChange>) -> Result<(), StoreError> {
+    /// Refuses changes that do not fit.
+    pub(super) fn guard(&self, changes: &[ListingChange]) -> Result<(), StoreError> {
         let mut meanwhile: BTreeMap<&str, Option<(&str, u64)>> = BTreeMap::new();
-        for change in &changes {
+        for change in changes {
             let (id, (owner, expected)) = (change.id(), change.assumes());
             let kept = || self.0.get(id).map(|kept| (kept.listing.owner.as_str(), kept.revision));
             let found = meanwhile.get(id).copied().unwrap_or_else(kept);
@@ -29,13 +36,34 @@ impl Listings {
             }
             meanwhile.insert(id, matches!(change, ListingChange::Put(_)).then_some((owner, expected + 1)));
         }
+        Ok(())
+    }
+
+    /// Makes changes whose guards have been checked.
+    pub(super) fn change(&mut self, changes: Vec<ListingChange>) {
         for change in changes {
             match change {
                 ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
                 ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
             }
         }
-        Ok(())
+    }
+
+    /// What each entry takes, by owner.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.0.values().map(|kept| (kept.listing.owner.as_str(), size(kept)))
+    }
+
+    /// What these changes would add, by owner.
+    pub(super) fn adds(&self, changes: &[ListingChange]) -> Vec<(String, u64)> {
+        let add = |change: &ListingChange| match change {
+            ListingChange::Put(new) => {
+                let before = self.0.get(&new.listing.id).map_or(0, size);
+                Some((new.listing.owner.clone(), size(new).saturating_sub(before)))
+            }
+            ListingChange::Remove { .. } => None,
+        };
+        changes.iter().filter_map(add).collect()
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Registration> {

@@ -4,9 +4,11 @@
 
 use std::collections::BTreeMap;
 
-use agentsite_protocol::{TaskId, Timestamp};
+use agentsite_protocol::TaskId;
 
-use crate::{Claim, Expiry, OutboxChange, OutboxQuery, OutboxRow, Parcel};
+use crate::fair::{Chosen, choose};
+use crate::storage::fixed;
+use crate::{Claim, ClaimRequest, Claims, Expiry, OutboxChange, OutboxQuery, OutboxRow, Parcel};
 
 #[derive(Default)]
 pub(super) struct Outbox {
@@ -48,20 +50,37 @@ impl Outbox {
         }
     }
 
-    pub(super) fn claim(&mut self, now: Timestamp, until: Timestamp, limit: usize) -> Vec<Claim> {
-        let due = |parcel: &&Parcel| !parcel.dead && parcel.row.due <= now && !self.is_behind(parcel);
-        let mut ids: Vec<(Timestamp, u64)> =
-            self.rows.values().filter(due).map(|parcel| (parcel.row.due, parcel.id)).collect();
-        ids.sort_unstable();
-        ids.truncate(limit);
-        let mut claims = Vec::new();
-        for (_, id) in ids {
+    pub(super) fn claim(&mut self, request: &ClaimRequest) -> Claims {
+        let free = || self.rows.values().filter(|parcel| !parcel.dead && !self.is_behind(parcel));
+        let next = |after: Option<&str>| {
+            let names = free().map(|parcel| &parcel.row.account);
+            let found = names.filter(|name| after.is_none_or(|after| name.as_str() > after)).min();
+            Ok::<_, std::convert::Infallible>(found.cloned())
+        };
+        let due = |account: &str, most: usize| {
+            let of_account = free().filter(|parcel| parcel.row.account == account);
+            let mut ids: Vec<_> = of_account
+                .filter(|parcel| parcel.row.due <= request.now)
+                .map(|parcel| (parcel.row.due, parcel.id))
+                .collect();
+            ids.sort_unstable();
+            Ok(ids.into_iter().take(most).map(|(_, id)| id).collect())
+        };
+        let Ok(Chosen { rows: ids, turn }) = choose(request, next, due);
+        let mut rows = Vec::new();
+        for id in ids {
             let parcel = self.rows.get_mut(&id).expect("the id was just seen");
-            claims.push(Claim { id, attempts: parcel.attempts, row: parcel.row.clone() });
+            rows.push(Claim { id, attempts: parcel.attempts, row: parcel.row.clone() });
             parcel.attempts = parcel.attempts.saturating_add(1);
-            parcel.row.due = until;
+            parcel.row.due = request.until;
         }
-        claims
+        Claims { rows, turn }
+    }
+
+    /// What each row takes, by account.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
+        let size = |parcel: &Parcel| fixed::DELIVERY + parcel.row.body.len() as u64;
+        self.rows.values().map(move |parcel| (parcel.row.account.as_str(), size(parcel)))
     }
 
     /// Whether another row of the same lane has to leave first.

@@ -4,12 +4,14 @@
 //! engine itself can fail, and then the whole group is rolled back. The outer result of [`apply`] is the engine's, the
 //! inner one the change's.
 
-use agentsite_protocol::{JournalLine, TaskId};
+use agentsite_protocol::{JournalLine, Owner, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::accounts::{Books, account};
 use super::ready::{Ready, ReadySent, ReadyTask, number};
 use super::{conversations, listings, outbox, push, seal};
-use crate::{KeyChange, KeyRecord, SettingChange, StoreError, UsageChange, other_root};
+use crate::storage::{Growth, fixed, grow};
+use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
 /// them, and a move then puts several keys on each page of a table of a hundred thousand.
@@ -20,6 +22,7 @@ pub(super) fn apply(
     db: &Connection,
     change: &Ready,
     recent: &mut usize,
+    books: &mut Books,
 ) -> rusqlite::Result<Result<(), StoreError>> {
     if let Some(refusal) = listings::refusal(db, &change.listings)? {
         return Ok(Err(refusal));
@@ -27,44 +30,92 @@ pub(super) fn apply(
     if let Some(refusal) = conversations::refusal(db, &change.conversations)? {
         return Ok(Err(refusal));
     }
+    let row = match change.task.as_ref().map(|task| guard(db, task)).transpose()? {
+        Some(Err(refusal)) => return Ok(Err(refusal)),
+        Some(Ok(row)) => row,
+        None => None,
+    };
+    if let Err(refusal) = books.guard(&growth(db, change)?, change.admittance) {
+        return Ok(Err(refusal));
+    }
     if let Some(task) = &change.task {
-        match guard(db, task)? {
-            Ok(row) => put_task(db, task, row, recent)?,
-            Err(refusal) => return Ok(Err(refusal)),
-        }
+        put_task(db, task, row, recent)?;
+        books.events(&task.head.owner, task.body.len(), row.is_none());
     }
     for line in &change.journal {
         put_line(db, line)?;
+        books.line(&line.actor, &line.text);
     }
     for one in &change.push {
-        push::change(db, one)?;
+        push::change(db, one, books)?;
     }
     if let Some(notice) = &change.notice {
-        push::notify(db, notice)?;
+        push::notify(db, notice, books)?;
     }
     for one in &change.outbox {
-        outbox::change(db, one)?;
+        outbox::change(db, one, books)?;
     }
     for one in &change.keys {
         change_key(db, one)?;
     }
     for one in &change.settings {
-        change_setting(db, one)?;
+        change_setting(db, one, books)?;
     }
     for one in &change.usage {
         add_usage(db, one)?;
     }
     for one in &change.listings {
-        listings::change(db, one)?;
+        listings::change(db, one, books)?;
     }
     for one in &change.conversations {
-        conversations::change(db, one)?;
+        conversations::change(db, one, books)?;
     }
     for task in &change.forget {
         let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
         db.prepare_cached(sql)?.execute([task.as_bytes().as_slice()])?;
     }
     Ok(Ok(()))
+}
+
+/// What a change would add to whom, before anything of it is written.
+fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
+    let mut growth = Growth::new();
+    let owner_of = |id: TaskId| match &change.task {
+        Some(task) if task.head.id == id => Ok(Some(task.head.owner.clone())),
+        _ => push::owner(db, id),
+    };
+    if let Some(task) = &change.task {
+        let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
+        grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
+    }
+    for one in &change.push {
+        if let (Some(task), bytes) = push::adds(one)
+            && let Some(owner) = owner_of(task)?
+        {
+            grow(&mut growth, &owner, bytes);
+        }
+    }
+    for one in &change.outbox {
+        if let OutboxChange::Add(row) = one {
+            grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
+        }
+    }
+    for one in &change.settings {
+        if let (Some(owner), Some(value)) = (&one.owner, &one.value) {
+            let bytes = fixed::SETTING + (one.name.len() + value.len()) as u64;
+            let before = setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
+            grow(&mut growth, owner, bytes.saturating_sub(before));
+        }
+    }
+    for one in &change.listings {
+        grow(&mut growth, &Owner::stored(&one.owner), listings::adds(db, one)?);
+    }
+    for one in &change.conversations {
+        if let Some((owner, bytes)) = conversations::adds(one) {
+            grow(&mut growth, owner, bytes);
+        }
+    }
+    Ok(growth)
 }
 
 /// Checks that the message is new and the task is where the change assumes it; gives the task's row if it exists.
@@ -209,11 +260,27 @@ fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
     Ok(())
 }
 
-fn change_setting(db: &Connection, change: &SettingChange) -> rusqlite::Result<()> {
+/// To whom a setting belongs and what it takes.
+fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
+    let sql = "SELECT owner, octet_length(name) + octet_length(value) FROM settings WHERE name = ?1";
+    let read = |row: &rusqlite::Row<'_>| {
+        let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
+        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs()))
+    };
+    db.prepare_cached(sql)?.query_row([name], read).optional()
+}
+
+fn change_setting(db: &Connection, change: &SettingChange, books: &mut Books) -> rusqlite::Result<()> {
+    if let Some((account, bytes)) = setting_bytes(db, &change.name)? {
+        books.accounts.take(&account, bytes);
+    }
     match &change.value {
         Some(value) => {
-            let sql = "INSERT OR REPLACE INTO settings (name, value) VALUES (?1, ?2)";
-            db.prepare_cached(sql)?.execute([&change.name, value])?;
+            let owner = change.owner.as_ref().map(Owner::as_str);
+            let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
+            books.accounts.add(&account(owner), bytes);
+            let sql = "INSERT OR REPLACE INTO settings (name, value, owner) VALUES (?1, ?2, ?3)";
+            db.prepare_cached(sql)?.execute(params![change.name, value, owner])?;
         }
         None => {
             db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([&change.name])?;

@@ -10,11 +10,13 @@ use agentsite_protocol::{ConversationId, Owner, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
+use super::accounts::{Books, account};
 use super::fault::damaged;
 use super::ready::number;
 use super::seal::time;
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
+use crate::storage::fixed;
 use crate::words::{Wanted, spaced};
 use crate::{
     Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place, Spot,
@@ -69,14 +71,34 @@ fn turn_of(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Conversatio
     Ok(found.optional()?.map(ConversationId::from_bytes))
 }
 
-/// Makes one change whose guard has been checked.
-pub(super) fn change(db: &Connection, change: &ConversationChange) -> rusqlite::Result<()> {
+/// What a change would add, and to whose storage; answers are counted when they are there.
+pub(super) fn adds(change: &ConversationChange) -> Option<(&Owner, u64)> {
+    let new = |conversation: &Conversation| match conversation.revision {
+        1 => fixed::CONVERSATION + conversation.title.len() as u64,
+        _ => 0,
+    };
     match change {
-        ConversationChange::Put(new) => put(db, new).map(drop),
+        ConversationChange::Put(conversation) => Some((&conversation.owner, new(conversation))),
+        ConversationChange::Said { conversation, words, .. } => {
+            Some((&conversation.owner, new(conversation) + fixed::TURN + words.len() as u64))
+        }
+        ConversationChange::Ended { .. } | ConversationChange::Remove { .. } => None,
+    }
+}
+
+/// Makes one change whose guard has been checked.
+pub(super) fn change(
+    db: &Connection,
+    change: &ConversationChange,
+    books: &mut Books,
+) -> rusqlite::Result<()> {
+    match change {
+        ConversationChange::Put(new) => put(db, new, books).map(drop),
         ConversationChange::Said { conversation, turn, words } => {
-            let row = put(db, conversation)?;
-            let sql = "INSERT INTO turns (conversation, parent, task, at, agent, context, message)
-                       VALUES (?1, ifnull((SELECT row FROM turns WHERE task = ?2), 0), ?3, ?4, ?5, ?6, ?7)";
+            let row = put(db, conversation, books)?;
+            books.accounts.add(conversation.owner.account(), fixed::TURN + words.len() as u64);
+            let sql = "INSERT INTO turns (conversation, parent, task, at, agent, context, message, bytes)
+                       VALUES (?1, ifnull((SELECT row FROM turns WHERE task = ?2), 0), ?3, ?4, ?5, ?6, ?7, ?8)";
             let turn_row = db.prepare_cached(sql)?.insert(params![
                 row,
                 turn.parent.as_ref().map(|id| id.as_bytes().as_slice()),
@@ -85,10 +107,11 @@ pub(super) fn change(db: &Connection, change: &ConversationChange) -> rusqlite::
                 turn.agent.as_str(),
                 turn.context.as_str(),
                 turn.message.as_str(),
+                number(words.len() as u64),
             ])?;
             index(db, "turn_words", turn_row * 2, &conversation.owner, words)
         }
-        ConversationChange::Ended { task, words, at } => end(db, *task, words, *at),
+        ConversationChange::Ended { task, words, at } => end(db, *task, words, *at, books),
         ConversationChange::Remove { id, .. } => {
             let sql =
                 "UPDATE conversations SET gone = 1, revision = revision + 1 WHERE id = ?1 RETURNING row";
@@ -100,7 +123,7 @@ pub(super) fn change(db: &Connection, change: &ConversationChange) -> rusqlite::
 }
 
 /// Writes a conversation and gives its row.
-fn put(db: &Connection, new: &Conversation) -> rusqlite::Result<i64> {
+fn put(db: &Connection, new: &Conversation, books: &mut Books) -> rusqlite::Result<i64> {
     let id = new.id.as_bytes().as_slice();
     let sql = "SELECT row, title FROM conversations WHERE id = ?1";
     let before: Option<(i64, String)> =
@@ -127,6 +150,13 @@ fn put(db: &Connection, new: &Conversation) -> rusqlite::Result<i64> {
         ],
         |row| row.get(0),
     )?;
+    let account = new.owner.account();
+    if let Some((_, title)) = &before {
+        books.accounts.take(account, title.len() as u64);
+        books.accounts.add(account, new.title.len() as u64);
+    } else {
+        books.accounts.add(account, fixed::CONVERSATION + new.title.len() as u64);
+    }
     if before.as_ref().is_none_or(|(_, title)| *title != new.title) {
         if before.is_some() {
             db.prepare_cached("DELETE FROM title_words WHERE rowid = ?1")?.execute([row])?;
@@ -137,7 +167,7 @@ fn put(db: &Connection, new: &Conversation) -> rusqlite::Result<i64> {
 }
 
 /// Notes that the task of a turn has ended.
-fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp) -> rusqlite::Result<()> {
+fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Books) -> rusqlite::Result<()> {
     let sql = "SELECT t.row, c.row, c.owner FROM turns t JOIN conversations c ON c.row = t.conversation
                WHERE t.task = ?1 AND c.gone = 0";
     let found = db.prepare_cached(sql)?.query_row([task.as_bytes().as_slice()], |row| {
@@ -148,6 +178,10 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp) -> rusqlite::R
         "UPDATE conversations SET revision = revision + 1, updated_at = max(updated_at, ?2) WHERE row = ?1";
     db.prepare_cached(sql)?.execute([conversation, at.as_millis()])?;
     db.prepare_cached("DELETE FROM turn_words WHERE rowid = ?1")?.execute([turn * 2 + 1])?;
+    // A turn ends again when its task went on; what the earlier answer took stays counted until the turn goes.
+    let sql = "UPDATE turns SET bytes = bytes + ?2 WHERE row = ?1";
+    db.prepare_cached(sql)?.execute([turn, number(words.len() as u64)])?;
+    books.accounts.add(owner.account(), words.len() as u64);
     index(db, "turn_words", turn * 2 + 1, &owner, words)
 }
 
@@ -167,17 +201,22 @@ fn mark(owner: &Owner) -> String {
 }
 
 /// Removes up to `portion` turns of removed conversations and lets go of their tasks, which from then on go when they have ended.
-pub(super) fn release(db: &Connection, portion: usize) -> rusqlite::Result<()> {
+pub(super) fn release(db: &Connection, portion: usize, books: &mut Books) -> rusqlite::Result<()> {
     let mut left = portion;
     while left > 0 {
-        let sql = "SELECT row FROM conversations INDEXED BY conversations_gone WHERE gone = 1 LIMIT 1";
-        let gone: Option<i64> = db.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?;
-        let Some(gone) = gone else { return Ok(()) };
-        let sql = "SELECT row, task FROM turns WHERE conversation = ?1 LIMIT ?2";
+        let sql = "SELECT row, owner, octet_length(title) FROM conversations INDEXED BY conversations_gone
+                   WHERE gone = 1 LIMIT 1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let gone: Option<(i64, String, i64)> = db.prepare_cached(sql)?.query_row([], read).optional()?;
+        let Some((gone, owner, title)) = gone else { return Ok(()) };
+        let account = account(Some(&owner));
+        let sql = "SELECT row, task, bytes FROM turns WHERE conversation = ?1 LIMIT ?2";
         let mut find = db.prepare_cached(sql)?;
-        let turns = find.query_map([gone, number(left as u64)], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let turns: Vec<(i64, [u8; 16])> = turns.collect::<rusqlite::Result<_>>()?;
-        for (turn, task) in &turns {
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let turns = find.query_map([gone, number(left as u64)], read)?;
+        let turns: Vec<(i64, [u8; 16], i64)> = turns.collect::<rusqlite::Result<_>>()?;
+        for (turn, task, bytes) in &turns {
+            books.accounts.take(&account, fixed::TURN + bytes.unsigned_abs());
             db.prepare_cached("DELETE FROM turn_words WHERE rowid IN (?1, ?1 + 1)")?.execute([turn * 2])?;
             let sql = "UPDATE tasks SET kept = 0 WHERE id = ?1";
             db.prepare_cached(sql)?.execute([task.as_slice()])?;
@@ -187,6 +226,7 @@ pub(super) fn release(db: &Connection, portion: usize) -> rusqlite::Result<()> {
         }
         if turns.len() < left {
             db.prepare_cached("DELETE FROM conversations WHERE row = ?1")?.execute([gone])?;
+            books.accounts.take(&account, fixed::CONVERSATION + title.unsigned_abs());
         }
         left -= turns.len();
     }

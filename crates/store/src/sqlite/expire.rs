@@ -6,26 +6,50 @@
 
 use rusqlite::{Connection, params};
 
+use super::accounts::{Books, EVENT_BYTES, account};
 use super::ready::ReadySent;
-use super::{conversations, push};
+use super::{conversations, outbox, push};
 use crate::Expiry;
+use crate::storage::{JOURNAL, fixed};
 
 /// Removes one portion and gives how many tasks went.
-pub(super) fn expire(db: &Connection, expiry: &Expiry, recent: &mut usize) -> rusqlite::Result<usize> {
-    conversations::release(db, expiry.portion)?;
+pub(super) fn expire(
+    db: &Connection,
+    expiry: &Expiry,
+    recent: &mut usize,
+    books: &mut Books,
+) -> rusqlite::Result<usize> {
+    conversations::release(db, expiry.portion, books)?;
     let rows = victims(db, expiry)?;
     for row in &rows {
-        remove_keys(db, *row, recent)?;
-        db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
-        push::forget(db, *row)?;
-        db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
-        db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
+        remove_task(db, *row, recent, books)?;
     }
-    remove_lines(db, expiry)?;
-    let sql = "DELETE FROM outbox WHERE id IN
-               (SELECT id FROM outbox WHERE dead = 1 AND deadline < ?1 ORDER BY id LIMIT ?2)";
-    db.prepare_cached(sql)?.execute(params![expiry.before.as_millis(), bound(expiry.portion)])?;
-    Ok(rows.len())
+    let mut gone = rows.len();
+    while gone < expiry.portion && books.accounts.anonymous() > expiry.anonymous_bytes {
+        let Some(row) = anonymous(db, expiry.anonymous_spare.as_millis(), 1)?.pop() else { break };
+        remove_task(db, row, recent, books)?;
+        gone += 1;
+    }
+    remove_lines(db, expiry, books)?;
+    let wanted = "id IN (SELECT id FROM outbox WHERE dead = 1 AND deadline < ?1 ORDER BY id LIMIT ?2)";
+    outbox::remove(db, wanted, &[&expiry.before.as_millis(), &bound(expiry.portion)], books)?;
+    Ok(gone)
+}
+
+/// Removes a task with everything that belongs to it.
+fn remove_task(db: &Connection, row: i64, recent: &mut usize, books: &mut Books) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT t.owner, sum({EVENT_BYTES}) FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.task = ?1"
+    );
+    let (owner, bytes): (Option<String>, Option<i64>) =
+        db.prepare_cached(&sql)?.query_row([row], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    books.accounts.take(&account(owner.as_deref()), bytes.unwrap_or(0).unsigned_abs());
+    remove_keys(db, row, recent)?;
+    db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
+    push::forget(db, row, books)?;
+    db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
+    db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
+    Ok(())
 }
 
 /// Ended tasks that are too old or too many, oldest first.
@@ -48,12 +72,25 @@ fn victims(db: &Connection, expiry: &Expiry) -> rusqlite::Result<Vec<i64>> {
         victims.push(row.get(0)?);
     }
     let room = expiry.portion.saturating_sub(victims.len());
-    for row in over(db, expiry, room)? {
+    let over = over(db, expiry, room)?;
+    let room = room.saturating_sub(over.len());
+    for row in over.into_iter().chain(anonymous(db, expiry.anonymous_before.as_millis(), room)?) {
         if !victims.contains(&row) {
             victims.push(row);
         }
     }
     Ok(victims)
+}
+
+/// Ended tasks of callers without a key that were last changed before then, the oldest first.
+fn anonymous(db: &Connection, before: i64, most: usize) -> rusqlite::Result<Vec<i64>> {
+    let sql = "SELECT row FROM tasks INDEXED BY tasks_anonymous
+               WHERE state >= 4 AND kept = 0 AND owner >= 'anon:' AND owner < 'anon;' AND updated_at < ?1
+               AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.task = tasks.id AND outbox.dead = 0)
+               ORDER BY updated_at, id LIMIT ?2";
+    let mut oldest = db.prepare_cached(sql)?;
+    let rows = oldest.query_map(params![before, bound(most)], |row| row.get(0))?;
+    rows.collect()
 }
 
 /// Ended tasks whose own time is over, the earliest first.
@@ -84,22 +121,26 @@ fn remove_keys(db: &Connection, task: i64, recent: &mut usize) -> rusqlite::Resu
     Ok(())
 }
 
-/// Removes old lines from the front of the journal.
-fn remove_lines(db: &Connection, expiry: &Expiry) -> rusqlite::Result<()> {
-    let sql = "SELECT seq, at FROM journal WHERE seq < (SELECT max(seq) FROM journal) ORDER BY seq LIMIT ?1";
+/// Removes old lines from the front of the journal, and those that are too many.
+fn remove_lines(db: &Connection, expiry: &Expiry, books: &mut Books) -> rusqlite::Result<()> {
+    let sql = "SELECT seq, at, octet_length(actor) + octet_length(text) FROM journal
+               WHERE seq < (SELECT max(seq) FROM journal) ORDER BY seq LIMIT ?1";
     let mut oldest = db.prepare_cached(sql)?;
     let mut rows = oldest.query([bound(expiry.lines())])?;
-    let mut last: Option<i64> = None;
+    let (mut last, mut gone) = (None, 0);
     while let Some(row) = rows.next()? {
-        let at: i64 = row.get(1)?;
-        if at >= expiry.journal_before.as_millis() {
+        let (at, texts): (i64, i64) = (row.get(1)?, row.get(2)?);
+        let too_many = books.accounts.journal() - gone > expiry.journal_bytes;
+        if at >= expiry.journal_before.as_millis() && !too_many {
             break;
         }
-        last = Some(row.get(0)?);
+        last = Some(row.get::<_, i64>(0)?);
+        gone += fixed::LINE + texts.unsigned_abs();
     }
     drop(rows);
     if let Some(last) = last {
         db.prepare_cached("DELETE FROM journal WHERE seq <= ?1")?.execute([last])?;
+        books.accounts.take(JOURNAL, gone);
     }
     Ok(())
 }

@@ -10,18 +10,20 @@ use agentsite_protocol::{Timestamp, Visibility};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::accounts::{Books, account};
 use super::fault::damaged;
 use super::ready::number;
 use super::seal::time;
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
+use crate::storage::fixed;
 use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
 
 /// A change of an entry the writer only has to bind.
 #[derive(Debug)]
 pub(super) struct ReadyListing {
     id: String,
-    owner: String,
+    pub(super) owner: String,
     expected: u64,
     put: Option<Columns>,
     pub(super) body: String,
@@ -113,8 +115,28 @@ fn kept(db: &Connection, id: &str) -> rusqlite::Result<Option<(String, u64)>> {
     find.query_row([id], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))).optional()
 }
 
+/// What the entry of this id takes.
+fn bytes(db: &Connection, id: &str) -> rusqlite::Result<u64> {
+    let sql = "SELECT octet_length(body) FROM listings WHERE id = ?1";
+    let body: Option<i64> = db.prepare_cached(sql)?.query_row([id], |row| row.get(0)).optional()?;
+    Ok(body.map_or(0, |body| fixed::LISTING + body.unsigned_abs()))
+}
+
+/// What a change would add to its owner's storage.
+pub(super) fn adds(db: &Connection, change: &ReadyListing) -> rusqlite::Result<u64> {
+    if change.put.is_none() {
+        return Ok(0);
+    }
+    Ok((fixed::LISTING + change.body.len() as u64).saturating_sub(bytes(db, &change.id)?))
+}
+
 /// Makes one change whose guard has been checked.
-pub(super) fn change(db: &Connection, change: &ReadyListing) -> rusqlite::Result<()> {
+pub(super) fn change(db: &Connection, change: &ReadyListing, books: &mut Books) -> rusqlite::Result<()> {
+    let account = account(Some(&change.owner));
+    books.accounts.take(&account, bytes(db, &change.id)?);
+    if change.put.is_some() {
+        books.accounts.add(&account, fixed::LISTING + change.body.len() as u64);
+    }
     let Some(new) = &change.put else {
         db.prepare_cached("DELETE FROM listings WHERE id = ?1")?.execute([&change.id])?;
         return Ok(());

@@ -4,26 +4,37 @@
 //! in the middle is counted too. Of the rows of a lane the first that is not dead is not held, and all others are; every change keeps
 //! that so. It sends nothing.
 
-use agentsite_protocol::{TaskId, Timestamp};
+use agentsite_protocol::TaskId;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::accounts::{Books, account};
 use super::seal::time;
-use crate::{Claim, OutboxChange, OutboxQuery, OutboxRow, Parcel, StoreError};
+use crate::fair::{Chosen, choose};
+use crate::storage::fixed;
+use crate::{Claim, ClaimRequest, Claims, OutboxChange, OutboxQuery, OutboxRow, Parcel, StoreError};
 
 /// The columns of a row, as [`parcel`] reads them.
-const COLUMNS: &str = "id, attempts, due, deadline, task, lane, kind, body, error, dead";
+const COLUMNS: &str = "id, attempts, due, deadline, task, lane, kind, body, error, dead, account";
 
 /// The lane of a row: its task and its name.
 type Lane = (Option<Vec<u8>>, Option<String>);
 
+/// What a row takes.
+pub(super) fn bytes(row: &OutboxRow) -> u64 {
+    fixed::DELIVERY + row.body.len() as u64
+}
+
 /// Applies one change of the outbox; a row that is gone stays gone.
-pub(super) fn change(db: &Connection, change: &OutboxChange) -> rusqlite::Result<()> {
+pub(super) fn change(db: &Connection, change: &OutboxChange, books: &mut Books) -> rusqlite::Result<()> {
     match change {
-        OutboxChange::Add(row) => add(db, row),
+        OutboxChange::Add(row) => add(db, row, books),
         OutboxChange::Done(id) => {
-            let sql = "DELETE FROM outbox WHERE id = ?1 RETURNING task, lane";
-            let gone = db.prepare_cached(sql)?.query_row([id.cast_signed()], lane).optional()?;
-            gone.map_or(Ok(()), |lane| let_go(db, &lane))
+            let sql = "DELETE FROM outbox WHERE id = ?1 RETURNING task, lane, account, octet_length(body)";
+            let gone = db.prepare_cached(sql)?.query_row([id.cast_signed()], |row| {
+                take_off(row, 2, books)?;
+                lane(row)
+            });
+            gone.optional()?.map_or(Ok(()), |lane| let_go(db, &lane))
         }
         OutboxChange::Retry { id, due, error } => revive(db, *id, || {
             let sql = "UPDATE outbox SET due = ?2, error = ?3, dead = 0 WHERE id = ?1";
@@ -47,14 +58,46 @@ pub(super) fn change(db: &Connection, change: &OutboxChange) -> rusqlite::Result
     }
 }
 
+/// Takes a removed row off the books; its account and the length of its body stand in these columns.
+fn take_off(row: &Row<'_>, at: usize, books: &mut Books) -> rusqlite::Result<()> {
+    let (of, body): (String, i64) = (row.get(at)?, row.get(at + 1)?);
+    books.accounts.take(&account(Some(&of)), fixed::DELIVERY + body.unsigned_abs());
+    Ok(())
+}
+
+/// Removes the rows that a condition with one or two values chooses.
+pub(super) fn remove(
+    db: &Connection,
+    wanted: &str,
+    values: &[&dyn rusqlite::ToSql],
+    books: &mut Books,
+) -> rusqlite::Result<()> {
+    let sql = format!("DELETE FROM outbox WHERE {wanted} RETURNING account, octet_length(body)");
+    let mut gone = db.prepare_cached(&sql)?;
+    let mut rows = gone.query(values)?;
+    while let Some(row) = rows.next()? {
+        take_off(row, 0, books)?;
+    }
+    Ok(())
+}
+
 /// Adds a row; it is held when another one of its lane has to leave first.
-pub(super) fn add(db: &Connection, row: &OutboxRow) -> rusqlite::Result<()> {
+pub(super) fn add(db: &Connection, row: &OutboxRow, books: &mut Books) -> rusqlite::Result<()> {
+    books.accounts.add(&account(Some(&row.account)), bytes(row));
     let sql =
-        "INSERT INTO outbox (due, deadline, task, lane, kind, body, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6,
+        "INSERT INTO outbox (due, deadline, task, lane, kind, body, account, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
                EXISTS (SELECT 1 FROM outbox WHERE task = ?3 AND lane = ?4 AND dead = 0))";
     let task = row.task.as_ref().map(|id| id.as_bytes().as_slice());
     let (due, deadline) = (row.due.as_millis(), row.deadline.as_millis());
-    db.prepare_cached(sql)?.execute(params![due, deadline, task, row.lane, row.kind, row.body])?;
+    db.prepare_cached(sql)?.execute(params![
+        due,
+        deadline,
+        task,
+        row.lane,
+        row.kind,
+        row.body,
+        row.account
+    ])?;
     Ok(())
 }
 
@@ -89,29 +132,41 @@ fn lane(row: &Row<'_>) -> rusqlite::Result<Lane> {
     Ok((row.get(0)?, row.get(1)?))
 }
 
-/// Takes rows that are due, the longest due first, and hides them until `until`.
-pub(super) fn claim(
-    db: &Connection,
-    now: Timestamp,
-    until: Timestamp,
-    limit: usize,
-) -> rusqlite::Result<Vec<Claim>> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM outbox INDEXED BY outbox_ready
-         WHERE dead = 0 AND held = 0 AND due <= ?1 ORDER BY due, id LIMIT ?2"
-    );
-    let mut find = db.prepare_cached(&sql)?;
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let found = find.query_map([now.as_millis(), limit], |row| {
-        let Parcel { id, attempts, row, .. } = parcel(row)?;
-        Ok(Claim { id, attempts, row })
-    })?;
-    let claims: Vec<Claim> = found.collect::<rusqlite::Result<_>>()?;
+/// Takes rows that are due, account by account in turn, and hides them until the lease ends.
+pub(super) fn claim(db: &Connection, request: &ClaimRequest) -> rusqlite::Result<Claims> {
+    let next = |after: Option<&str>| {
+        // Two statements, because a condition that may not apply would keep either from seeking.
+        let sql = match after {
+            None => {
+                "SELECT account FROM outbox INDEXED BY outbox_turn
+                     WHERE dead = 0 AND held = 0 AND ?1 IS NULL ORDER BY account LIMIT 1"
+            }
+            Some(_) => {
+                "SELECT account FROM outbox INDEXED BY outbox_turn
+                        WHERE dead = 0 AND held = 0 AND account > ?1 ORDER BY account LIMIT 1"
+            }
+        };
+        db.prepare_cached(sql)?.query_row([after], |row| row.get(0)).optional()
+    };
+    let due = |account: &str, most: usize| {
+        let sql = "SELECT id FROM outbox INDEXED BY outbox_turn
+                   WHERE dead = 0 AND held = 0 AND account = ?1 AND due <= ?2 ORDER BY due, id LIMIT ?3";
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let mut find = db.prepare_cached(sql)?;
+        let found =
+            find.query_map(params![account, request.now.as_millis(), most], |row| row.get::<_, i64>(0))?;
+        found.map(|id| Ok(id?.cast_unsigned())).collect::<rusqlite::Result<Vec<u64>>>()
+    };
+    let Chosen { rows: ids, turn } = choose(request, next, due)?;
+    let mut find = db.prepare_cached(&format!("SELECT {COLUMNS} FROM outbox WHERE id = ?1"))?;
     let mut lease = db.prepare_cached("UPDATE outbox SET due = ?2, attempts = attempts + 1 WHERE id = ?1")?;
-    for claim in &claims {
-        lease.execute([claim.id.cast_signed(), until.as_millis()])?;
+    let mut rows = Vec::with_capacity(ids.len());
+    for id in ids {
+        let Parcel { id, attempts, row, .. } = find.query_row([id.cast_signed()], parcel)?;
+        rows.push(Claim { id, attempts, row });
+        lease.execute([id.cast_signed(), request.until.as_millis()])?;
     }
-    Ok(claims)
+    Ok(Claims { rows, turn })
 }
 
 /// Rows in the order in which they were added.
@@ -133,6 +188,7 @@ fn parcel(row: &Row<'_>) -> rusqlite::Result<Parcel> {
     let id: i64 = row.get(0)?;
     let task: Option<[u8; 16]> = row.get(4)?;
     let of = OutboxRow {
+        account: row.get(10)?,
         task: task.map(TaskId::from_bytes),
         lane: row.get(5)?,
         kind: row.get(6)?,

@@ -4,54 +4,100 @@
 //! that was still to be told to it; all of a task's go with the task. The configs stand here as they were given, secrets included: the
 //! data folder is its owner's alone. It sends nothing.
 
-use agentsite_protocol::{PushConfig, TaskId};
-use rusqlite::{Connection, params};
+use agentsite_protocol::{Owner, PushConfig, TaskId};
+use rusqlite::{Connection, OptionalExtension, params};
 
+use super::accounts::{Books, account};
 use super::fault::damaged;
 use super::outbox;
+use crate::storage::fixed;
 use crate::{Notice, PushChange, StoreError};
 
+/// The owner of a task.
+pub(super) fn owner(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Owner>> {
+    let sql = "SELECT owner FROM tasks WHERE id = ?1";
+    let read = |row: &rusqlite::Row<'_>| Ok(Owner::stored(row.get_ref(0)?.as_str()?));
+    db.prepare_cached(sql)?.query_row([task.as_bytes().as_slice()], read).optional()
+}
+
+/// What a change adds, and to the receivers of which task.
+pub(super) fn adds(change: &PushChange) -> (Option<TaskId>, u64) {
+    match change {
+        PushChange::Put(task, config) => (Some(*task), fixed::RECEIVER + written(config).len() as u64),
+        PushChange::Remove(..) => (None, 0),
+    }
+}
+
+fn written(config: &PushConfig) -> String {
+    serde_json::to_string(config).expect("a config of texts is always written")
+}
+
+/// Takes the receivers off the books that a condition on `p`, their row, and `t`, the row of their task, chooses.
+fn take_off(
+    db: &Connection,
+    wanted: &str,
+    values: &[&dyn rusqlite::ToSql],
+    books: &mut Books,
+) -> rusqlite::Result<()> {
+    let sql = format!(
+        "SELECT t.owner, octet_length(p.body) FROM tasks t JOIN push_configs p ON p.task = t.id WHERE {wanted}"
+    );
+    let mut find = db.prepare_cached(&sql)?;
+    let mut rows = find.query(values)?;
+    while let Some(row) = rows.next()? {
+        let (owner, body): (String, i64) = (row.get(0)?, row.get(1)?);
+        books.accounts.take(&account(Some(&owner)), fixed::RECEIVER + body.unsigned_abs());
+    }
+    Ok(())
+}
+
 /// Applies one change.
-pub(super) fn change(db: &Connection, change: &PushChange) -> rusqlite::Result<()> {
+pub(super) fn change(db: &Connection, change: &PushChange, books: &mut Books) -> rusqlite::Result<()> {
+    let (PushChange::Put(task, PushConfig { id, .. }) | PushChange::Remove(task, id)) = change;
+    take_off(db, "t.id = ?1 AND p.id = ?2", &[&task.as_bytes().as_slice(), id], books)?;
     match change {
         PushChange::Put(task, config) => {
             // A task that is gone gets no receivers that nobody would ever remove.
             let sql = "INSERT OR REPLACE INTO push_configs (task, id, body)
                        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
-            let body = serde_json::to_string(config).expect("a config of texts is always written");
+            let body = written(config);
             db.prepare_cached(sql)?.execute(params![task.as_bytes().as_slice(), config.id, body])?;
+            if let Some(owner) = owner(db, *task)? {
+                books.accounts.add(owner.account(), fixed::RECEIVER + body.len() as u64);
+            }
         }
         PushChange::Remove(task, id) => {
             let task = task.as_bytes().as_slice();
             db.prepare_cached("DELETE FROM push_configs WHERE task = ?1 AND id = ?2")?
                 .execute(params![task, id])?;
-            db.prepare_cached("DELETE FROM outbox WHERE task = ?1 AND lane = ?2")?
-                .execute(params![task, id])?;
+            outbox::remove(db, "task = ?1 AND lane = ?2", &[&task, id], books)?;
         }
     }
     Ok(())
 }
 
 /// Adds the rows of a notice, receiver by receiver.
-pub(super) fn notify(db: &Connection, notice: &Notice) -> rusqlite::Result<()> {
+pub(super) fn notify(db: &Connection, notice: &Notice, books: &mut Books) -> rusqlite::Result<()> {
     let mut find = db.prepare_cached("SELECT id FROM push_configs WHERE task = ?1 ORDER BY id")?;
     let found = find.query_map([notice.task.as_bytes().as_slice()], |row| row.get(0))?;
     let configs: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
-    for row in configs.iter().flat_map(|config| notice.rows(config)) {
-        outbox::add(db, &row)?;
+    if configs.is_empty() {
+        return Ok(());
+    }
+    let owner = owner(db, notice.task)?;
+    let account = owner.as_ref().map_or("", Owner::account);
+    for row in configs.iter().flat_map(|config| notice.rows(account, config)) {
+        outbox::add(db, &row, books)?;
     }
     Ok(())
 }
 
 /// Removes what belongs to a task that goes.
-pub(super) fn forget(db: &Connection, task: i64) -> rusqlite::Result<()> {
-    for sql in [
-        "DELETE FROM push_configs WHERE task = (SELECT id FROM tasks WHERE row = ?1)",
-        "DELETE FROM outbox WHERE task = (SELECT id FROM tasks WHERE row = ?1)",
-    ] {
-        db.prepare_cached(sql)?.execute([task])?;
-    }
-    Ok(())
+pub(super) fn forget(db: &Connection, task: i64, books: &mut Books) -> rusqlite::Result<()> {
+    take_off(db, "t.row = ?1", &[&task], books)?;
+    let sql = "DELETE FROM push_configs WHERE task = (SELECT id FROM tasks WHERE row = ?1)";
+    db.prepare_cached(sql)?.execute([task])?;
+    outbox::remove(db, "task = (SELECT id FROM tasks WHERE row = ?1)", &[&task], books)
 }
 
 /// The receivers of a task, by id.

@@ -8,8 +8,8 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use super::listings::ReadyListing;
 use super::seal;
 use crate::{
-    Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, SettingChange, StoreError,
-    TaskChange, UsageChange,
+    Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, SettingChange,
+    StoreError, TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
@@ -33,6 +33,7 @@ pub(super) struct Ready {
     pub(super) listings: Vec<ReadyListing>,
     pub(super) conversations: Vec<ConversationChange>,
     pub(super) forget: Vec<TaskId>,
+    pub(super) admittance: Admittance,
     /// About how many bytes it will write.
     pub(super) cost: usize,
 }
@@ -95,8 +96,19 @@ impl Ready {
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
             )));
         }
-        let Change { journal, push, notice, outbox, keys, settings, usage, conversations, forget, .. } =
-            Change { task: None, ..change };
+        let Change {
+            journal,
+            push,
+            notice,
+            outbox,
+            keys,
+            settings,
+            usage,
+            conversations,
+            forget,
+            admittance,
+            ..
+        } = Change { task: None, ..change };
         Ok(Self {
             task,
             journal,
@@ -109,6 +121,7 @@ impl Ready {
             listings,
             conversations,
             forget,
+            admittance,
             cost,
         })
     }

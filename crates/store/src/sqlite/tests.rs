@@ -92,7 +92,7 @@ async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
     db.execute(row, [at(1).as_millis()]).unwrap();
     drop(db);
     let store = open(&path);
-    let claims = store.claim(at(2), at(3), 5).await.unwrap();
+    let claims = store.claim(ClaimRequest::all(at(2), at(3), 5)).await.unwrap().rows;
     assert_eq!((claims.len(), claims[0].row.body.as_str(), claims[0].row.lane.as_deref()), (1, "old", None));
     store.commit(opening(1)).await.unwrap();
     assert!(store.push_configs(task_id(1)).await.unwrap().is_empty());
@@ -240,7 +240,14 @@ async fn message_keys_are_found_wherever_they_have_settled() {
         let Err(StoreError::Duplicate { task, same_body: true }) = refused else { panic!("{refused:?}") };
         assert_eq!(task, task_id(number));
     }
-    let all = Expiry { now: at(100), before: at(100), keep: 0, portion: 10_000, journal_before: at(0) };
+    let all = Expiry {
+        now: at(100),
+        before: at(100),
+        keep: 0,
+        portion: 10_000,
+        journal_before: at(0),
+        ..Expiry::default()
+    };
     assert_eq!(store.expire(all).await.unwrap(), 5_000);
     store.close().await.unwrap();
     let db = rusqlite::Connection::open(&path).unwrap();

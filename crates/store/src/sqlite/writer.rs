@@ -9,14 +9,17 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use agentsite_protocol::Timestamp;
 use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
+use super::accounts::Books;
 use super::file::{self, Lock, PAGE};
 use super::ready::Ready;
+use super::space::Space;
 use super::{apply, expire, outbox};
-use crate::{Claim, Expiry, StoreError, StoreMetrics};
+use crate::{
+    ClaimRequest, Claims, Expiry, StorageLimits, StorageQuery, StorageUse, StoreError, StoreMetrics,
+};
 
 /// Jobs that may wait: four full groups, so that the disk always has work and a slow disk is felt by askers early.
 const QUEUE: usize = 1_024;
@@ -52,12 +55,12 @@ pub(super) enum Job {
         _room: OwnedSemaphorePermit,
     },
     /// Take rows of the outbox.
-    Claim {
-        now: Timestamp,
-        until: Timestamp,
-        limit: usize,
-        found: Vec<Claim>,
-        answer: oneshot::Sender<Result<Vec<Claim>, StoreError>>,
+    Claim { request: ClaimRequest, found: Claims, answer: oneshot::Sender<Result<Claims, StoreError>> },
+    /// Tell what the accounts hold.
+    Storage {
+        query: StorageQuery,
+        found: StorageUse,
+        answer: oneshot::Sender<Result<StorageUse, StoreError>>,
     },
     /// Remove what is old.
     Expire { expiry: Expiry, gone: usize, answer: oneshot::Sender<Result<usize, StoreError>> },
@@ -77,11 +80,12 @@ impl Job {
     }
 
     /// Does the work inside the open transaction and keeps what came of it.
-    fn run(&mut self, db: &Connection, recent: &mut usize) -> rusqlite::Result<()> {
+    fn run(&mut self, db: &Connection, recent: &mut usize, books: &mut Books) -> rusqlite::Result<()> {
         match self {
-            Self::Change { ready, verdict, .. } => *verdict = apply::apply(db, ready, recent)?,
-            Self::Claim { now, until, limit, found, .. } => *found = outbox::claim(db, *now, *until, *limit)?,
-            Self::Expire { expiry, gone, .. } => *gone = expire::expire(db, expiry, recent)?,
+            Self::Change { ready, verdict, .. } => *verdict = apply::apply(db, ready, recent, books)?,
+            Self::Claim { request, found, .. } => *found = outbox::claim(db, request)?,
+            Self::Storage { query, found, .. } => *found = books.view(query),
+            Self::Expire { expiry, gone, .. } => *gone = expire::expire(db, expiry, recent, books)?,
             Self::Close { .. } => {}
             #[cfg(test)]
             Self::Look { look, .. } => look(db),
@@ -95,6 +99,8 @@ impl Job {
         match self {
             Self::Change { verdict, answer, .. } => drop(answer.send(committed.and(verdict))),
             Self::Claim { found, answer, .. } => drop(answer.send(committed.map(|()| found))),
+            // A question: it is answered whatever became of the others of its group.
+            Self::Storage { found, answer, .. } => drop(answer.send(Ok(found))),
             Self::Expire { gone, answer, .. } => drop(answer.send(committed.map(|()| gone))),
             Self::Close { answer } => drop(answer.send(committed)),
             #[cfg(test)]
@@ -116,7 +122,13 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn start(mut db: Connection, lock: Lock, metrics: StoreMetrics) -> Result<Self, StoreError> {
+    pub(super) fn start(
+        mut db: Connection,
+        lock: Lock,
+        space: Space,
+        limits: StorageLimits,
+        metrics: StoreMetrics,
+    ) -> Result<Self, StoreError> {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let why = Arc::new(OnceLock::new());
         let log_pages = Arc::new(AtomicI32::new(0));
@@ -126,10 +138,13 @@ impl Writer {
             Ok(())
         }))?;
         let recent = apply::count_recent(&db)?;
+        let books = Books::open(&db, limits)?;
         let thread = Thread {
             db,
             queue,
             recent,
+            books,
+            space,
             log_pages,
             next_checkpoint: CHECKPOINT,
             why: why.clone(),
@@ -204,12 +219,21 @@ impl Drop for Writer {
     }
 }
 
+/// Whether there was no room for a commit.
+fn is_full(done: &rusqlite::Result<()>) -> bool {
+    done.as_ref().is_err_and(|error| error.sqlite_error_code() == Some(ErrorCode::DiskFull))
+}
+
 /// What the thread owns.
 struct Thread {
     db: Connection,
     queue: mpsc::Receiver<Job>,
     /// Rows in `sent_recent`.
     recent: usize,
+    /// What the accounts hold.
+    books: Books,
+    /// The disk below the file.
+    space: Space,
     /// Pages in the log after the last commit.
     log_pages: Arc<AtomicI32>,
     next_checkpoint: i32,
@@ -258,9 +282,14 @@ impl Thread {
             return None;
         }
         let begun = Instant::now();
-        let done = self.transact(&mut group);
+        self.space.look(&self.db);
+        self.books.disk = self.space.disk();
+        let mut done = self.transact(&mut group);
         if done.is_err() {
             self.roll_back();
+        }
+        if is_full(&done) {
+            done = self.transact_without_growth(&mut group);
         }
         let changes = group.iter().filter(|job| matches!(job, Job::Change { verdict: Ok(()), .. })).count();
         let goes_on = match done.as_ref().map_err(rusqlite::Error::sqlite_error_code) {
@@ -283,14 +312,31 @@ impl Thread {
     fn transact(&mut self, group: &mut [Job]) -> rusqlite::Result<()> {
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         for job in group {
-            job.run(&self.db, &mut self.recent)?;
+            job.run(&self.db, &mut self.recent, &mut self.books)?;
         }
         apply::settle_recent(&self.db, &mut self.recent)?;
+        let written = self.books.write(&self.db)?;
         self.db.prepare_cached("COMMIT")?.execute([])?;
+        self.books.keep(written);
         Ok(())
     }
 
+    /// Tries a group again for which there was no room: without the ballast, with an empty log, and without what would grow.
+    fn transact_without_growth(&mut self, group: &mut [Job]) -> rusqlite::Result<()> {
+        self.space.fill();
+        self.books.disk = self.space.disk();
+        if let Err(error) = self.truncate_log() {
+            tracing::warn!(%error, "the write-ahead log could not be copied into the database yet");
+        }
+        let done = self.transact(group);
+        if done.is_err() {
+            self.roll_back();
+        }
+        done
+    }
+
     fn roll_back(&mut self) {
+        self.books.undo();
         // After some failures SQLite has rolled back by itself.
         if !self.db.is_autocommit()
             && let Err(error) = self.db.execute_batch("ROLLBACK")

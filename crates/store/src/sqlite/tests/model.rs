@@ -8,12 +8,15 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::contract::samples::{in_lane, line, notice, parcel, post, push, receiver, used};
-use crate::{MemStore, OutboxChange, OutboxQuery, PushChange, TaskFilter};
+use crate::{
+    ClaimRequest, Disk, MemStore, OutboxChange, OutboxQuery, PushChange, SettingChange, StorageQuery,
+    StorageUse, TaskFilter,
+};
 
 /// One thing that somebody does to a store.
 #[derive(Debug, Clone)]
 enum Deed {
-    Open { task: u64, owner: bool, message: Option<u8> },
+    Open { task: u64, owner: usize, message: Option<u8> },
     Go { task: u64, state: usize, events: usize, skip: u64, message: Option<u8> },
     Line { text: u8 },
     Post { due: i64, lane: Option<bool> },
@@ -21,13 +24,14 @@ enum Deed {
     Claim { now: i64, limit: usize },
     Settle { id: u64, how: u8 },
     Use { tokens: u64 },
-    Expire { before: i64, keep: usize, portion: usize, journal: i64 },
+    Expire { before: i64, keep: usize, portion: usize, journal: i64, anonymous: i64, bytes: u64 },
+    Setting { name: u8, owner: usize, length: Option<usize> },
 }
 
 fn deed() -> impl Strategy<Value = Deed> {
     let message = || proptest::option::of(0..6u8);
     prop_oneof![
-        3 => (1..8u64, any::<bool>(), message()).prop_map(|(task, owner, message)| Deed::Open { task, owner, message }),
+        3 => (1..8u64, 0..4usize, message()).prop_map(|(task, owner, message)| Deed::Open { task, owner, message }),
         6 => (1..8u64, 0..8usize, 1..4usize, 0..10u64, message())
             .prop_map(|(task, state, events, skip, message)| Deed::Go { task, state, events, skip, message }),
         1 => (0..4u8).prop_map(|text| Deed::Line { text }),
@@ -37,8 +41,10 @@ fn deed() -> impl Strategy<Value = Deed> {
         3 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Deed::Claim { now, limit }),
         3 => (1..9u64, 0..5u8).prop_map(|(id, how)| Deed::Settle { id, how }),
         1 => (0..1_000u64).prop_map(|tokens| Deed::Use { tokens }),
-        1 => (0..40i64, 0..6usize, 1..4usize, 0..40i64)
-            .prop_map(|(before, keep, portion, journal)| Deed::Expire { before, keep, portion, journal }),
+        1 => (0..40i64, 0..6usize, 1..4usize, 0..40i64, 0..40i64, 0..3_000u64)
+            .prop_map(|(before, keep, portion, journal, anonymous, bytes)| Deed::Expire { before, keep, portion, journal, anonymous, bytes }),
+        1 => (0..3u8, 0..4usize, proptest::option::of(0..90usize))
+            .prop_map(|(name, owner, length)| Deed::Setting { name, owner, length }),
     ]
 }
 
@@ -50,7 +56,7 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
     };
     let change = match deed {
         Deed::Open { task, owner, message } => {
-            let life = Life::new(*task).owner(if *owner { "key:a" } else { "local" });
+            let life = Life::new(*task).owner(OWNERS[*owner]);
             maybe_sent(life.clone().open(), message)
         }
         Deed::Go { task, state, events, skip, message } => {
@@ -85,16 +91,35 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
         Deed::Settle { id, .. } => post(OutboxChange::Dead { id: *id, error: "never".into() }),
         Deed::Use { tokens } => used("echo", 1, *tokens),
         Deed::Claim { now, limit } => {
-            return format!("{:?}", store.claim(at(*now), at(now + 5), *limit).await);
+            return format!("{:?}", store.claim(ClaimRequest::all(at(*now), at(now + 5), *limit)).await);
         }
-        Deed::Expire { before, keep, portion, journal } => {
+        Deed::Setting { name, owner, length } => {
+            let owner = (*owner > 0).then(|| Owner::stored(OWNERS[*owner]));
+            let value = length.map(|length| "x".repeat(length));
+            let settings = vec![SettingChange { name: format!("s{name}"), value, owner }];
+            Change { settings, ..Change::default() }
+        }
+        Deed::Expire { before, keep, portion, journal, anonymous, bytes } => {
             let (before, journal_before) = (at(*before), at(*journal));
-            let expiry = Expiry { now: before, before, keep: *keep, portion: *portion, journal_before };
+            let expiry = Expiry {
+                now: before,
+                before,
+                keep: *keep,
+                portion: *portion,
+                journal_before,
+                journal_bytes: bytes / 4,
+                anonymous_before: at(*anonymous),
+                anonymous_bytes: *bytes,
+                anonymous_spare: at(anonymous + 5),
+            };
             return format!("{:?}", store.expire(expiry).await);
         }
     };
     format!("{:?}", store.commit(change).await)
 }
+
+/// Two callers without a key at one address, a key and the local caller.
+const OWNERS: [&str; 4] = ["local", "key:a", "anon:192.0.2.1#one", "anon:192.0.2.1#two"];
 
 fn lane_name(other: bool) -> &'static str {
     if other { "b" } else { "a" }
@@ -134,11 +159,19 @@ async fn everything(store: &dyn Store) -> String {
         let (owner, message) = (Owner::stored("local"), format!("m{message}").parse().unwrap());
         told.push_str(&format!("{:?}\n", store.sent(&owner, &"echo".parse().unwrap(), &message).await));
     }
+    let sums = StorageQuery { largest: 9, ..StorageQuery::default() };
+    let counted = StorageUse { disk: Disk::default(), ..store.storage(sums.clone()).await.unwrap() };
+    assert_eq!(
+        counted,
+        store.storage(StorageQuery { recount: true, ..sums }).await.unwrap(),
+        "the sums are those of a recount"
+    );
+    told.push_str(&format!("{counted:?}\n"));
     let waiting = OutboxQuery { limit: 500, ..OutboxQuery::default() };
     told.push_str(&format!(
         "{:?}\n{:?}\n",
         store.outbox(waiting).await,
-        store.claim(at(99), at(99), 500).await
+        store.claim(ClaimRequest::all(at(99), at(99), 500)).await
     ));
     let lines = store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await;
     let usage: Usage = store.usage(&"echo".parse().unwrap(), 1).await.unwrap();

@@ -1,0 +1,96 @@
+//! What each account holds, in memory: counted anew whenever it is asked.
+//!
+//! Promises: the shortest statement of what every store counts. It keeps no sums, so it cannot be wrong about them.
+
+use agentsite_protocol::{Owner, PushConfig, TaskId};
+
+use super::content::Content;
+use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed, grow};
+use crate::{Change, ConversationChange, OutboxChange, PushChange, StorageLimits, StoreError};
+
+/// What an account is called; the site's own has no owner.
+fn account(owner: &str) -> String {
+    if owner.is_empty() { SITE.into() } else { Owner::stored(owner).account().to_owned() }
+}
+
+fn receiver(config: &PushConfig) -> u64 {
+    fixed::RECEIVER + serde_json::to_string(config).map_or(0, |body| body.len() as u64)
+}
+
+impl Content {
+    /// The sums of all accounts.
+    pub(super) fn accounts(&self, limits: StorageLimits) -> Accounts {
+        let mut accounts = Accounts::new(limits);
+        let mut count = |owner: &str, bytes: u64| accounts.append(&account(owner), bytes);
+        for kept in self.tasks.values() {
+            count(kept.head.owner.as_str(), fixed::TASK + kept.bytes);
+        }
+        for ((task, _), config) in &self.push {
+            count(self.owner_of(*task).as_ref().map_or("", Owner::as_str), receiver(config));
+        }
+        self.outbox.sizes().for_each(|(account, bytes)| count(account, bytes));
+        self.listings.sizes().for_each(|(owner, bytes)| count(owner, bytes));
+        self.conversations.sizes().for_each(|(owner, bytes)| count(owner, bytes));
+        for (name, (value, owner)) in &self.settings {
+            let owner = owner.as_ref().map_or("", Owner::as_str);
+            count(owner, fixed::SETTING + (name.len() + value.len()) as u64);
+        }
+        for stored in &self.journal {
+            count(JOURNAL, fixed::LINE + (stored.line.actor.len() + stored.line.text.len()) as u64);
+        }
+        accounts
+    }
+
+    fn owner_of(&self, task: TaskId) -> Option<Owner> {
+        self.tasks.get(&task).map(|kept| kept.head.owner.clone())
+    }
+
+    /// Refuses a change that the limits do not allow.
+    pub(super) fn guard_storage(&self, change: &Change, limits: StorageLimits) -> Result<(), StoreError> {
+        if limits == StorageLimits::default() {
+            return Ok(());
+        }
+        self.accounts(limits).guard(&self.growth(change), change.admittance)
+    }
+
+    fn growth(&self, change: &Change) -> Growth {
+        let mut growth = Growth::new();
+        if let Some(task) = &change.task {
+            let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
+            grow(&mut growth, &task.head.owner, first + super::content::size(&task.events));
+        }
+        for one in &change.push {
+            let PushChange::Put(task, config) = one else { continue };
+            let opened = change.task.as_ref().filter(|opened| opened.head.id == *task);
+            if let Some(owner) =
+                opened.map(|opened| opened.head.owner.clone()).or_else(|| self.owner_of(*task))
+            {
+                grow(&mut growth, &owner, receiver(config));
+            }
+        }
+        for one in &change.outbox {
+            let OutboxChange::Add(row) = one else { continue };
+            grow(&mut growth, &Owner::stored(&row.account), fixed::DELIVERY + row.body.len() as u64);
+        }
+        for one in &change.settings {
+            let (Some(owner), Some(value)) = (&one.owner, &one.value) else { continue };
+            let before = self.settings.get(&one.name).map_or(0, |(value, _)| value.len());
+            grow(&mut growth, owner, value.len().saturating_sub(before) as u64);
+        }
+        for (owner, bytes) in self.listings.adds(&change.listings) {
+            grow(&mut growth, &Owner::stored(&owner), bytes);
+        }
+        for one in &change.conversations {
+            let (new, words) = match one {
+                ConversationChange::Put(new) => (new, 0),
+                ConversationChange::Said { conversation, words, .. } => {
+                    (conversation, fixed::TURN + words.len() as u64)
+                }
+                ConversationChange::Ended { .. } | ConversationChange::Remove { .. } => continue,
+            };
+            let first = if new.revision == 1 { fixed::CONVERSATION + new.title.len() as u64 } else { 0 };
+            grow(&mut growth, &new.owner, first + words);
+        }
+        growth
+    }
+}
