@@ -10,7 +10,7 @@ class Who {
   readonly admin = $derived(this.session?.role === "admin");
   readonly siteName = $derived(this.session?.site.name ?? "agentsite");
   /** As whom a browser is signed in: what its key is called, or the role that a link gave it. */
-  readonly name = $derived(this.session?.presence?.key ?? (this.session ? t(this.session.owner === "local" ? "role.local" : `role.${this.session.role}`) : t("role.guest")));
+  readonly name = $derived(this.session?.presence?.key ?? (this.session ? t(`role.${this.session.role}`) : t("role.guest")));
 
   async ask() {
     try {

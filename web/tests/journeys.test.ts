@@ -93,6 +93,24 @@ test("a key made in the pages signs another browser in, and nobody else's tasks 
   await friend.context.close();
 });
 
+test("a browser at the site's own machine is a guest until it opens the link of the banner", async () => {
+  const own = await Site.start({}, { AGENTSITE_ANONYMOUS: "public" });
+  const { context, page, complaints } = await visit(browser);
+  await page.goto(own.url);
+  await page.getByText("You are not signed in").waitFor();
+  await page.getByText("agentsite open").first().waitFor();
+  await page.getByRole("link", { name: "calc", exact: true }).waitFor();
+  assert.equal(await page.getByRole("link", { name: "Operations" }).count(), 0);
+  await page.goto(own.signIn);
+  await page.getByRole("link", { name: "Operations" }).waitFor();
+  assert.equal(await page.getByText("You are not signed in").count(), 0);
+  await page.reload();
+  await page.getByRole("link", { name: "Operations" }).waitFor();
+  assert.deepEqual(complaints, []);
+  await context.close();
+  await own.end();
+});
+
 test("a guest sees the public agents and talks with them", async () => {
   const { context, page, complaints } = await visit(browser, { extraHTTPHeaders: { via: "1.1 proxy" } });
   await page.goto(site.url);

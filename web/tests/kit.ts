@@ -46,7 +46,8 @@ export class Site {
   /** Starts the site, on the address that it had before if it had one. */
   async begin() {
     const listen = this.url ? new URL(this.url).host : "127.0.0.1:0";
-    const env = { PATH: process.env.PATH ?? "", ...this.settings };
+    // The stories come without signing in, as admins of their own machine; a story of visitors says so by the mark of a proxy or by a setting.
+    const env = { PATH: process.env.PATH ?? "", AGENTSITE_ANONYMOUS: "admin", ...this.settings };
     const child = spawn(BINARY, ["serve", "--json", "--listen", listen], { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] });
     this.#process = child;
     const lines = createInterface({ input: child.stdout });

@@ -20,10 +20,10 @@ mod logs;
 mod manual;
 mod mcp;
 mod mcp_check;
+mod open;
 mod outbox;
 mod serve;
 mod shell;
-mod signin;
 mod status;
 mod task;
 
@@ -108,8 +108,9 @@ enum Verb {
     Identity(identity::Arguments),
     /// Say who signed the card of an agent.
     Card(card::Arguments),
-    /// Print a new one-time link to sign in with a browser; it is good for 15 minutes.
-    Signin,
+    /// Sign a browser in: print a one-time link, good for 15 minutes, and open it.
+    #[command(alias = "signin")]
+    Open(open::Arguments),
     /// Show the running site and every piece of background work.
     Status,
     /// Print the log of the running site, and follow it.
@@ -190,7 +191,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Key(arguments)) => on_one_core(key::run(&shell, arguments)),
         Some(Verb::Identity(arguments)) => on_one_core(identity::run(&shell, arguments)),
         Some(Verb::Card(arguments)) => on_one_core(card::run(&shell, arguments)),
-        Some(Verb::Signin) => on_one_core(signin::run(&shell)),
+        Some(Verb::Open(arguments)) => on_one_core(open::run(&shell, &arguments)),
         Some(Verb::Status) => on_one_core(status::run(&shell)),
         Some(Verb::Logs(arguments)) => on_one_core(logs::run(&shell, arguments)),
         Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),

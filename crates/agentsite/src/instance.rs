@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use agentsite_protocol::Timestamp;
@@ -112,6 +112,22 @@ impl DataFolder {
         serde_json::from_str(&text).ok()
     }
 
+    /// The site that was announced here and whose process is still there. Another program may listen on the port of a site that was
+    /// killed, and must not be given the admin token.
+    pub(crate) fn running(&self) -> Option<RunningSite> {
+        self.announced().filter(|site| self.is_process_of_owner(site.pid))
+    }
+
+    /// Whether the process exists and belongs to the user who owns the announcement.
+    fn is_process_of_owner(&self, pid: u32) -> bool {
+        if !cfg!(target_os = "linux") {
+            return true;
+        }
+        let owner = |path: &Path| fs::metadata(path).ok().map(|metadata| metadata.uid());
+        let process = owner(Path::new(&format!("/proc/{pid}")));
+        process.is_some() && process == owner(&self.0.join(SITE))
+    }
+
     /// The sentence for a command that needs a site when there is none.
     pub(crate) fn nobody_home(&self) -> CliError {
         let folder = self.0.display();
@@ -174,6 +190,17 @@ mod tests {
         data.keep_token("secret").unwrap();
         assert_eq!(data.token().as_deref(), Some("secret"));
         assert_eq!(mode(&data.0.join("admin.token")), 0o600);
+    }
+
+    #[test]
+    fn a_site_whose_process_is_gone_is_not_running() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::at(folder.path());
+        data.announce(&RunningSite { pid: std::process::id(), ..site() }).unwrap();
+        assert!(data.running().is_some());
+        // Larger than any process id of Linux.
+        data.announce(&RunningSite { pid: 1 << 30, ..site() }).unwrap();
+        assert!(data.announced().is_some() && data.running().is_none());
     }
 
     #[test]

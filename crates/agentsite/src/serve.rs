@@ -138,9 +138,9 @@ async fn serve(
         ..parts::gateway_settings(config)?
     };
     let (gateway, url) = open_gateway(config, settings, site, registry, &reload).await?;
-    let first_run = site.first_run().await.map_err(|error| CliError::error(error.to_string()))?;
-    if let Some(first) = &first_run {
-        data.keep_token(&first.admin_token)?;
+    let fresh = site.ensure_admin_token(data.token().as_deref()).await;
+    if let Some(token) = fresh.map_err(|error| CliError::error(error.to_string()))? {
+        data.keep_token(&token)?;
     }
     let mut demos = if config.demos { demo_manifests() } else { Vec::new() };
     demos.extend(config.demos.then(demo_library));
@@ -158,7 +158,7 @@ async fn serve(
     match guest {
         // Whoever no longer waits has closed the bridge, and the stop follows.
         Some(guest) => drop(guest.ready.send(())),
-        None => Banner::new(config, &url, &agents).show(site, first_run.is_some(), startup.output).await?,
+        None => Banner::new(config, &url, &agents).show(site, startup.output).await?,
     }
 
     let mut running = Running::begin(gateway, agents, asked, in_force);

@@ -36,7 +36,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 60] = [
+const ROUTES: [(&str, Handlers); 61] = [
     ("/api/agents", || get(agents::list).post(workshop::create)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -80,6 +80,7 @@ const ROUTES: [(&str, Handlers); 60] = [
     ("/api/tasks/{id}/graph", || get(tasks::graph)),
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
+    ("/api/admin-token", || post(keys::replace_admin_token)),
     ("/api/signin-links", || post(keys::sign_in_link)),
     ("/api/session", || get(session::show).post(session::begin).delete(session::end)),
     ("/api/outbox", || get(outbox::list)),

@@ -1,8 +1,9 @@
-//! Who calls: a key, a signed-in browser, the person at this machine, or somebody unknown.
+//! Who calls: the holder of a key or token, a signed-in browser, or an anonymous caller.
 //!
-//! Promises: the decision is a pure function of the connection and the request's head. A wrong credential never falls back
-//! to something weaker. Being at this machine counts only for a request that no web page and no proxy can have made: a
-//! foreign Origin or Host (another page, DNS rebinding) is refused. What a caller may do is the site's matter.
+//! Promises: the decision is a pure function of the connection and the request's head. An address grants no rights: a caller
+//! on this machine without a credential is anonymous, because a reverse proxy, an agent's own process and every other user of
+//! the machine have the same address. A wrong credential never falls back to something weaker. A foreign Origin or Host
+//! (another page, DNS rebinding) is refused. The site decides what a caller may do.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -28,7 +29,7 @@ const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
-/// Headers that only a proxy writes; a request that bears one does not come from this machine's own user.
+/// Headers that only a proxy writes; a request with one of them was not made on this machine.
 const PROXY_MARKS: [HeaderName; 3] = [header::FORWARDED, HeaderName::from_static("x-real-ip"), header::VIA];
 
 /// Hops of a forwarded request that are looked at; real chains have two or three.
@@ -46,11 +47,9 @@ pub(crate) enum Claim<'a> {
         /// What the same request would be without the cookie.
         otherwise: Box<Result<Claim<'a>, Refusal>>,
     },
-    /// Comes from this machine.
-    Local,
     /// Comes from this address without a credential.
     Anonymous(IpAddr),
-    /// Comes without a credential to a site where that is enough.
+    /// Comes from this machine without a credential, to a site whose operator set `anonymous = "admin"`.
     OpenAdmin,
 }
 
@@ -117,14 +116,12 @@ impl Door {
         Ok(Claim::Session { secret, otherwise })
     }
 
-    /// The same for programs that must send some word as their key even where none is needed: from this machine a word that has not the
-    /// form of a key or a token counts as none. A key that is wrong stays wrong.
+    /// The same for programs that must send a placeholder as their key where none is needed: a word that does not have the form
+    /// of a key or a token counts as no credential. A wrong key stays wrong.
     pub(crate) fn claim_of_program<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
-        let claim = self.claim(line, parts)?;
-        match claim {
+        match self.claim(line, parts)? {
             Claim::Secret(word) if !word.starts_with(KEY_PREFIX) && !AccessToken::looks_like(word) => {
-                let without = self.claim_without_credential(line, parts);
-                Ok(if without == Ok(Claim::Local) { Claim::Local } else { claim })
+                self.claim_without_credential(line, parts)
             }
             other => Ok(other),
         }
@@ -142,13 +139,12 @@ impl Door {
         if foreign && here || is_unsafe(&parts.method) && (foreign || cross_site) {
             return Err(Refusal::ForeignOrigin);
         }
-        if here {
-            return Ok(Claim::Local);
-        }
         match self.anonymous {
             AnonymousAccess::None => Err(Refusal::NoCredential),
-            AnonymousAccess::Public => Ok(Claim::Anonymous(self.peer(line, &parts.headers))),
-            AnonymousAccess::Admin => Ok(Claim::OpenAdmin),
+            AnonymousAccess::Admin if here => Ok(Claim::OpenAdmin),
+            AnonymousAccess::Public | AnonymousAccess::Admin => {
+                Ok(Claim::Anonymous(self.peer(line, &parts.headers)))
+            }
         }
     }
 

@@ -373,7 +373,7 @@ impl From<SiteError> for Failure {
             SiteError::IdReused => Fault::IdReused,
             SiteError::MediaType { .. } => Fault::ContentType,
             SiteError::Busy { .. } => Fault::AgentBusy,
-            SiteError::Forbidden(_) => Fault::Forbidden,
+            SiteError::Forbidden(_) | SiteError::AdminToken => Fault::Forbidden,
             SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,

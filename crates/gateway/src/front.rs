@@ -76,7 +76,7 @@ impl Front {
         self.admit_claim(parts, self.door.claim(line(parts)?, parts)?).await
     }
 
-    /// The same for programs that must send some word as their key, even from this machine, where none is needed.
+    /// The same for programs that must send a placeholder as their key where none is needed.
     pub(crate) async fn admit_program(&self, parts: &Parts) -> Result<Caller, Failure> {
         self.admit_claim(parts, self.door.claim_of_program(line(parts)?, parts)?).await
     }
@@ -178,7 +178,6 @@ impl Front {
 
 fn plain_caller(claim: &Claim<'_>) -> Result<Caller, Failure> {
     match claim {
-        Claim::Local => Ok(Caller::local()),
         Claim::Anonymous(address) => Ok(Caller::anonymous(*address)),
         Claim::OpenAdmin => Ok(Caller::admin()),
         Claim::Secret(_) | Claim::Session { .. } => {

@@ -103,7 +103,7 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
         Err(SiteError::BadKey) => {
             let failure = Failure::new(
                 Fault::Unauthenticated,
-                "This sign-in link was used already or is too old. Make a new one with: agentsite signin",
+                "This sign-in link was used already or is too old. Make a new one with: agentsite open",
             );
             refuse(&parts.headers, &failure)
         }
@@ -166,7 +166,7 @@ fn refuse(headers: &HeaderMap, failure: &Failure) -> Response {
         .element("p", &failure.sentence);
     if status == StatusCode::UNAUTHORIZED {
         page.element("p", "On the machine of this site, run this and open the link it prints:");
-        page.element("pre", "agentsite signin");
+        page.element("pre", "agentsite open");
     }
     page.open("p").link("/", "Front page").close("p").close("main");
     let mut response = failure.respond(status, page.into_string());

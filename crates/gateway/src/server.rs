@@ -71,9 +71,10 @@ pub enum GatewayError {
     NoTls(SocketAddr),
     /// Everybody would be an admin.
     #[error(
-        "{0} is not a loopback address, and anonymous = \"admin\" would let everybody run this site: set anonymous = \"public\" or \"none\""
+        "anonymous = \"admin\" makes every caller an admin, and {0}: set anonymous = \"public\" or \"none\", and sign in with \
+         `agentsite open`"
     )]
-    OpenAdmin(SocketAddr),
+    OpenAdmin(&'static str),
     /// The public address is none.
     #[error("public_url = \"{0}\" is no address: write it like https://agents.example.org")]
     BadPublicUrl(String),
@@ -166,8 +167,10 @@ impl Gateway {
 /// Refuses settings that would open the site to everybody by accident.
 fn check(settings: &GatewaySettings) -> Result<(), GatewayError> {
     let loopback = settings.listen.ip().to_canonical().is_loopback();
-    if !loopback && settings.anonymous == AnonymousAccess::Admin {
-        return Err(GatewayError::OpenAdmin(settings.listen));
+    if settings.anonymous == AnonymousAccess::Admin
+        && let Some(reachable) = reachable_from_outside(settings, loopback)
+    {
+        return Err(GatewayError::OpenAdmin(reachable));
     }
     if !loopback && settings.tls.is_none() && !settings.tls_elsewhere {
         return Err(GatewayError::NoTls(settings.listen));
@@ -181,6 +184,17 @@ fn check(settings: &GatewaySettings) -> Result<(), GatewayError> {
         }
     }
     Ok(())
+}
+
+/// What says that callers on other machines reach this site, directly or through a proxy.
+fn reachable_from_outside(settings: &GatewaySettings, loopback: bool) -> Option<&'static str> {
+    let signs = [
+        (!loopback, "other machines reach the address in `listen`"),
+        (settings.public_url.is_some(), "`public_url` says that others reach this site"),
+        (settings.tls_elsewhere, "`tls_terminated_by_proxy` says that a proxy is in front"),
+        (!settings.trusted_proxies.is_empty(), "`trusted_proxies` says that a proxy is in front"),
+    ];
+    signs.into_iter().find_map(|(holds, sentence)| holds.then_some(sentence))
 }
 
 /// Waits for a connection; an error of the machine is waited out.

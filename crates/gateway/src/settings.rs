@@ -33,7 +33,7 @@ pub struct GatewaySettings {
     pub public_url: Option<String>,
     /// Proxies whose forwarded headers are believed.
     pub trusted_proxies: Vec<Network>,
-    /// What a caller without a credential from elsewhere may do.
+    /// What a caller without a credential may do.
     pub anonymous: AnonymousAccess,
     /// Says that a proxy in front ends TLS, which allows plain HTTP on other addresses than loopback.
     pub tls_elsewhere: bool,
@@ -41,7 +41,7 @@ pub struct GatewaySettings {
     pub limits: HttpLimits,
     /// How often each caller may ask.
     pub rates: Rates,
-    /// Whether everybody may read `/metrics`; otherwise only admins and local callers.
+    /// Whether everybody may read `/metrics`; otherwise only admins.
     pub metrics_public: bool,
     /// Counters that the binary has registered.
     pub metrics: GatewayMetrics,
@@ -108,7 +108,7 @@ impl fmt::Debug for TlsSettings {
     }
 }
 
-/// What a caller may do who shows no credential and is not at this machine.
+/// What a caller without a credential may do, from whatever address it comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnonymousAccess {
@@ -117,7 +117,7 @@ pub enum AnonymousAccess {
     /// See and call public agents.
     #[default]
     Public,
-    /// Everything; only accepted on a loopback address.
+    /// Everything, for callers on this machine; only accepted where no other address and no proxy leads to the site.
     Admin,
 }
 
@@ -236,8 +236,6 @@ pub struct Rates {
     pub anonymous: Rate,
     /// Admins.
     pub admin: Rate,
-    /// Callers at this machine.
-    pub local: Rate,
 }
 
 impl Default for Rates {
@@ -246,7 +244,6 @@ impl Default for Rates {
             key: Rate { per_second: 50, burst: 100 },
             anonymous: Rate { per_second: 5, burst: 20 },
             admin: Rate::UNLIMITED,
-            local: Rate::UNLIMITED,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Caller: who asks, and what they may do.
 //!
 //! Promises: every verb of the site takes a Caller and asks it; an id alone opens nothing. Powers only come from here.
-//! How a Caller is recognised (keys, loopback, cookies) is the gateway's matter.
+//! The gateway recognises a Caller by keys, tokens and cookies, never by its address.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,7 +12,13 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{AgentName, Grant, KeyId, TraceContext, Visibility};
 
-/// To whom tasks belong, written `local`, `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:ADDRESS`.
+/// How the admins' owner is written.
+const ADMIN: &str = "admin";
+
+/// How older sites wrote an admin who called from the site's own machine.
+const FORMER_ADMIN: &str = "local";
+
+/// To whom tasks belong, written `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:DIGEST`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(Arc<str>);
@@ -22,6 +28,18 @@ impl Owner {
     #[must_use]
     pub fn stored(text: &str) -> Self {
         Self(text.into())
+    }
+
+    /// Whether this is the admins' owner, also as older sites wrote it.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        matches!(self.as_str(), ADMIN | FORMER_ADMIN)
+    }
+
+    /// Whether both are the same owner, also when one was written by an older site.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self == other || self.is_admin() && other.is_admin()
     }
 
     /// The written form.
@@ -141,16 +159,16 @@ impl Caller {
         self.trace.as_deref()
     }
 
-    /// The person at this machine; may do everything.
+    /// The site's own process; the same owner and rights as [`Self::admin`]. No caller becomes this by its address.
     #[must_use]
     pub fn local() -> Self {
-        Self { owner: Owner::stored("local"), powers: Powers::Admin, trace: None }
+        Self::admin()
     }
 
-    /// The holder of the admin token or of a signed-in browser.
+    /// An admin: the holder of the admin token, of a key with the scope `admin`, or of a browser that signed in with one.
     #[must_use]
     pub fn admin() -> Self {
-        Self { owner: Owner::stored("admin"), powers: Powers::Admin, trace: None }
+        Self { owner: Owner::stored(ADMIN), powers: Powers::Admin, trace: None }
     }
 
     /// The holder of an API key.

@@ -95,6 +95,11 @@ pub enum SiteError {
     /// The credential is unknown, revoked or expired.
     #[error("this key is unknown, revoked or expired; make a new one with `agentsite key new`")]
     BadKey,
+    /// The admin token is replaced, not revoked: without it the command line would be locked out.
+    #[error(
+        "the admin token cannot be revoked, because the command line uses it; replace it with `agentsite key rotate-admin`"
+    )]
+    AdminToken,
     /// The token of an authorization server does not count; the words say why.
     #[error("{0}")]
     BadToken(String),

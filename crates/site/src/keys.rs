@@ -1,20 +1,21 @@
 //! Keys: how callers prove who they are.
 //!
 //! Promises: a key is shown once and kept only as a hash; comparison takes the same time whatever is wrong; a revoked or expired key stops
-//! working at once, and with it the sessions of browsers that were begun with it (`sessions`).
+//! working at once, and with it the sessions of browsers that were begun with it (`sessions`). Nothing that happens at the same time brings
+//! a revoked key back. The admin token (`admin_token`) is replaced, never revoked, so that nobody locks the command line out.
 
+mod admin_token;
 mod sessions;
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, Ids, JournalLine, KeyId, Scope, Timestamp};
-use agentsite_store::{Change, KeyChange, KeyRecord, SettingChange, SharedStore};
+use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
-use tokio::sync::Mutex;
 
 use crate::SiteError;
 
@@ -32,16 +33,6 @@ const MAX_LABEL: usize = 120;
 /// How every key of a site begins, so that it is recognised as one wherever it turns up.
 pub const KEY_PREFIX: &str = "ask_";
 
-/// The setting that marks a site as begun.
-const BEGUN: &str = "begun";
-
-/// What the first start of a site gives to the person at the keyboard.
-#[derive(Debug, Clone)]
-pub struct FirstRun {
-    /// The admin token, shown only now.
-    pub admin_token: String,
-}
-
 /// A key just made; the secret is shown only now.
 #[derive(Debug, Clone)]
 pub struct NewKey {
@@ -58,15 +49,19 @@ pub(crate) struct Keys {
     ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     known: RwLock<HashMap<KeyId, Arc<KeyRecord>>>,
-    /// Held while a one-time link is used up, so that it works once.
-    signing_in: Mutex<()>,
+    /// One-time links that have not been used, by the hash of their token. A std lock: held for a look-up, never across an await.
+    links: Mutex<HashMap<[u8; 32], Timestamp>>,
+    /// The record of the admin token.
+    admin_token: RwLock<Option<KeyId>>,
 }
 
 impl Keys {
     pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
         let records = store.keys().await?;
         let known = records.into_iter().map(|record| (record.id.clone(), Arc::new(record))).collect();
-        Ok(Self { store, ids, known: RwLock::new(known), signing_in: Mutex::default() })
+        let admin_token = store.setting(admin_token::SETTING).await?.and_then(|id| id.parse().ok());
+        let admin_token = RwLock::new(admin_token);
+        Ok(Self { store, ids, known: RwLock::new(known), links: Mutex::default(), admin_token })
     }
 
     /// Who holds this key.
@@ -161,6 +156,9 @@ impl Keys {
     /// Ends a key and the sessions that stand for it, or one session; false when there is none.
     pub(crate) async fn revoke(&self, by: &str, id: &KeyId) -> Result<bool, SiteError> {
         let Some(record) = self.known(id) else { return Ok(false) };
+        if self.is_admin_token(id) {
+            return Err(SiteError::AdminToken);
+        }
         let of_it = |one: &KeyRecord| one.of.as_ref() == Some(id);
         let mut gone: Vec<KeyId> = self.list().into_iter().filter(of_it).map(|one| one.id).collect();
         gone.push(id.clone());
@@ -184,28 +182,15 @@ impl Keys {
         gone.iter().for_each(|id| drop(known.remove(id)));
     }
 
-    /// On the very first start, makes the admin token.
-    pub(crate) async fn first_run(&self) -> Result<Option<FirstRun>, SiteError> {
-        if self.store.setting(BEGUN).await?.is_some() {
-            return Ok(None);
-        }
-        let made = self.make("site", "admin token", vec![Scope::Admin], None).await?;
-        let begun = SettingChange {
-            name: BEGUN.into(),
-            value: Some(self.ids.clock().now().to_string()),
-            owner: None,
-        };
-        self.store.commit(Change { settings: vec![begun], ..Change::default() }).await?;
-        Ok(Some(FirstRun { admin_token: made.secret }))
-    }
-
     /// Removes keys and sessions that have expired.
     pub(crate) async fn sweep(&self) -> Result<usize, SiteError> {
         let now = self.ids.clock().now();
+        // A session that was begun while its key was revoked has none any more.
+        let orphaned = |key: &KeyRecord| key.of.as_ref().is_some_and(|of| self.known(of).is_none());
         let expired: Vec<KeyId> = self
             .list()
             .into_iter()
-            .filter(|key| key.expires_at.is_some_and(|end| end <= now))
+            .filter(|key| key.expires_at.is_some_and(|end| end <= now) || orphaned(key))
             .map(|key| key.id)
             .collect();
         for id in &expired {
@@ -215,10 +200,20 @@ impl Keys {
     }
 
     async fn note_use(&self, record: &KeyRecord, now: Timestamp) {
-        self.remember(KeyRecord { last_used_at: Some(now), ..record.clone() });
+        if !self.touch(&record.id, now) {
+            return;
+        }
         let change = Change { keys: vec![KeyChange::Used(record.id.clone(), now)], ..Change::default() };
         // Nobody waits for it: losing the minute of last use harms nobody.
         let _ = self.store.enqueue(change).await;
+    }
+
+    /// Notes the use of a key that is still known; one that was revoked since it was looked up stays revoked.
+    fn touch(&self, id: &KeyId, now: Timestamp) -> bool {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let Some(record) = known.get_mut(id) else { return false };
+        Arc::make_mut(record).last_used_at = Some(now);
+        true
     }
 
     fn remember(&self, record: KeyRecord) {

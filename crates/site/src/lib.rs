@@ -55,7 +55,7 @@ pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
-pub use keys::{FirstRun, KEY_PREFIX, NewKey, Presence, Session};
+pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use library::demo_library;
 pub use metrics::{SiteFigures, SiteMetrics};
 pub use push::Letter;

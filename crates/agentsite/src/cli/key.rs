@@ -1,6 +1,7 @@
-//! `agentsite key`: API keys for callers who are not on this machine.
+//! `agentsite key`: API keys, and the admin token of the command line itself.
 //!
 //! Promises: a key is shown once, when it is made; the site keeps only its hash. Scopes and periods are checked before the site is asked.
+//! A new admin token goes into the data folder and nowhere else.
 
 use agentsite_protocol::{Period, Scope};
 use clap::{Args, Subcommand};
@@ -37,6 +38,8 @@ enum Verb {
         /// Its id.
         id: String,
     },
+    /// Replace the admin token in the data folder; the one before stops working at once.
+    RotateAdmin,
 }
 
 /// Does what the verb says.
@@ -61,7 +64,23 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
             }
             Ok(Exit::Ok)
         }
+        Verb::RotateAdmin => {
+            let made: Value = site.post("api/admin-token", &serde_json::json!({})).await?;
+            rotated(shell, &made)
+        }
     }
+}
+
+/// Keeps the new token where every verb reads it.
+fn rotated(shell: &Shell, made: &Value) -> Result<Exit, CliError> {
+    shell.data()?.keep_token(&field(made, "secret"))?;
+    let id = field(&made["key"], "id");
+    if shell.output.is_json() {
+        shell.output.json(&serde_json::json!({ "rotated": id }))?;
+    } else {
+        shell.output.line(&format!("the admin token is now {id}; the one before has stopped working"))?;
+    }
+    Ok(Exit::Ok)
 }
 
 fn new(shell: &Shell, made: &Value) -> Result<Exit, CliError> {

@@ -4,6 +4,7 @@
 //! that cannot be reached is told in one sentence with its own exit code.
 
 use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
 use agentsite_client::{ClientError, Egress, SiteClient, Token};
@@ -72,21 +73,34 @@ impl Shell {
     pub(super) fn site(&self) -> Result<RunningClient, CliError> {
         let loaded = self.config()?;
         let data = DataFolder::at(&loaded.config.data);
-        let announced = data.announced().map(|site| site.url);
-        let address = match &self.everywhere.listen {
-            // The announced address knows whether the site speaks TLS; the flag does not.
-            Some(listen) => {
-                let known = announced.filter(|url| url.ends_with(&format!("//{listen}")));
-                known.unwrap_or_else(|| format!("http://{}", loaded.config.listen))
-            }
-            None => announced.ok_or_else(|| data.nobody_home())?,
+        let announced: Option<Url> = data.running().and_then(|site| site.url.parse().ok());
+        // The announced address knows whether the site speaks TLS; the flag does not.
+        let own = match &self.everywhere.listen {
+            Some(_) => announced.filter(|url| is_at(url, loaded.config.listen)),
+            None => Some(announced.ok_or_else(|| data.nobody_home())?),
         };
-        let base: Url = address.parse().map_err(|_| data.nobody_home())?;
-        let token = self.variables.get(TOKEN_VARIABLE).cloned().or_else(|| data.token());
-        let token = token.map(|token| Token::new(&token));
+        // The admin token goes to the site of this data folder and to no other program.
+        let kept = own.as_ref().and_then(|_| data.token());
+        let token = self.variables.get(TOKEN_VARIABLE).cloned().or(kept).map(|token| Token::new(&token));
+        let base = match own {
+            Some(url) => url,
+            None => format!("http://{}", loaded.config.listen).parse().map_err(|_| data.nobody_home())?,
+        };
         let client = SiteClient::new(&Egress::unguarded(), base, token.clone());
         Ok(RunningClient { client, token, data, named: self.everywhere.listen.is_some() })
     }
+}
+
+/// Whether a site that listens there is reached at this address.
+fn is_at(url: &Url, listen: SocketAddr) -> bool {
+    let host: Option<IpAddr> = match url.host() {
+        Some(url::Host::Ipv4(ip)) => Some(ip.into()),
+        Some(url::Host::Ipv6(ip)) => Some(ip.into()),
+        _ => None,
+    };
+    let same_host =
+        host.is_none_or(|ip| ip == listen.ip() || listen.ip().is_unspecified() && ip.is_loopback());
+    same_host && url.port_or_known_default() == Some(listen.port())
 }
 
 /// An error of the configuration as the end of the program.

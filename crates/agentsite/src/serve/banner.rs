@@ -1,6 +1,6 @@
 //! The few lines that a site says when it is ready.
 //!
-//! Promises: where the site is, where its agents are, how to call one, and on the first run how to sign in; on stdout, as JSON when
+//! Promises: where the site is, where its agents are, how to call one, and a one-time link to sign in; on stdout, as JSON when
 //! asked for. It promises nothing about the log, which goes to stderr.
 
 use agentsite_protocol::Caller;
@@ -27,6 +27,7 @@ pub(super) struct Banner {
     /// Said when the site is not for real callers.
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<&'static str>,
+    /// The one-time link.
     #[serde(skip_serializing_if = "Option::is_none")]
     sign_in: Option<String>,
 }
@@ -51,13 +52,11 @@ impl Banner {
         }
     }
 
-    /// Says it; on the first run with a link to sign in.
-    pub(super) async fn show(mut self, site: &Site, first_run: bool, output: Output) -> Result<(), CliError> {
-        if first_run {
-            let token = site.new_sign_in(&Caller::admin()).await;
-            let token = token.map_err(|error| CliError::error(error.to_string()))?;
-            self.sign_in = Some(format!("{}/signin?token={token}", self.url));
-        }
+    /// Says it, with a new link to sign in.
+    pub(super) async fn show(mut self, site: &Site, output: Output) -> Result<(), CliError> {
+        let token = site.new_sign_in(&Caller::admin()).await;
+        let token = token.map_err(|error| CliError::error(error.to_string()))?;
+        self.sign_in = Some(format!("{}/signin?token={token}", self.url));
         // Nobody may be reading; the site serves all the same.
         if output.is_json() {
             let _ = output.json(&self);
@@ -78,9 +77,9 @@ impl Banner {
             format!("try      {}", strong(&self.example)),
         ];
         lines.extend(self.warning.map(|warning| format!("warning  {}", strong(warning))));
-        lines.extend(
-            self.sign_in.as_ref().map(|link| format!("sign in  {} (once, within 15 minutes)", strong(link))),
-        );
+        lines.extend(self.sign_in.as_ref().map(|link| {
+            format!("sign in  {} (once, within 15 minutes; `agentsite open` makes another)", strong(link))
+        }));
         lines
     }
 }
@@ -90,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_banner_is_three_lines_and_one_more_on_the_first_run() {
+    fn the_banner_is_three_lines_and_a_link_to_sign_in() {
         let mut banner = Banner {
             url: "http://127.0.0.1:4747".into(),
             agents_folder: "agents".into(),

@@ -41,7 +41,7 @@ async fn acknowledged_work_survives_kills_at_random_moments() {
     println!("AGENTSITE_CRASH_SEED={seed} AGENTSITE_CRASH_KILLS={kills}");
     let mut dice = Dice::new(seed);
     let mark = format!("crash-{seed}-{}", std::process::id());
-    let mut site = agents(TestSite::new(), &mark);
+    let mut site = agents(TestSite::trusting(), &mark);
     let mut load = Load::begin(&mut dice, CLIENTS);
     let mut audit = Audit::default();
 
@@ -79,7 +79,7 @@ async fn acknowledged_work_survives_kills_at_random_moments() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stop_under_load_loses_nothing_and_ends_well() {
     let mark = format!("stop-{}", unique());
-    let mut site = agents(TestSite::new(), &mark);
+    let mut site = agents(TestSite::trusting(), &mark);
     let mut dice = Dice::new(dice::fresh_seed());
     let mut load = Load::begin(&mut dice, CLIENTS);
     let mut audit = Audit::default();
@@ -105,7 +105,7 @@ async fn a_stop_under_load_loses_nothing_and_ends_well() {
 async fn work_that_was_queued_at_a_stop_runs_after_the_next_start() {
     let command = ["sh", "-c", "read x; read go < gate; echo $x"];
     let manifest = exec_agent("turnstile", &command, "[limits]\nconcurrency = 1");
-    let mut site = TestSite::new().agent("turnstile", &manifest);
+    let mut site = TestSite::trusting().agent("turnstile", &manifest);
     let mut gate = gate(&site.path().join("agents/turnstile/gate"));
     site.start();
 
@@ -136,7 +136,7 @@ async fn work_that_was_queued_at_a_stop_runs_after_the_next_start() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_signal_forces_the_end() {
     let mark = format!("force-{}", unique());
-    let mut site = agents(TestSite::new(), &mark);
+    let mut site = agents(TestSite::trusting(), &mark);
     site.start();
     let sent = load::deliver(&site.http, &site.url, &Send::new("linger", "stay", true)).await.unwrap();
     site.signal("TERM");
@@ -157,7 +157,7 @@ async fn the_children_of_an_agent_do_not_outlive_the_next_start_after_a_kill() {
     let rest = format!("env = {{ AGENTSITE_CRASH_MARK = \"{mark}\" }}");
     // The shell waits for a process of its own, as scripts do.
     let script = exec_agent("script", &["sh", "-c", "sleep 1000; echo done"], &rest);
-    let mut site = TestSite::new().agent("script", &script);
+    let mut site = TestSite::trusting().agent("script", &script);
     site.start();
     load::deliver(&site.http, &site.url, &Send::new("script", "go", true)).await.unwrap();
     crate::site::eventually("shell and child run", async || (bearers(&mark).len() == 2).then_some(())).await;

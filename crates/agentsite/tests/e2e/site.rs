@@ -1,7 +1,7 @@
 //! A site in a test: the real binary in a folder of its own.
 //!
 //! Promises: ready when `start` returns; killed, with everything it started, when dropped; can be killed and started again on the same
-//! data. It knows the admin token, as the person at the keyboard would.
+//! data. It shows the admin token with each request; a story of an anonymous caller uses a client of its own, from `http()`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ pub(crate) struct TestSite {
     flags: Vec<String>,
     variables: Vec<(String, String)>,
     process: Option<Child>,
-    /// Making a client is slow, so each site has one for all that is asked of it.
+    /// Making a client is slow, so each site has one for all that is asked of it. It shows the admin token, unless a request shows another.
     pub(crate) http: reqwest::Client,
     /// Where the site listens.
     pub(crate) url: String,
-    /// The one-time sign-in link, on the first start.
+    /// The one-time sign-in link.
     pub(crate) sign_in: Option<String>,
 }
 
@@ -53,6 +53,18 @@ impl TestSite {
     /// A running site with the built-in demos.
     pub(crate) fn started() -> Self {
         let mut site = Self::new();
+        site.start();
+        site
+    }
+
+    /// A folder for a site at which every caller of this machine is an admin: for counterparts that show no key.
+    pub(crate) fn trusting() -> Self {
+        Self::new().flag("--anonymous").flag("admin")
+    }
+
+    /// The same, running.
+    pub(crate) fn trusting_started() -> Self {
+        let mut site = Self::trusting();
         site.start();
         site
     }
@@ -126,6 +138,9 @@ impl TestSite {
             .unwrap_or_else(|_| panic!("no banner but {line:?}; log: {}", self.log()));
         self.url = banner["url"].as_str().unwrap().to_owned();
         self.sign_in = banner["signIn"].as_str().map(ToOwned::to_owned);
+        // A site whose data is elsewhere keeps its token to itself.
+        let token = std::fs::read_to_string(self.data().join("admin.token")).ok();
+        self.http = http_with(token.as_deref().map(str::trim));
         // Whoever prints more must not block on a full pipe.
         std::thread::spawn(move || out.read_to_end(&mut Vec::new()));
     }
@@ -196,7 +211,7 @@ impl TestSite {
         events.map(|data| serde_json::from_str::<Value>(data).unwrap()["result"].take()).collect()
     }
 
-    /// GETs a JSON document as the person at this machine.
+    /// GETs a JSON document as an admin.
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.http.get(format!("{}{path}", self.url)).send().await.unwrap().json().await.unwrap()
     }
@@ -240,12 +255,19 @@ impl Said {
     }
 }
 
-/// A client without a proxy and without any redirects.
+/// A client of an anonymous caller, without a proxy and without any redirects.
 pub(crate) fn http() -> reqwest::Client {
+    http_with(None)
+}
+
+/// The same, with this token wherever a request shows none.
+fn http_with(token: Option<&str>) -> reqwest::Client {
     let _ = rustls::crypto::ring::default_provider().install_default();
+    let bearer = token.map(|token| format!("Bearer {token}").parse().unwrap());
+    let headers = bearer.map(|bearer| (reqwest::header::AUTHORIZATION, bearer)).into_iter().collect();
     let client =
         reqwest::Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(PATIENCE);
-    client.build().unwrap()
+    client.default_headers(headers).build().unwrap()
 }
 
 /// Asks again until there is an answer: for what comes by itself, and soon, but sends no word when it is there.

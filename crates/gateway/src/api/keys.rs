@@ -1,4 +1,4 @@
-//! `/api/keys` and `/api/signin-links`: who may come in.
+//! `/api/keys`, `/api/admin-token` and `/api/signin-links`: who may come in.
 //!
 //! Promises: only admins get past the site's own check; the secret of a key is in the answer to its making and nowhere
 //! else. It does not keep anything.
@@ -69,6 +69,12 @@ pub(super) async fn revoke(
         return Err(missing());
     }
     Ok(nothing())
+}
+
+/// The command line writes the new token into the data folder, where it reads it from.
+pub(super) async fn replace_admin_token(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
+    let made = front.site.replace_admin_token(&asking.caller).await?;
+    json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
 #[derive(Serialize)]

@@ -33,7 +33,6 @@ fn judge(door: &Door, peer: &str, method: &str, headers: Headers<'_>) -> String 
     match door.claim(&line(peer), &head(method, headers)) {
         Ok(Claim::Secret(secret)) => format!("secret {secret}"),
         Ok(Claim::Session { secret, .. }) => format!("session {secret}"),
-        Ok(Claim::Local) => "local".into(),
         Ok(Claim::Anonymous(address)) => format!("anonymous {address}"),
         Ok(Claim::OpenAdmin) => "open".into(),
         Err(refusal) => format!("{refusal:?}"),
@@ -43,15 +42,15 @@ fn judge(door: &Door, peer: &str, method: &str, headers: Headers<'_>) -> String 
 const HERE: (&str, &str) = ("host", "localhost:4747");
 
 #[test]
-fn only_a_plain_request_from_this_machine_is_local() {
+fn an_address_is_no_credential_and_foreign_pages_are_refused() {
     let cases: &[(&str, &str, Headers<'_>, &str)] = &[
-        ("127.0.0.1", "POST", &[HERE], "local"),
-        ("::1", "POST", &[("host", "[::1]:4747")], "local"),
-        ("::ffff:127.0.0.1", "GET", &[("host", "127.0.0.1")], "local"),
-        ("127.0.0.1", "GET", &[("host", "LOCALHOST.:4747")], "local"),
-        ("127.0.0.1", "POST", &[HERE, ("origin", "http://localhost:4747")], "local"),
-        ("127.0.0.1", "POST", &[HERE, ("sec-fetch-site", "same-origin")], "local"),
-        ("127.0.0.1", "GET", &[HERE, ("sec-fetch-site", "cross-site")], "local"),
+        ("127.0.0.1", "POST", &[HERE], "anonymous 127.0.0.1"),
+        ("::1", "POST", &[("host", "[::1]:4747")], "anonymous ::1"),
+        ("::ffff:127.0.0.1", "GET", &[("host", "127.0.0.1")], "anonymous 127.0.0.1"),
+        ("127.0.0.1", "GET", &[("host", "LOCALHOST.:4747")], "anonymous 127.0.0.1"),
+        ("127.0.0.1", "POST", &[HERE, ("origin", "http://localhost:4747")], "anonymous 127.0.0.1"),
+        ("127.0.0.1", "POST", &[HERE, ("sec-fetch-site", "same-origin")], "anonymous 127.0.0.1"),
+        ("127.0.0.1", "GET", &[HERE, ("sec-fetch-site", "cross-site")], "anonymous 127.0.0.1"),
         ("127.0.0.1", "POST", &[HERE, ("sec-fetch-site", "cross-site")], "ForeignOrigin"),
         ("127.0.0.1", "POST", &[HERE, ("origin", "http://localhost:3000")], "ForeignOrigin"),
         ("127.0.0.1", "GET", &[HERE, ("origin", "https://evil.example")], "ForeignOrigin"),
@@ -118,8 +117,10 @@ fn a_session_acts_only_from_its_own_pages() {
 fn strangers_get_what_the_operator_gave_them() {
     let none = door(&GatewaySettings { anonymous: AnonymousAccess::None, ..open() });
     assert_eq!(judge(&none, "192.0.2.9", "GET", &[HERE]), "NoCredential");
+    assert_eq!(judge(&none, "127.0.0.1", "GET", &[HERE]), "NoCredential");
     let admin = door(&GatewaySettings { anonymous: AnonymousAccess::Admin, ..open() });
-    assert_eq!(judge(&admin, "127.0.0.1", "GET", &[HERE, ("via", "p")]), "open");
+    assert_eq!(judge(&admin, "127.0.0.1", "GET", &[HERE]), "open");
+    assert_eq!(judge(&admin, "127.0.0.1", "GET", &[HERE, ("via", "p")]), "anonymous 127.0.0.1");
     assert_eq!(judge(&admin, "127.0.0.1", "GET", &[("host", "evil.example")]), "ForeignHost");
 }
 
@@ -160,13 +161,13 @@ fn forwarded_headers_count_only_from_trusted_proxies() {
 }
 
 #[test]
-fn programs_may_send_a_word_without_meaning_from_this_machine_only() {
+fn programs_may_send_a_placeholder_where_no_key_is_needed() {
     let door = door(&open());
     let cases: &[(&str, &str, &str)] = &[
-        ("127.0.0.1", "sk-anything", "Local"),
+        ("127.0.0.1", "sk-anything", "Anonymous"),
         ("127.0.0.1", "ask_1_wrong", "Secret"),
         ("127.0.0.1", "eyJhbGciOiJub25lIn0.e30.x", "Secret"),
-        ("192.0.2.9", "sk-anything", "Secret"),
+        ("192.0.2.9", "sk-anything", "Anonymous"),
     ];
     for (peer, word, expected) in cases {
         let request = http::Request::post("/v1/models").header("host", "localhost");

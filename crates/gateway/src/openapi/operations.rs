@@ -142,7 +142,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 95] = [
+pub(crate) const OPERATIONS: [Operation; 96] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     post("/api/agents", "createAgent", "Make a new agent from a template")
@@ -323,6 +323,9 @@ pub(crate) const OPERATIONS: [Operation; 95] = [
         .with("201")
         .gives("MadeKey"),
     delete("/api/keys/{id}", "revokeKey", "Revoke an API key"),
+    post("/api/admin-token", "replaceAdminToken", "Replace the admin token; the one before ends at once")
+        .with("201")
+        .gives("MadeKey"),
     post("/api/signin-links", "makeSignInLink", "Make a link by which a browser signs in once")
         .with("201")
         .gives("Link"),

@@ -1,6 +1,4 @@
-//! Who is let in, who is not, and that a foreign id opens nothing.
-//!
-//! A stranger is a request that bears the mark of a proxy: from this machine nobody else can come.
+//! Who is let in, who is not, and that neither a foreign id nor an address opens anything.
 
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, Rate, api_paths};
 use reqwest::{Method, StatusCode};
@@ -17,14 +15,16 @@ async fn another_web_page_or_a_rebound_name_gets_nothing() {
         ("host", "evil.example"),
         ("sec-fetch-site", "cross-site"),
     ] {
-        let response = story.rpc("echo", "SendMessage", says("hi")).header(name, value).send().await.unwrap();
+        let request = story.guest().rpc("echo", "SendMessage", says("hi")).header(name, value);
+        let response = request.send().await.unwrap();
         assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}: {value}");
         let answer = body(response).await;
         assert_eq!(answer["error"]["data"][0]["reason"], "PERMISSION_DENIED");
         assert!(!answer["error"]["message"].as_str().unwrap().is_empty());
     }
     let own = format!("http://{}", story.address);
-    let response = story.rpc("echo", "SendMessage", says("hi")).header("origin", own).send().await.unwrap();
+    let request = story.guest().rpc("echo", "SendMessage", says("hi")).header("origin", own);
+    let response = request.send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
 }
 
@@ -36,7 +36,7 @@ async fn a_wrong_key_is_refused_even_from_this_machine() {
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{key}");
         assert_eq!(response.headers()["www-authenticate"], r#"Bearer realm="agentsite""#);
     }
-    let response = story.get("/api/agents").header("x-api-key", "wrong").send().await.unwrap();
+    let response = story.guest().get("/api/agents").header("x-api-key", "wrong").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
     let response = story.get("/api/agents").header("authorization", "Basic eA==").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::UNAUTHORIZED);
@@ -49,8 +49,13 @@ async fn a_key_works_from_a_foreign_page_and_reaches_what_it_may() {
     let request = story.rpc("echo", "SendMessage", says("hi")).bearer_auth(&key);
     let response = request.header("origin", "https://partner.example").send().await.unwrap();
     assert_eq!(response.status(), StatusCode::OK);
-    let hidden =
-        story.rpc("hidden", "SendMessage", says("hi")).header("x-api-key", &key).send().await.unwrap();
+    let hidden = story
+        .guest()
+        .rpc("hidden", "SendMessage", says("hi"))
+        .header("x-api-key", &key)
+        .send()
+        .await
+        .unwrap();
     assert_eq!(hidden.status(), StatusCode::NOT_FOUND);
     let status = story.get("/api/status").bearer_auth(&key).send().await.unwrap();
     assert_eq!(status.status(), StatusCode::FORBIDDEN);
@@ -103,7 +108,7 @@ async fn every_route_of_the_rest_face_refuses_callers_without_a_name() {
     for path in paths.into_iter().filter(|path| *path != "/api/session") {
         let path = path.replace("{name}", "echo").replace("{id}", "01234567-89ab-7def-8123-456789abcdef");
         for method in [Method::GET, Method::POST, Method::DELETE] {
-            let request = story.http.request(method.clone(), story.url(&path)).header("via", "1.1 proxy");
+            let request = story.guest().http.request(method.clone(), story.url(&path));
             let response = request.json(&json!({})).send().await.unwrap();
             let refused =
                 [StatusCode::UNAUTHORIZED, StatusCode::METHOD_NOT_ALLOWED].contains(&response.status());
@@ -115,19 +120,18 @@ async fn every_route_of_the_rest_face_refuses_callers_without_a_name() {
 #[tokio::test]
 async fn strangers_reach_public_agents_only_and_nothing_where_the_door_is_shut() {
     let story = Story::begin().await;
-    let stranger = |request: reqwest::RequestBuilder| request.header("x-forwarded-for", "203.0.113.5");
-    let public = stranger(story.rpc("echo", "SendMessage", says("hi"))).send().await.unwrap();
+    let public = story.guest().rpc("echo", "SendMessage", says("hi")).send().await.unwrap();
     assert_eq!(public.status(), StatusCode::OK);
-    let hidden = stranger(story.rpc("hidden", "SendMessage", says("hi"))).send().await.unwrap();
+    let hidden = story.guest().rpc("hidden", "SendMessage", says("hi")).send().await.unwrap();
     assert_eq!(hidden.status(), StatusCode::NOT_FOUND);
 
     let shut =
         Story::with(GatewaySettings { anonymous: AnonymousAccess::None, ..GatewaySettings::default() }).await;
     for path in ["/", "/.well-known/agent-card.json", "/a2a/echo", "/llms.txt", "/metrics"] {
-        let response = stranger(shut.get(path)).send().await.unwrap();
+        let response = shut.guest().get(path).send().await.unwrap();
         assert_eq!(response.status(), StatusCode::UNAUTHORIZED, "{path}");
     }
-    assert_eq!(stranger(shut.get("/healthz")).send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(shut.guest().get("/healthz").send().await.unwrap().status(), StatusCode::OK);
 }
 
 #[tokio::test]
@@ -136,7 +140,8 @@ async fn who_asks_too_often_is_told_when_to_come_back() {
     settings.rates.anonymous = Rate { per_second: 1, burst: 3 };
     settings.trusted_proxies = vec!["127.0.0.0/8".parse().unwrap()];
     let story = Story::with(settings).await;
-    let ask = async |from: &str| story.get("/a2a/echo").header("x-forwarded-for", from).send().await.unwrap();
+    let guest = story.guest();
+    let ask = async |from: &str| guest.get("/a2a/echo").header("x-forwarded-for", from).send().await.unwrap();
     for _ in 0..3 {
         assert_eq!(ask("203.0.113.5").await.status(), StatusCode::OK);
     }
@@ -190,17 +195,20 @@ async fn signing_in_takes_a_link_once() {
     assert!(!cookie.contains("Secure"));
     let pair = cookie.split(';').next().unwrap().to_owned();
 
-    let far =
-        |request: reqwest::RequestBuilder| request.header("via", "1.1 proxy").header("cookie", pair.clone());
-    assert_eq!(far(story.get("/api/status")).send().await.unwrap().status(), StatusCode::OK);
-    assert_eq!(far(story.post("/api/signin-links")).send().await.unwrap().status(), StatusCode::FORBIDDEN);
+    let guest = story.guest();
+    let browser = |request: reqwest::RequestBuilder| request.header("cookie", pair.clone());
+    assert_eq!(browser(guest.get("/api/status")).send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(
+        browser(guest.post("/api/signin-links")).send().await.unwrap().status(),
+        StatusCode::FORBIDDEN
+    );
     let own = format!("http://{}", story.address);
-    let from_page = far(story.post("/api/signin-links")).header("origin", own);
+    let from_page = browser(guest.post("/api/signin-links")).header("origin", own);
     assert_eq!(from_page.send().await.unwrap().status(), StatusCode::CREATED);
 
     let again = story.http.get(&link).header("accept", "text/html").send().await.unwrap();
     assert_eq!(again.status(), StatusCode::UNAUTHORIZED);
-    assert!(again.text().await.unwrap().contains("agentsite signin"));
-    let stale = story.get("/api/status").header("via", "x").header("cookie", "agentsite_session=old");
+    assert!(again.text().await.unwrap().contains("agentsite open"));
+    let stale = story.guest().get("/api/status").header("cookie", "agentsite_session=old");
     assert_eq!(stale.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
 }

@@ -131,10 +131,14 @@ async fn what_is_wrong_is_refused_with_its_code() {
         let (found, refused) = send(&story, method, &at, sent).await;
         assert_eq!((found.as_u16(), &refused["error"]["code"]), (status, &json!(code)), "{told}: {refused}");
     }
-    let key = story.key(&["admin"]).await;
-    let foreign = story.get(&path).bearer_auth(key).send().await.unwrap();
+    let key = story.key(&["call"]).await;
+    let theirs = json!({ "agent": "echo", "message": "hello" });
+    let theirs = story.post("/api/conversations").bearer_auth(&key).json(&theirs).send().await.unwrap();
+    let theirs = format!("/api/conversations/{}", body(theirs).await["conversation"]["id"].as_str().unwrap());
+    assert_eq!(story.get(&theirs).bearer_auth(&key).send().await.unwrap().status(), StatusCode::OK);
+    let foreign = story.get(&theirs).send().await.unwrap();
     assert_eq!(foreign.status(), StatusCode::NOT_FOUND, "also for the people who run the site");
-    let guest = story.get("/api/conversations").header("via", "1.1 proxy").send().await.unwrap();
+    let guest = story.guest().get("/api/conversations").send().await.unwrap();
     assert_eq!(guest.status(), StatusCode::UNAUTHORIZED);
 }
 
@@ -183,14 +187,14 @@ async fn the_twin_of_the_chat_tells_a_caller_its_own_conversations() {
     assert!(list.contains(&format!("/chat/{id}.md) | echo | 1 |")) && !list.contains("<b>"), "{list}");
     let one = read(&format!("/chat/{id}.md")).await;
     assert!(one.contains("> hello\n> # &lt;b>\\[there](javascript:x)") && one.contains("completed"), "{one}");
-    let key = story.key(&["admin"]).await;
+    let key = story.key(&["call"]).await;
     let other = story.get("/chat.md").bearer_auth(&key).send().await.unwrap().text().await.unwrap();
     assert!(other.contains("None yet."), "{other}");
     let refused = story.get(&format!("/chat/{id}.md")).bearer_auth(&key).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::NOT_FOUND);
-    let guest = story.get("/chat.md").header("via", "1.1 proxy").send().await.unwrap().text().await.unwrap();
+    let guest = story.guest().get("/chat.md").send().await.unwrap().text().await.unwrap();
     assert!(guest.contains("kept for callers that are known") && !guest.contains(id), "{guest}");
-    let refused = story.get(&format!("/chat/{id}.md")).header("via", "1.1 proxy").send().await.unwrap();
+    let refused = story.guest().get(&format!("/chat/{id}.md")).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
 }
 

@@ -151,7 +151,7 @@ async fn the_extended_card_tells_known_callers_more() {
 async fn strangers_get_no_extended_card() {
     let settings = GatewaySettings { anonymous: AnonymousAccess::Public, ..GatewaySettings::default() };
     let story = Story::with(settings).await;
-    let request = story.get("/a2a/echo/extendedAgentCard").header("x-forwarded-for", "203.0.113.9");
+    let request = story.guest().get("/a2a/echo/extendedAgentCard");
     let response = request.send().await.unwrap();
     assert_eq!(response.status(), 401);
     assert_eq!(body(response).await["error"]["details"][0]["reason"], "UNAUTHENTICATED");

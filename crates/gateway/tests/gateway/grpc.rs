@@ -24,8 +24,13 @@ pub(crate) struct Grpc {
 }
 
 impl Grpc {
-    /// The person at this machine.
+    /// An admin.
     pub(crate) async fn to(story: &Story) -> Self {
+        Self::guest_of(story).await.saying("authorization", format!("Bearer {}", story.admin))
+    }
+
+    /// A caller without a credential.
+    pub(crate) async fn guest_of(story: &Story) -> Self {
         let channel = Endpoint::from_shared(story.url("")).unwrap().connect().await.unwrap();
         Self { channel, metadata: vec![("a2a-version", "1.0".into())] }
     }
@@ -238,7 +243,7 @@ async fn the_extended_card_is_for_known_callers() {
     assert!(!card.signatures.is_empty() && card.capabilities.unwrap().extensions.len() > 1);
     let site: proto::AgentCard = grpc.ask("GetExtendedAgentCard", asked("")).await.unwrap();
     assert_eq!(site.supported_interfaces[2].protocol_binding, "GRPC");
-    let stranger = grpc.saying("x-forwarded-for", "192.0.2.1");
+    let stranger = Grpc::guest_of(&story).await;
     let refused = stranger.ask::<_, proto::AgentCard>("GetExtendedAgentCard", asked("echo")).await;
     assert_eq!(refused.unwrap_err().code(), Code::Unauthenticated);
 }
@@ -253,8 +258,8 @@ async fn callers_are_recognised_as_in_the_other_bindings() {
     assert_eq!(holder.send("hidden", "hi").await.unwrap_err().code(), Code::NotFound);
     let wrong = grpc.saying("authorization", "Bearer ask_000000000000_00");
     assert_eq!(wrong.send("echo", "hi").await.unwrap_err().code(), Code::Unauthenticated);
-    // Whoever comes through a proxy is not the person at this machine.
-    let stranger = grpc.saying("x-forwarded-for", "192.0.2.1");
+    // A caller on this machine without a credential is as anonymous as any other.
+    let stranger = Grpc::guest_of(&story).await;
     assert_eq!(stranger.send("hidden", "hi").await.unwrap_err().code(), Code::NotFound);
     let sent = task(grpc.send("echo", "mine").await.unwrap());
     let foreign = stranger.ask::<_, proto::Task>("GetTask", get_task("echo", &sent.id)).await.unwrap_err();

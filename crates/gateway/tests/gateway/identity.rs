@@ -105,7 +105,7 @@ async fn only_admins_rotate_and_everybody_reads_the_keys() {
     let key = story.key(&["call"]).await;
     let refused = story.post("/api/identity/rotate").bearer_auth(&key).send().await.unwrap();
     assert_eq!(refused.status(), 403);
-    let stranger = story.get("/.well-known/jwks.json").header("x-forwarded-for", "192.0.2.1");
+    let stranger = story.guest().get("/.well-known/jwks.json");
     let answer = stranger.send().await.unwrap();
     assert_eq!(answer.status(), 200);
     assert_eq!(answer.headers()["content-type"], "application/jwk-set+json");
@@ -128,7 +128,7 @@ async fn a_challenge_is_served_to_everybody_when_an_operator_added_it() {
     let added = add(&admin).await;
     assert_eq!(added.status(), 201);
     hold(&story, "api_challenge", body(added).await);
-    let served = story.get(path).header("via", "1.1 proxy").send().await.unwrap();
+    let served = story.guest().get(path).send().await.unwrap();
     assert_eq!(served.headers()["content-type"], "text/plain; charset=utf-8");
     assert_eq!(served.headers()["cache-control"], "no-store");
     assert_eq!(served.text().await.unwrap(), "word-1");

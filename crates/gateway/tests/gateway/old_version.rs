@@ -306,7 +306,7 @@ async fn the_extended_card_is_given_in_a_form_that_both_versions_read() {
     assert_eq!((&old["result"]["protocolVersion"], &old["result"]["url"]), (&json!("0.3.0"), &public["url"]));
     let modern = story.call("echo", "GetExtendedAgentCard", json!({})).await;
     assert!(modern["result"].get("url").is_none(), "1.0 has no such member, and its schema takes no others");
-    let stranger = rpc(&story, "echo", "agent/getAuthenticatedExtendedCard", json!({}));
-    let refused = stranger.header("via", "1.1 proxy").send().await.unwrap();
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "agent/getAuthenticatedExtendedCard" });
+    let refused = story.guest().post("/a2a/echo").json(&body).send().await.unwrap();
     assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
 }

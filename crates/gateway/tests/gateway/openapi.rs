@@ -30,7 +30,7 @@ async fn each_route_takes_the_methods_that_the_document_names_and_no_others() {
         for method in [Method::GET, Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
             let named = item.get(method.as_str().to_lowercase()).is_some();
             // As a stranger, so that nothing happens.
-            let request = story.http.request(method.clone(), story.url(&address)).header("via", "1.1 proxy");
+            let request = story.guest().http.request(method.clone(), story.url(&address));
             let status = request.send().await.unwrap().status();
             assert_eq!(status != StatusCode::METHOD_NOT_ALLOWED, named, "{method} {path}: {status}");
             let for_known = path.starts_with("/api/") && path != "/api/session";
@@ -72,8 +72,7 @@ async fn agents_are_found_by_rest() {
 async fn models_read_what_is_there_and_how_to_call_it() {
     let story = Story::begin().await;
     let read = async |path: &str, stranger: bool| {
-        let request = story.get(path);
-        let request = if stranger { request.header("via", "1.1 proxy") } else { request };
+        let request = if stranger { story.guest().get(path) } else { story.get(path) };
         request.send().await.unwrap().text().await.unwrap()
     };
     let short = read("/llms.txt", false).await;

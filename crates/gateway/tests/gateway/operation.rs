@@ -244,9 +244,9 @@ async fn a_session_is_no_key_and_ends_with_its_own() {
     let key = story.key(&["call"]).await;
     let cookie = signed_in(&story, &key).await;
     assert!(!cookie.contains(&key), "{cookie}");
-    let as_browser =
-        |request: RequestBuilder| request.header("via", "1.1 proxy").header("cookie", cookie.clone());
-    let (_, who) = read(as_browser(story.get("/api/session"))).await;
+    let guest = story.guest();
+    let as_browser = |request: RequestBuilder| request.header("cookie", cookie.clone());
+    let (_, who) = read(as_browser(guest.get("/api/session"))).await;
     assert_eq!(
         (&who["role"], &who["signedIn"], &who["presence"]["key"]),
         (&json!("user"), &json!(true), &json!("test"))
@@ -263,14 +263,14 @@ async fn a_session_is_no_key_and_ends_with_its_own() {
     let of =
         listed["keys"].as_array().unwrap().iter().find(|one| one["session"] == true).unwrap()["of"].clone();
     let raw = format!("agentsite_session={key}");
-    let (_, stranger) = read(story.get("/api/session").header("via", "x").header("cookie", raw)).await;
+    let (_, stranger) = read(story.guest().get("/api/session").header("cookie", raw)).await;
     assert_eq!(stranger["role"], "guest", "a key in the cookie is no session");
 
     let revoked =
         story.http.delete(story.url(&format!("/api/keys/{}", of.as_str().unwrap()))).send().await.unwrap();
     assert_eq!(revoked.status(), StatusCode::NO_CONTENT);
-    assert_eq!(read(as_browser(story.get("/api/session"))).await.1["role"], "guest");
-    assert_eq!(read(as_browser(story.get("/api/tasks"))).await.0, StatusCode::UNAUTHORIZED);
+    assert_eq!(read(as_browser(guest.get("/api/session"))).await.1["role"], "guest");
+    assert_eq!(read(as_browser(guest.get("/api/tasks"))).await.0, StatusCode::UNAUTHORIZED);
 }
 
 #[tokio::test]
@@ -278,12 +278,13 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
     let (story, _) = operated().await;
     let key = story.key(&["admin"]).await;
     let cookie = signed_in(&story, &key).await;
+    let guest = story.guest();
     let before = story.site.journal(&Caller::admin(), Default::default()).await.unwrap().len();
     let (mut tried, mut took) = (0, 0);
     for path in api_paths() {
         let path = path.replace("{name}", "echo").replace("{id}", "01234567-89ab-7def-8123-456789abcdef");
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
-            let ask = || story.http.request(method.clone(), story.url(&path)).header("cookie", &cookie);
+            let ask = || guest.http.request(method.clone(), story.url(&path)).header("cookie", &cookie);
             // What a browser says of a form, of a script and of an opaque origin; the last is a browser that says nothing at all.
             let foreign = [
                 ask()
@@ -310,7 +311,7 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
     let after = story.site.journal(&Caller::admin(), Default::default()).await.unwrap().len();
     assert_eq!(before, after, "nothing was done");
     let own = format!("http://{}", story.address);
-    let same = story.post("/api/doctor").header("via", "x").header("cookie", &cookie).header("origin", own);
+    let same = story.guest().post("/api/doctor").header("cookie", &cookie).header("origin", own);
     assert_eq!(same.send().await.unwrap().status(), StatusCode::OK, "a page of the site itself may");
 }
 

@@ -22,9 +22,9 @@ async fn who_wants_no_html_gets_the_twin_of_a_page() {
     assert!(page.contains(&format!("http://{}/a2a/echo", story.address)));
     assert!(!page.contains("<b>"), "{page}");
 
-    let stranger = story.get("/").header("via", "1.1 proxy").send().await.unwrap().text().await.unwrap();
+    let stranger = story.guest().get("/").send().await.unwrap().text().await.unwrap();
     assert!(stranger.contains("agentsite call echo") && !stranger.contains("hidden"));
-    assert!(stranger.contains("agentsite signin"));
+    assert!(stranger.contains("agentsite open"));
 }
 
 #[tokio::test]
@@ -51,10 +51,10 @@ async fn every_page_has_a_twin_that_shows_what_its_reader_may_see() {
     for path in ["/hub/nobody.md", "/tasks/nothing.md", "/hub/urn:air:example.org:agents:nobody.md"] {
         assert_eq!(story.get(path).send().await.unwrap().status(), StatusCode::NOT_FOUND, "{path}");
     }
-    let hub = story.get("/hub.md").header("via", "x").send().await.unwrap().text().await.unwrap();
+    let hub = story.guest().get("/hub.md").send().await.unwrap().text().await.unwrap();
     assert!(hub.contains("[echo](") && !hub.contains("hidden"), "{hub}");
     for path in ["/tasks.md", "/ops.md", "/new.md"] {
-        let refused = story.get(path).header("via", "x").send().await.unwrap();
+        let refused = story.guest().get(path).send().await.unwrap();
         assert!([401, 403].contains(&refused.status().as_u16()), "{path}: {}", refused.status());
     }
 }
@@ -118,15 +118,15 @@ async fn a_browser_gets_the_interface_with_nothing_inline_and_keeps_what_it_has(
 #[tokio::test]
 async fn a_browser_signs_in_with_a_key_and_is_who_the_key_is() {
     let story = Story::begin().await;
-    let stranger = |request: reqwest::RequestBuilder| request.header("via", "1.1 proxy");
+    let guest = story.guest();
     let who = async |cookie: &str| {
-        body(stranger(story.get("/api/session")).header("cookie", cookie).send().await.unwrap()).await
+        body(guest.get("/api/session").header("cookie", cookie).send().await.unwrap()).await
     };
-    assert_eq!(body(stranger(story.get("/api/session")).send().await.unwrap()).await["role"], "guest");
+    assert_eq!(body(guest.get("/api/session").send().await.unwrap()).await["role"], "guest");
     let key = story.key(&["call"]).await;
     let sign_in = async |key: &str| {
         let given = serde_json::json!({ "key": key });
-        stranger(story.http.post(story.url("/api/session"))).json(&given).send().await.unwrap()
+        guest.post("/api/session").json(&given).send().await.unwrap()
     };
     assert_eq!(sign_in("ask_k_wrong").await.status(), StatusCode::UNAUTHORIZED);
     let begun = sign_in(&key).await;
@@ -135,7 +135,7 @@ async fn a_browser_signs_in_with_a_key_and_is_who_the_key_is() {
     let cookie = set.split(';').next().unwrap();
     let known = who(cookie).await;
     assert_eq!((&known["role"], &known["signedIn"]), (&"user".into(), &true.into()));
-    let by_key = body(stranger(story.get("/api/session")).bearer_auth(&key).send().await.unwrap()).await;
+    let by_key = body(guest.get("/api/session").bearer_auth(&key).send().await.unwrap()).await;
     assert_eq!(known["owner"], by_key["owner"]);
 
     let admin = story.key(&["admin"]).await;
@@ -144,7 +144,7 @@ async fn a_browser_signs_in_with_a_key_and_is_who_the_key_is() {
     assert!(!cookie.contains(&admin), "an admin's browser has a secret of its own");
     assert_eq!(who(cookie).await["role"], "admin");
     let leave = |origin: &str| {
-        let request = stranger(story.http.delete(story.url("/api/session")));
+        let request = guest.http.delete(story.url("/api/session"));
         request.header("cookie", cookie).header("origin", origin.to_owned()).send()
     };
     assert_eq!(leave("https://evil.example").await.unwrap().status(), StatusCode::FORBIDDEN);
@@ -206,8 +206,8 @@ async fn metrics_count_requests_and_are_for_admins() {
     assert!(text.trim_end().ends_with("# EOF"));
     let key = story.key(&["call"]).await;
     assert_eq!(story.get("/metrics").bearer_auth(key).send().await.unwrap().status(), StatusCode::FORBIDDEN);
-    let stranger = story.get("/metrics").header("via", "x").send().await.unwrap();
+    let stranger = story.guest().get("/metrics").send().await.unwrap();
     assert_eq!(stranger.status(), StatusCode::UNAUTHORIZED);
     let open = Story::with(GatewaySettings { metrics_public: true, ..GatewaySettings::default() }).await;
-    assert_eq!(open.get("/metrics").header("via", "x").send().await.unwrap().status(), StatusCode::OK);
+    assert_eq!(open.guest().get("/metrics").send().await.unwrap().status(), StatusCode::OK);
 }

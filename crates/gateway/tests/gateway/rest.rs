@@ -248,7 +248,7 @@ async fn a_task_is_found_only_by_its_owner_and_under_its_agent() {
     }
     let list = story.get("/a2a/tasks").bearer_auth(&other).send().await.unwrap();
     assert_eq!(body(list).await["tasks"], json!([]));
-    let hidden = story.post("/a2a/hidden/message:send").header("via", "1.1 proxy").json(&says("hi"));
+    let hidden = story.guest().post("/a2a/hidden/message:send").json(&says("hi"));
     assert_eq!(hidden.send().await.unwrap().status(), StatusCode::NOT_FOUND);
     let wrong = story.get("/a2a/tasks").bearer_auth("ask_000000000000_00").send().await.unwrap();
     assert_eq!(wrong.status(), StatusCode::UNAUTHORIZED);
@@ -262,7 +262,7 @@ async fn another_web_page_cannot_do_anything_though_some_requests_need_no_body()
     for (name, value) in
         [("origin", "https://evil.example"), ("host", "evil.example"), ("sec-fetch-site", "cross-site")]
     {
-        let request = story.post(&format!("/a2a/long/tasks/{id}:cancel")).header(name, value);
+        let request = story.guest().post(&format!("/a2a/long/tasks/{id}:cancel")).header(name, value);
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), StatusCode::FORBIDDEN, "{name}: {value}");
         assert_eq!(body(response).await["error"]["status"], "PERMISSION_DENIED");

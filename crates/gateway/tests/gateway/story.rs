@@ -72,7 +72,10 @@ const AGENTS: [&str; 5] = [
 pub(crate) struct Story {
     pub(crate) site: Site,
     pub(crate) address: SocketAddr,
+    /// Shows the admin key wherever a request shows nothing else.
     pub(crate) http: Client,
+    /// The key of `http`.
+    pub(crate) admin: String,
     stop: CancellationToken,
     serving: Option<JoinHandle<()>>,
 }
@@ -96,7 +99,14 @@ impl Story {
         let gateway = Gateway::bind(settings, site.clone(), Arc::new(registry)).await.unwrap();
         let (address, stop) = (gateway.local_addr(), CancellationToken::new());
         let serving = tokio::spawn(gateway.serve(stop.clone()));
-        Self { site, address, http: client(), stop, serving: Some(serving) }
+        let made = site.new_key(&Caller::admin(), "admin", vec![Scope::Admin], None).await.unwrap();
+        let (http, admin) = (client_with(&made.secret), made.secret);
+        Self { site, address, http, admin, stop, serving: Some(serving) }
+    }
+
+    /// A caller without any credential.
+    pub(crate) fn guest(&self) -> Guest {
+        Guest { address: self.address, http: client() }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
@@ -111,16 +121,14 @@ impl Story {
         self.http.post(self.url(path))
     }
 
-    /// A JSON-RPC call to an agent by the person at this machine.
+    /// A JSON-RPC call to an agent by an admin.
     pub(crate) async fn call(&self, agent: &str, method: &str, params: Value) -> Value {
         body(self.rpc(agent, method, params).send().await.unwrap()).await
     }
 
     /// The request of [`Self::call`], to be changed before it is sent.
     pub(crate) fn rpc(&self, agent: &str, method: &str, params: Value) -> RequestBuilder {
-        let mut request = json!({ "jsonrpc": "2.0", "id": "r1", "method": method });
-        request["params"] = params;
-        self.post(&format!("/a2a/{agent}")).header("a2a-version", "1.0").json(&request)
+        called(self.post(&format!("/a2a/{agent}")), method, params)
     }
 
     /// An API key with these scopes.
@@ -149,6 +157,36 @@ impl Story {
             serving.await.unwrap();
         }
     }
+}
+
+/// A caller without any credential.
+pub(crate) struct Guest {
+    address: SocketAddr,
+    pub(crate) http: Client,
+}
+
+impl Guest {
+    fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn get(&self, path: &str) -> RequestBuilder {
+        self.http.get(self.url(path))
+    }
+
+    pub(crate) fn post(&self, path: &str) -> RequestBuilder {
+        self.http.post(self.url(path))
+    }
+
+    /// A JSON-RPC call to an agent.
+    pub(crate) fn rpc(&self, agent: &str, method: &str, params: Value) -> RequestBuilder {
+        called(self.post(&format!("/a2a/{agent}")), method, params)
+    }
+}
+
+fn called(request: RequestBuilder, method: &str, params: Value) -> RequestBuilder {
+    let body = json!({ "jsonrpc": "2.0", "id": "r1", "method": method, "params": params });
+    request.header("a2a-version", "1.0").json(&body)
 }
 
 impl Drop for Story {
@@ -185,9 +223,20 @@ pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::
 
 /// A client that follows no redirect and believes every certificate.
 pub(crate) fn client() -> Client {
+    client_of(reqwest::header::HeaderMap::new())
+}
+
+/// The same, with this key wherever a request shows nothing else.
+pub(crate) fn client_with(key: &str) -> Client {
+    let bearer = format!("Bearer {key}").parse().unwrap();
+    client_of([(reqwest::header::AUTHORIZATION, bearer)].into_iter().collect())
+}
+
+fn client_of(headers: reqwest::header::HeaderMap) -> Client {
     // Another test of this process may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
+        .default_headers(headers)
         .redirect(reqwest::redirect::Policy::none())
         .tls_danger_accept_invalid_certs(true)
         .no_proxy()

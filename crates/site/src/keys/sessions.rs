@@ -2,13 +2,13 @@
 //!
 //! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key that it was begun with; it may do what
 //! that key may at the moment, belongs to the same owner, and ends with the key. Sessions are in the store, so they outlast a restart. One-time
-//! links work once and for a short while.
+//! links work once and for a short while; they are only in memory, so a restart ends them and nothing piles up.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
-use agentsite_store::{Change, KeyRecord, SettingChange};
+use agentsite_store::KeyRecord;
 use serde::Serialize;
 
 use super::{Keys, clean, hash, hex};
@@ -16,6 +16,9 @@ use crate::SiteError;
 
 /// How long a one-time sign-in link works.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
+
+/// Most one-time links that wait to be used: one for each start and each `agentsite open` of a quarter of an hour. The oldest gives way.
+const MAX_LINKS: usize = 100;
 
 /// How long a browser stays signed in.
 const SESSION_LIFE: Duration = Duration::from_secs(30 * 86_400);
@@ -53,22 +56,24 @@ pub struct Presence {
 
 impl Keys {
     /// Makes a one-time token for a browser.
-    pub(crate) async fn new_sign_in(&self) -> Result<String, SiteError> {
+    pub(crate) fn new_sign_in(&self) -> String {
         let token = hex(&self.random::<32>());
-        let end = self.ids.clock().now().plus(SIGN_IN_LIFE);
-        let setting = SettingChange { name: sign_in_name(&token), value: Some(end.to_string()), owner: None };
-        self.store.commit(Change { settings: vec![setting], ..Change::default() }).await?;
-        Ok(token)
+        let now = self.ids.clock().now();
+        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|_, end| *end > now);
+        if links.len() >= MAX_LINKS
+            && let Some(oldest) = links.iter().min_by_key(|(_, end)| **end).map(|(hash, _)| *hash)
+        {
+            links.remove(&oldest);
+        }
+        links.insert(hash(&token), now.plus(SIGN_IN_LIFE));
+        token
     }
 
-    /// Uses up a one-time token and begins a session of an administrator in the browser that calls itself `label`.
+    /// Uses up a one-time token and begins a session of an admin in the browser that calls itself `label`.
     pub(crate) async fn sign_in(&self, token: &str, label: &str) -> Result<Session, SiteError> {
-        let _once = self.signing_in.lock().await;
-        let name = sign_in_name(token);
-        let end = self.store.setting(&name).await?.ok_or(SiteError::BadKey)?;
-        let used = SettingChange { name, value: None, owner: None };
-        self.store.commit(Change { settings: vec![used], ..Change::default() }).await?;
-        if Timestamp::parse(&end).is_ok_and(|end| end <= self.ids.clock().now()) {
+        let end = self.links.lock().unwrap_or_else(PoisonError::into_inner).remove(&hash(token));
+        if end.is_none_or(|end| end <= self.ids.clock().now()) {
             return Err(SiteError::BadKey);
         }
         self.begin(None, label).await
@@ -154,8 +159,4 @@ impl Keys {
         self.revoke(by.owner().as_str(), &session.id).await?;
         Ok(())
     }
-}
-
-fn sign_in_name(token: &str) -> String {
-    format!("sign-in:{}", hex(&hash(token)))
 }

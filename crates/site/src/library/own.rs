@@ -32,6 +32,7 @@ const PAGES: &[(&str, &str)] = &pages![
     "docs/pages.md",
     "docs/push.md",
     "docs/search.md",
+    "docs/security.md",
 ];
 
 /// The pages as documents; they never change.

@@ -9,7 +9,7 @@ use agentsite_store::KeyRecord;
 use super::connect::key_owner;
 use super::{Site, admin_only};
 use crate::tokens::Tokens;
-use crate::{FirstRun, NewKey, Presence, Session, SiteError, TokenIssuer};
+use crate::{NewKey, Presence, Session, SiteError, TokenIssuer};
 
 impl Site {
     /// Who holds this key, token or session.
@@ -67,7 +67,7 @@ impl Site {
     /// Ends an API key or session; false when there is none. Agents that connected with it are taken out.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::AdminToken`] for the admin token.
     pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
         admin_only(by)?;
         let revoked = self.0.keys.revoke(by.owner().as_str(), id).await?;
@@ -75,12 +75,22 @@ impl Site {
         Ok(revoked)
     }
 
-    /// On the very first start, gives the admin token.
+    /// Makes sure that the site has an admin token: the one that the binary kept when it is good, otherwise a new one, which is given back
+    /// to be kept. The one before ends.
     ///
     /// # Errors
     /// [`SiteError::Store`].
-    pub async fn first_run(&self) -> Result<Option<FirstRun>, SiteError> {
-        self.0.keys.first_run().await
+    pub async fn ensure_admin_token(&self, kept: Option<&str>) -> Result<Option<String>, SiteError> {
+        self.0.keys.ensure_admin_token(kept).await
+    }
+
+    /// Replaces the admin token; the one before and the browser sessions that were begun with it end at once.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub async fn replace_admin_token(&self, by: &Caller) -> Result<NewKey, SiteError> {
+        admin_only(by)?;
+        self.0.keys.replace_admin_token(by.owner().as_str()).await
     }
 
     /// Makes a one-time token with which a browser signs in.
@@ -89,7 +99,7 @@ impl Site {
     /// [`SiteError::Forbidden`] for all but the people who run the site.
     pub async fn new_sign_in(&self, by: &Caller) -> Result<String, SiteError> {
         admin_only(by)?;
-        self.0.keys.new_sign_in().await
+        Ok(self.0.keys.new_sign_in())
     }
 
     /// Signs a browser in with a one-time token; `browser` is what it calls itself.

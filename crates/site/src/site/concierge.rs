@@ -196,7 +196,7 @@ impl Site {
     pub(super) fn caller_of(&self, owner: &Owner) -> Caller {
         let unknown = || Caller::anonymous(std::net::Ipv4Addr::UNSPECIFIED.into());
         match owner.as_str().split_once(':') {
-            None if matches!(owner.as_str(), "local" | "admin") => Caller::admin(),
+            None if owner.is_admin() => Caller::admin(),
             Some(("key", id)) => {
                 let now = self.ids().clock().now();
                 let holds = |id: KeyId| {

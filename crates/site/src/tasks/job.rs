@@ -109,7 +109,7 @@ impl Desk {
             }
             let live = self.live(*id).and_then(|live| live.log.task());
             let earlier = if live.is_some() { live } else { self.replay(*id).await? };
-            let Some(earlier) = earlier.filter(|earlier| earlier.head.owner == task.head.owner) else {
+            let Some(earlier) = earlier.filter(|earlier| earlier.head.owner.is(&task.head.owner)) else {
                 continue;
             };
             // A message to several agents at once is said once.

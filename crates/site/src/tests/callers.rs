@@ -111,9 +111,9 @@ async fn secrets_are_nowhere_but_in_the_callers_hand() {
 #[tokio::test]
 async fn the_admin_token_is_made_once_and_links_work_once() {
     let story = Story::begin().await;
-    let first = story.site.first_run().await.unwrap().expect("the first start");
-    assert!(story.site.first_run().await.unwrap().is_none());
-    let admin = story.site.caller_by_key(&first.admin_token).await.unwrap();
+    let token = story.site.ensure_admin_token(None).await.unwrap().expect("the first start makes one");
+    assert!(story.site.ensure_admin_token(Some(&token)).await.unwrap().is_none());
+    let admin = story.site.caller_by_key(&token).await.unwrap();
     assert!(admin.is_admin());
     let link = story.site.new_sign_in(&admin).await.unwrap();
     let session = story.site.sign_in(&link, "a browser").await.unwrap();
@@ -122,6 +122,33 @@ async fn the_admin_token_is_made_once_and_links_work_once() {
     let old = story.site.new_sign_in(&admin).await.unwrap();
     story.clock.advance(16 * 60_000);
     assert!(matches!(story.site.sign_in(&old, "a browser").await, Err(SiteError::BadKey)));
+}
+
+#[tokio::test]
+async fn the_admin_token_is_replaced_and_never_revoked() {
+    let story = Story::begin().await;
+    let first = story.site.ensure_admin_token(None).await.unwrap().unwrap();
+    let admin = Caller::admin();
+    let id = story.site.keys(&admin).await.unwrap()[0].id.clone();
+    let refused = story.site.revoke_key(&admin, &id).await.unwrap_err();
+    assert!(matches!(refused, SiteError::AdminToken) && refused.to_string().contains("rotate-admin"));
+    assert!(story.site.caller_by_key(&first).await.is_ok(), "the command line goes on working");
+
+    let browser = story.site.begin_session(&first, "a browser").await.unwrap();
+    let second = story.site.replace_admin_token(&admin).await.unwrap().secret;
+    assert!(matches!(story.site.caller_by_key(&first).await, Err(SiteError::BadKey)));
+    assert!(matches!(story.site.caller_by_session(&browser.secret).await, Err(SiteError::BadKey)));
+    assert!(story.site.caller_by_key(&second).await.unwrap().is_admin());
+
+    // A stop between the store and the file, or a file that was lost: the next start makes another, and the one before ends.
+    let story = story.crash().await;
+    assert!(story.site.ensure_admin_token(Some(&second)).await.unwrap().is_none());
+    let third = story.site.ensure_admin_token(Some(&first)).await.unwrap().expect("the file does not fit");
+    assert!(story.site.caller_by_key(&second).await.is_err());
+    let fourth = story.site.ensure_admin_token(None).await.unwrap().expect("the file was lost");
+    assert!(story.site.caller_by_key(&third).await.is_err());
+    assert!(story.site.caller_by_key(&fourth).await.unwrap().is_admin());
+    assert_eq!(story.site.keys(&admin).await.unwrap().len(), 1, "nothing piles up");
 }
 
 #[tokio::test]

@@ -275,7 +275,10 @@ pub(super) fn list(
 /// The conversations in which the words stand: those with the newest turns that fit, and those whose title does.
 fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<Found>, StoreError> {
     let Some(wanted) = Wanted::read(text) else { return Ok(Vec::new()) };
-    let wanted = format!("(owner : \"{}\") AND {}", mark(owner), wanted.query());
+    // The words of conversations that were an admin's before version 8 still bear the former name.
+    let former = if owner.is_admin() { Owner::stored("local") } else { owner.clone() };
+    let marks = format!("owner : (\"{}\" OR \"{}\")", mark(owner), mark(&former));
+    let wanted = format!("({marks}) AND {}", wanted.query());
     let mut spots: HashMap<i64, Spot> = HashMap::new();
     let sql =
         "SELECT w.rowid & 1, t.task, t.conversation FROM turn_words w JOIN turns t ON t.row = w.rowid / 2

@@ -16,7 +16,7 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES];
+const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN];
 
 /// Version 1.
 ///
@@ -228,6 +228,11 @@ ALTER TABLE turns ADD COLUMN bytes INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE settings ADD COLUMN owner TEXT;
 CREATE INDEX tasks_anonymous ON tasks (updated_at, id)
     WHERE state >= 4 AND kept = 0 AND owner >= 'anon:' AND owner < 'anon;';
+";
+
+/// Version 8: an admin is one owner, wherever the admin calls from. Tasks keep what they were sealed with; admins see all of them.
+const ONE_ADMIN: &str = "
+UPDATE conversations SET owner = 'admin' WHERE owner = 'local';
 ";
 
 /// The version of a file, after a look at whose file it is.

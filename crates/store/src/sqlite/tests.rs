@@ -99,6 +99,21 @@ async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
 }
 
 #[tokio::test]
+async fn conversations_of_the_former_owner_local_belong_to_the_admins() {
+    let (_folder, path) = folder();
+    drop(open(&path));
+    let db = rusqlite::Connection::open(&path).unwrap();
+    let row = "INSERT INTO conversations (id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns)
+               VALUES (zeroblob(16), 'local', 'old', 0, 0, 'echo', 1, 1, 1, NULL, 0)";
+    db.execute(row, []).unwrap();
+    db.pragma_update(None, "user_version", 7).unwrap();
+    drop(db);
+    let store = open(&path);
+    let query = crate::ConversationQuery { owner: agentsite_protocol::Owner::stored("admin"), text: None };
+    assert_eq!(store.conversations(query, None, 5).await.unwrap().items.len(), 1);
+}
+
+#[tokio::test]
 async fn what_is_no_database_of_ours_is_refused_with_a_sentence() {
     let (folder, path) = folder();
     std::fs::write(&path, b"this is a diary, not a database".repeat(1_000)).unwrap();

@@ -112,5 +112,5 @@ fn schemas_and_references_are_made_from_the_definitions() {
     let bash = site.run(&["completions", "bash"]).ok().out();
     assert!(bash.contains("complete -F") && bash.contains("agentsite"), "{bash}");
     assert!(site.run(&["--version"]).ok().out().starts_with("agentsite "));
-    assert!(site.run(&["--help"]).ok().out().contains("signin"));
+    assert!(site.run(&["--help"]).ok().out().contains("open"));
 }

@@ -1,4 +1,4 @@
-//! `agentsite key`, `signin` and `status`: who may come in, and how the site is.
+//! `agentsite key`, `open` and `status`: who may come in, and how the site is.
 //!
 //! A key is shown once and reaches what its scopes name, a link opens once. Which credential is worth what over plain HTTP is told
 //! in `faces`.
@@ -62,9 +62,11 @@ fn a_key_for_one_agent_reaches_no_other_and_administers_nothing() {
 #[tokio::test]
 async fn a_sign_in_link_opens_once() {
     let site = TestSite::started();
-    let link = site.run(&["signin"]).ok().out().trim().to_owned();
+    let link = site.run(&["open"]).ok().out().trim().to_owned();
     assert!(link.starts_with(&format!("{}/signin?token=", site.url)), "{link}");
-    assert!(site.run(&["signin", "--json"]).ok().json()["url"].is_string());
+    for words in [&["open", "--json"][..], &["open", "--no-browser", "--json"], &["signin", "--json"]] {
+        assert!(site.run(words).ok().json()["url"].is_string(), "{words:?}");
+    }
     let first = http().get(&link).send().await.unwrap();
     assert!(first.status().is_redirection(), "{first:?}");
     let cookie = first.headers()["set-cookie"].to_str().unwrap().split(';').next().unwrap().to_owned();
@@ -74,6 +76,52 @@ async fn a_sign_in_link_opens_once() {
     let signed_in =
         http().get(format!("{}/api/keys", site.url)).header("cookie", cookie).send().await.unwrap();
     assert!(signed_in.status().is_success(), "{signed_in:?}");
+}
+
+#[test]
+fn the_admin_token_is_not_revoked_but_replaced_and_made_again_when_it_is_lost() {
+    let mut site = TestSite::started();
+    let listed = site.run(&["key", "ls", "--json"]).ok().json();
+    let token = listed["keys"].as_array().unwrap().iter().find(|key| key["label"] == "admin token").unwrap();
+    let refused = site.run(&["key", "revoke", token["id"].as_str().unwrap()]);
+    assert_eq!(refused.code(), 7, "{refused:?}");
+    assert!(refused.err().contains("agentsite key rotate-admin"), "{refused:?}");
+    site.run(&["status"]).ok();
+
+    let old = site.token();
+    site.run(&["key", "rotate-admin"]).ok();
+    assert_ne!(site.token(), old);
+    site.run(&["status"]).ok();
+    let with_old = site.command(&["status"]).env("AGENTSITE_TOKEN", &old).output().unwrap();
+    assert_eq!(with_old.status.code(), Some(7), "the one before has ended");
+
+    let before = site.token();
+    site.stop();
+    std::fs::remove_file(site.data().join("admin.token")).unwrap();
+    site.start();
+    assert_ne!(site.token(), before);
+    site.run(&["call", "echo", "x"]).ok();
+    let with_old = site.command(&["status"]).env("AGENTSITE_TOKEN", &before).output().unwrap();
+    assert_eq!(with_old.status.code(), Some(7), "a token that was lost opens nothing");
+}
+
+#[test]
+fn the_admin_token_goes_to_no_other_program() {
+    use std::io::Read as _;
+    let site = TestSite::started();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let heard = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut head = [0; 4096];
+        let read = stream.read(&mut head).unwrap();
+        String::from_utf8_lossy(&head[..read]).into_owned()
+    });
+    let said = site.run(&["status", "--listen", &address.to_string()]);
+    assert_ne!(said.code(), 0, "{said:?}");
+    let heard = heard.join().unwrap();
+    assert!(heard.starts_with("GET /api/status"), "{heard}");
+    assert!(!heard.to_lowercase().contains("authorization") && !heard.contains(&site.token()), "{heard}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn hosting(more: &str) -> TestSite {
     let manifest = format!(
         "name = \"coder\"\ndescription = \"Codes\"\nvisibility = \"public\"\n[runtime]\nkind = \"acp\"\ncommand = {command}\n{more}\n"
     );
-    let mut site = TestSite::new().agent("coder", &manifest);
+    let mut site = TestSite::trusting().agent("coder", &manifest);
     site.start();
     site
 }

@@ -27,7 +27,7 @@ fn plays(site: &TestSite, scenarios: &str, key: Option<&str>) -> Value {
 }
 
 fn site() -> TestSite {
-    let mut site = TestSite::new().agent("asker", ASKER).agent("slow", SLOW);
+    let mut site = TestSite::trusting().agent("asker", ASKER).agent("slow", SLOW);
     site.write("agentsite.toml", "[site]\nupstreams = [\"https://finder.example/search\"]\n");
     site.start();
     site

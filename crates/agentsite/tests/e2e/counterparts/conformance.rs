@@ -14,7 +14,7 @@ const BINDINGS: [(&str, u64); 3] = [("jsonrpc", 30), ("http", 30), ("grpc", 28)]
 #[test]
 fn no_requirement_of_a2a_is_violated() {
     let python = python();
-    let mut site = TestSite::new().flag("--conformance");
+    let mut site = TestSite::trusting().flag("--conformance");
     site.start();
     let mut command = Command::new(&python);
     command.arg(repository("tests/python/conformance.py")).args([&site.url, "--json"]).stdin(Stdio::null());
@@ -30,10 +30,10 @@ fn no_requirement_of_a2a_is_violated() {
 
 #[test]
 fn the_agent_of_the_kits_is_there_only_when_asked_for() {
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     let agents = site.run(&["agent", "ls"]).ok();
     assert!(!agents.out().contains("conformance"), "{agents:?}");
-    let mut other = TestSite::new().flag("--conformance");
+    let mut other = TestSite::trusting().flag("--conformance");
     other.start();
     assert!(other.run(&["agent", "ls"]).ok().out().contains("conformance"));
 }

@@ -34,7 +34,7 @@ async fn agent(site: &TestSite) -> Value {
 #[tokio::test]
 async fn a_program_that_connects_is_found_called_streamed_and_cancelled() {
     let python = python();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     let mut program = connects(&python, &site, &[]).await;
     let found = site.run(&["find", "make this text loud", "--json"]).ok().json();
     assert_eq!(found["matches"][0]["name"], "foghorn", "{found}");
@@ -59,7 +59,7 @@ async fn a_program_that_connects_is_found_called_streamed_and_cancelled() {
 #[tokio::test]
 async fn a_program_that_is_killed_is_down_and_goes_on_when_it_is_started_again() {
     let python = python();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     let mut program = connects(&python, &site, &[]).await;
     let id = waiting(&site).await;
     drop(program);
@@ -104,7 +104,7 @@ async fn at_work(site: &TestSite, id: &Value) -> Value {
 #[tokio::test]
 async fn a_site_that_is_killed_waits_for_the_program_which_comes_back_and_goes_on() {
     let python = python();
-    let mut site = TestSite::started();
+    let mut site = TestSite::trusting_started();
     let mut program = connects(&python, &site, &["--retry", "3"]).await;
     let id = waiting(&site).await;
     site.kill();
@@ -152,10 +152,10 @@ impl Drop for Attached {
 
 #[tokio::test]
 async fn a_command_of_this_machine_is_attached_to_a_site_elsewhere() {
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     let key = site.run(&["key", "new", "--label", "laptop", "--scope", "call", "--json"]).ok().json();
     let secret = key["secret"].as_str().unwrap().to_owned();
-    let elsewhere = TestSite::new().variable("AGENTSITE_TOKEN", &secret);
+    let elsewhere = TestSite::trusting().variable("AGENTSITE_TOKEN", &secret);
     let arguments =
         ["--site", &site.url, "--name", "shouter", "--visibility", "public", "--", "tr", "a-z", "A-Z"];
     let attached = Attached::new(&elsewhere, &arguments);
@@ -187,8 +187,8 @@ async fn a_command_of_this_machine_is_attached_to_a_site_elsewhere() {
 
 #[tokio::test]
 async fn a_folder_with_an_agent_is_attached_as_it_is() {
-    let site = TestSite::started();
-    let elsewhere = TestSite::new().agent(
+    let site = TestSite::trusting_started();
+    let elsewhere = TestSite::trusting().agent(
         "greeter",
         "name = \"greeter\"\ndescription = \"Greets\"\nvisibility = \"public\"\n[[skills]]\nid = \"greet\"\ndescription = \"Greets people\"\n[runtime]\nkind = \"exec\"\ncommand = [\"sh\", \"-c\", \"echo hello $(cat)\"]\n",
     );

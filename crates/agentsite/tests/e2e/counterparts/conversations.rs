@@ -59,7 +59,7 @@ async fn a_conversation_remembers_branches_survives_a_kill_and_is_forgotten() {
     let says = |words: &'static str| Line::Says(vec![words]);
     let model =
         ScriptedModel::start([says("Ada, noted."), says("Ada."), says("Grace."), says("Still here.")]).await;
-    let mut site = TestSite::new()
+    let mut site = TestSite::trusting()
         .agent("model", MODEL)
         .agent("turnstile", &exec_agent("turnstile", &TURNSTILE, "[limits]\nretry = 1"));
     let mut gate = gate(&site.path().join("agents/turnstile/gate"));

@@ -9,7 +9,7 @@ use crate::site::{TestSite, eventually, python};
 async fn an_endpoint_gives_the_vectors_and_its_end_ends_no_search() {
     let python = python();
     let model = Program::start_with(&python, "small_llm.py", &["--embeddings"]).await;
-    let mut site = TestSite::new();
+    let mut site = TestSite::trusting();
     let config = format!("[search]\nembeddings = {{ url = {:?}, model = \"small\" }}\n", model.url);
     site.write("agentsite.toml", &config);
     site.start();

@@ -11,7 +11,7 @@ use crate::site::{TestSite, answer, python, repository};
 
 /// A running site with one of the examples in it.
 fn site_with(example: &str) -> TestSite {
-    let mut site = prepared(TestSite::new(), example);
+    let mut site = prepared(TestSite::trusting(), example);
     site.start();
     site
 }
@@ -32,7 +32,7 @@ fn every_example_is_small_explained_and_sound() {
         let folder = entry.unwrap().path();
         assert!(folder.join("README.md").is_file(), "{} has no README.md", folder.display());
         let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
-        let site = prepared(TestSite::new(), &name);
+        let site = prepared(TestSite::trusting(), &name);
         site.run(&["config", "check"]).ok();
         for file in std::fs::read_dir(&folder).unwrap() {
             let file = file.unwrap().path();
@@ -76,7 +76,7 @@ async fn the_example_with_tools_asks_both_of_them() {
         Line::Says(vec!["120 minutes."]),
     ];
     let model = ScriptedModel::start(script).await;
-    let mut site = prepared(TestSite::new(), "llm-with-tools");
+    let mut site = prepared(TestSite::trusting(), "llm-with-tools");
     site.write("agentsite.toml", &format!("[models.script]\nbase_url = \"{}\"\n", model.url));
     site.start();
     assert_eq!(answer(&site.send("planner", "how long until midnight in Tokyo?").await), "120 minutes.");
@@ -92,7 +92,7 @@ async fn the_sdk_example_counts_words() {
     // Its file says python3, which here must be the one that has the SDK.
     let beside = Path::new(&python).parent().unwrap().display().to_string();
     let path = format!("{beside}:{}", std::env::var_os("PATH").unwrap_or_default().display());
-    let mut site = prepared(TestSite::new().variable("PATH", &path), "a2a-python");
+    let mut site = prepared(TestSite::trusting().variable("PATH", &path), "a2a-python");
     site.start();
     assert_eq!(site.run(&["call", "word-count", "To be, or not to be"]).ok().out(), "6 words\n");
 }

@@ -21,7 +21,7 @@ fn words(reply: &Value) -> &str {
 
 /// A running site that hosts the Python agent.
 fn hosting() -> TestSite {
-    let mut site = TestSite::new().agent("troupe", &troupe(&python()));
+    let mut site = TestSite::trusting().agent("troupe", &troupe(&python()));
     site.start();
     site
 }
@@ -125,7 +125,7 @@ async fn what_a_hosted_agent_prints_is_in_its_log() {
     let manifest = format!(
         "name = \"troupe\"\ndescription = \"d\"\n[runtime]\nkind = \"a2a\"\ncommand = [\"sh\", \"-c\", {script:?}]\n"
     );
-    let mut site = TestSite::new().agent("troupe", &manifest);
+    let mut site = TestSite::trusting().agent("troupe", &manifest);
     site.start();
     assert_eq!(answer(&site.send("troupe", "hello").await), "HELLO");
     let log = site.run(&["agent", "logs", "troupe", "--json"]).ok().json();
@@ -160,7 +160,7 @@ async fn a_hosted_agent_goes_with_its_site_when_it_is_stopped_and_when_it_is_kil
 async fn an_agent_elsewhere_is_called_by_its_card() {
     let python = python();
     let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
-    let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
+    let mut site = TestSite::trusting().agent("remote", &elsewhere.manifest("remote", ""));
     site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     site.start();
     assert_eq!(answer(&site.send("remote", "over there").await), "OVER THERE");
@@ -176,7 +176,7 @@ async fn an_agent_elsewhere_is_called_by_its_card() {
 async fn an_agent_on_this_machine_is_not_reached_unless_the_operator_says_so() {
     let python = python();
     let elsewhere = Elsewhere::start(&python, "JSONRPC").await;
-    let mut site = TestSite::new().agent("remote", &elsewhere.manifest("remote", ""));
+    let mut site = TestSite::trusting().agent("remote", &elsewhere.manifest("remote", ""));
     site.start();
     let refused = site.send("remote", "over there").await;
     assert_eq!(state(&refused), "TASK_STATE_FAILED");

@@ -22,9 +22,9 @@ async fn search(site: &TestSite, federation: &str) -> Vec<Value> {
 #[tokio::test]
 async fn a_site_asks_another_for_what_it_does_not_know_itself() {
     let mut far =
-        TestSite::new().agent("smith", &agent("smith", "Forges tools of iron", "forge a horseshoe"));
+        TestSite::trusting().agent("smith", &agent("smith", "Forges tools of iron", "forge a horseshoe"));
     far.start();
-    let mut near = TestSite::new();
+    let mut near = TestSite::trusting();
     let upstreams =
         format!("[site]\nupstreams = [\"{}/search\"]\n[egress]\nallow = [\"127.0.0.1\"]\n", far.url);
     near.write("agentsite.toml", &upstreams);
@@ -54,8 +54,8 @@ async fn a_site_asks_another_for_what_it_does_not_know_itself() {
 
 #[tokio::test]
 async fn a_registry_inside_the_network_is_not_asked_unless_it_is_allowed() {
-    let far = TestSite::started();
-    let mut near = TestSite::new();
+    let far = TestSite::trusting_started();
+    let mut near = TestSite::trusting();
     near.write("agentsite.toml", &format!("[site]\nupstreams = [\"{}/search\"]\n", far.url));
     near.start();
     let wide = near.run(&["find", "say it back", "--wide", "--json"]).json();
@@ -65,7 +65,7 @@ async fn a_registry_inside_the_network_is_not_asked_unless_it_is_allowed() {
 
 /// A site, and somebody's key at it under which the card of another site's agent waits for its owner; gives the entry, too.
 async fn pending(far: &TestSite) -> (TestSite, String, Value) {
-    let mut near = TestSite::new();
+    let mut near = TestSite::trusting();
     near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     near.start();
     let key = near.run(&["key", "new", "--label", "somebody", "--scope", "call", "--json"]).ok().json();
@@ -83,7 +83,7 @@ async fn ask(site: &TestSite, path: &str, key: &str, body: &Value) -> Value {
 
 #[tokio::test]
 async fn a_site_signs_the_challenge_of_another_hub() {
-    let far = TestSite::started();
+    let far = TestSite::trusting_started();
     let (near, key, entry) = pending(&far).await;
     let (id, word) = (entry["id"].as_str().unwrap(), entry["challenge"]["word"].as_str().unwrap());
     let path = format!("/api/hub/{id}/verify");
@@ -97,7 +97,7 @@ async fn a_site_signs_the_challenge_of_another_hub() {
 
 #[tokio::test]
 async fn a_site_serves_the_challenge_of_another_hub_and_keeps_it_through_a_kill() {
-    let mut far = TestSite::started();
+    let mut far = TestSite::trusting_started();
     let (near, key, entry) = pending(&far).await;
     let (id, word) = (entry["id"].as_str().unwrap(), entry["challenge"]["word"].as_str().unwrap());
     let path = format!("/api/hub/{id}/verify");
@@ -119,8 +119,8 @@ async fn a_site_serves_the_challenge_of_another_hub_and_keeps_it_through_a_kill(
 
 #[tokio::test]
 async fn the_catalogue_of_another_site_is_proven_by_its_trust_manifests() {
-    let far = TestSite::started();
-    let mut near = TestSite::new();
+    let far = TestSite::trusting_started();
+    let mut near = TestSite::trusting();
     near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     near.start();
     let key = near.run(&["key", "new", "--label", "somebody", "--scope", "call", "--json"]).ok().json();

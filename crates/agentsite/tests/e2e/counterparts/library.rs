@@ -19,7 +19,7 @@ talk = false
 "#;
 
 fn handbook() -> TestSite {
-    let site = TestSite::new().agent("handbook", HANDBOOK);
+    let site = TestSite::trusting().agent("handbook", HANDBOOK);
     let guide = "# Guide\n\n## Warranty\n\nThe warranty of the machine lasts two years.\n";
     site.write("agents/handbook/docs/guide.md", guide);
     site
@@ -28,7 +28,7 @@ fn handbook() -> TestSite {
 #[test]
 fn the_sdk_client_asks_the_documentation_that_every_site_carries() {
     let python = python();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     for binding in BINDINGS {
         let library = Caller::new(&python, &site, "library").by(binding);
         let sent = library.plays("send", &["--text", "how many receivers of pushes can a task have?"]);
@@ -83,7 +83,7 @@ async fn a_library_answers_after_a_kill_and_follows_its_folder() {
 
 #[test]
 fn the_template_answers_at_once() {
-    let mut site = TestSite::new();
+    let mut site = TestSite::trusting();
     site.run(&["agent", "new", "shelf", "--template", "library"]).ok();
     site.start();
     let said = site.run(&["call", "shelf", "what can I put into the docs folder"]).ok().out();

@@ -25,7 +25,7 @@ struct Story {
 impl Story {
     async fn begin(auth: &str, variables: &[(&str, &str)]) -> Self {
         let server = Program::start(&mcp_python(), "mcp_login_server.py").await;
-        let mut site = TestSite::new();
+        let mut site = TestSite::trusting();
         for (name, value) in variables {
             site = site.variable(name, value);
         }

@@ -19,7 +19,7 @@ const CLIENTS: [&[&str]; 4] =
 #[test]
 fn the_site_passes_every_scenario_of_the_suite_of_the_protocol() {
     let (node, modules) = node_modules();
-    let mut site = TestSite::new().flag("--conformance");
+    let mut site = TestSite::trusting().flag("--conformance");
     site.start();
     let suite = modules.join("@modelcontextprotocol/conformance/dist/index.js");
     for (revision, scenarios) in REVISIONS {
@@ -57,7 +57,7 @@ fn words(step: &Value) -> String {
 
 #[test]
 fn the_official_clients_find_and_use_the_agents_of_a_site() {
-    let mut site = TestSite::new();
+    let mut site = TestSite::trusting();
     site.start();
     for client in CLIENTS {
         let plan = [
@@ -104,7 +104,7 @@ fn the_official_clients_find_and_use_the_agents_of_a_site() {
 #[test]
 fn the_inspector_uses_a_tool() {
     let (node, modules) = node_modules();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     let inspector = modules.join("@modelcontextprotocol/inspector/clients/launcher/build/index.js");
     let inspect = |words: &[&str]| {
         let mut command = Command::new(&node);
@@ -120,9 +120,9 @@ fn the_inspector_uses_a_tool() {
 
 /// A site whose agents live on another one.
 fn two_sites() -> (TestSite, TestSite) {
-    let mut far = TestSite::new().agent("asker", &ASKER.replace("peers", "public")).agent("slow", SLOW);
+    let mut far = TestSite::trusting().agent("asker", &ASKER.replace("peers", "public")).agent("slow", SLOW);
     far.start();
-    let mut near = TestSite::new();
+    let mut near = TestSite::trusting();
     near.write("agentsite.toml", &format!("[egress]\nallow = [{:?}]\n", far.url.replace("http://", "")));
     for name in ["asker", "slow", "calc"] {
         let card = format!("{}/a2a/{name}", far.url);

@@ -24,7 +24,7 @@ fn plays(site: &TestSite, scenarios: &str, mode: &str, bridge: &[&str]) -> Value
 }
 
 fn conformance() -> TestSite {
-    let mut site = TestSite::new().flag("--conformance");
+    let mut site = TestSite::trusting().flag("--conformance");
     site.start();
     site
 }
@@ -41,7 +41,7 @@ fn the_official_mcp_client_uses_tools_over_stdio_in_both_eras() {
 
 #[test]
 fn a_folder_without_a_site_gets_one_for_as_long_as_it_is_needed() {
-    let site = TestSite::new();
+    let site = TestSite::trusting();
     for mode in ["legacy", "auto"] {
         plays(&site, "listing", mode, &[]);
         assert!(!site.data().join("site.json").exists(), "the site ends with its client");
@@ -141,7 +141,7 @@ fn a_site_that_was_named_and_is_not_there_is_told() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_that_the_client_cancels_over_stdio_ends_the_task() {
-    let mut site = TestSite::new().agent("slow", SLOW);
+    let mut site = TestSite::trusting().agent("slow", SLOW);
     site.start();
     let bridge = json!([binary(), "mcp", "--site", site.url]).to_string();
     for (turn, mode) in ["legacy", "auto"].into_iter().enumerate() {

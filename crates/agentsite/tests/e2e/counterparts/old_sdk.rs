@@ -49,7 +49,7 @@ fn caller<'a>(python: &Path, site: &'a TestSite) -> Caller<'a> {
 #[test]
 fn the_older_sdk_client_gets_along_with_built_in_agents() {
     let python = old_python();
-    let mut site = TestSite::new().agent("parrot", PARROT);
+    let mut site = TestSite::trusting().agent("parrot", PARROT);
     site.start();
     let caller = caller(&python, &site);
     let card = caller.plays("echo", "card", &[]);
@@ -76,7 +76,7 @@ fn the_older_sdk_client_gets_along_with_built_in_agents() {
 #[test]
 fn the_older_sdk_client_gets_along_with_commands() {
     let python = old_python();
-    let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
+    let mut site = TestSite::trusting().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
     let made = site.run(&["key", "new", "--label", "old", "--scope", "call:asker", "--json"]).ok().json();
     let key = made["secret"].as_str().unwrap();

@@ -23,7 +23,7 @@ fn plays(site: &TestSite, scenarios: &str, key: Option<&str>) -> Value {
 }
 
 fn site() -> TestSite {
-    let mut site = TestSite::new().agent("asker", ASKER).agent("slow", SLOW);
+    let mut site = TestSite::trusting().agent("asker", ASKER).agent("slow", SLOW);
     site.start();
     site
 }

@@ -17,7 +17,7 @@ use crate::site::{TestSite, eventually, message, python, repository};
 const ALLOW: &str = "[egress]\nallow = [\"127.0.0.1\"]\n";
 
 fn site() -> TestSite {
-    let site = TestSite::new().agent("asker", ASKER);
+    let site = TestSite::trusting().agent("asker", ASKER);
     site.write("agentsite.toml", ALLOW);
     site
 }

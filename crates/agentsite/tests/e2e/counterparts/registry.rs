@@ -16,7 +16,7 @@ const ALLOW: &str = "[egress]\nallow = [\"127.0.0.1\"]\n";
 
 /// A site that may look at others on this machine.
 fn hub() -> TestSite {
-    let mut site = TestSite::new();
+    let mut site = TestSite::trusting();
     site.write("agentsite.toml", ALLOW);
     site.start();
     site
@@ -28,7 +28,7 @@ fn entries(site: &TestSite) -> Vec<Value> {
 
 #[tokio::test]
 async fn another_site_is_registered_by_address_and_its_signature_is_verified() {
-    let (near, far) = (hub(), TestSite::started());
+    let (near, far) = (hub(), TestSite::trusting_started());
     let card = format!("{}/a2a/echo", far.url);
     let entry = near.run(&["hub", "add", &card, "--json"]).ok().json();
     assert_eq!((&entry["standing"], &entry["proof"]), (&json!("active"), &json!("signature")), "{entry}");
@@ -48,7 +48,7 @@ async fn another_site_is_registered_by_address_and_its_signature_is_verified() {
 
 #[tokio::test]
 async fn the_inside_of_the_network_is_not_looked_at_unless_it_is_allowed() {
-    let (near, far) = (TestSite::started(), TestSite::started());
+    let (near, far) = (TestSite::trusting_started(), TestSite::trusting_started());
     let refused = near.run(&["hub", "add", &format!("{}/a2a/echo", far.url)]);
     assert_eq!(refused.code(), 1, "{refused:?}");
     assert!(refused.err().contains("egress.allow"), "{refused:?}");
@@ -66,7 +66,7 @@ async fn a_server_of_the_python_sdk_is_registered_by_its_card() {
 
 #[tokio::test]
 async fn a_key_of_another_cannot_overwrite_or_remove_an_entry() {
-    let (near, far) = (hub(), TestSite::started());
+    let (near, far) = (hub(), TestSite::trusting_started());
     let key = |label: &str| {
         let made = near.run(&["key", "new", "--label", label, "--scope", "call", "--json"]).ok().json();
         made["secret"].as_str().unwrap().to_owned()

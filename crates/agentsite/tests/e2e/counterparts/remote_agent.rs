@@ -21,7 +21,7 @@ const TRACE: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 /// A site that passes on to the agent, once for each binding, and once as its card prefers.
 fn proxy(agent: &Elsewhere) -> TestSite {
-    let mut site = TestSite::new().agent("remote", &agent.manifest("remote", ""));
+    let mut site = TestSite::trusting().agent("remote", &agent.manifest("remote", ""));
     for (binding, _) in BINDINGS {
         site = site.agent(binding, &agent.manifest(binding, &format!("binding = \"{binding}\"\n")));
     }
@@ -34,7 +34,7 @@ fn proxy(agent: &Elsewhere) -> TestSite {
 async fn the_command_line_calls_an_agent_in_every_binding() {
     let python = python();
     let agent = Elsewhere::start(&python, EVERYTHING).await;
-    let site = TestSite::new();
+    let site = TestSite::trusting();
     for (binding, _) in BINDINGS {
         let call = |words: &[&str]| site.run(&[&["call", &agent.url, "--binding", binding], words].concat());
         assert_eq!(call(&["one two three"]).ok().out(), "ONE TWO THREE\n", "{binding}");
@@ -55,10 +55,10 @@ async fn the_command_line_calls_an_agent_in_every_binding() {
 async fn a_binding_that_is_not_offered_is_told_with_what_is() {
     let python = python();
     let agent = Elsewhere::start(&python, "JSONRPC,HTTP+JSON").await;
-    let said = TestSite::new().run(&["call", &agent.url, "--binding", "grpc", "hello"]);
+    let said = TestSite::trusting().run(&["call", &agent.url, "--binding", "grpc", "hello"]);
     assert_eq!(said.code(), 1, "{said:?}");
     assert!(said.err().contains("it offers JSONRPC 1.0, HTTP+JSON 1.0"), "{said:?}");
-    let said = TestSite::new().run(&["call", &agent.url, "--binding", "soap", "hello"]);
+    let said = TestSite::trusting().run(&["call", &agent.url, "--binding", "soap", "hello"]);
     assert_eq!(said.code(), 2, "{said:?}");
     assert!(said.err().contains("jsonrpc, rest or grpc"), "{said:?}");
 }
@@ -172,7 +172,7 @@ async fn the_next_interface_is_used_when_the_first_is_dead() {
     for (_, last) in BINDINGS {
         let offers = format!("JSONRPC@http://127.0.0.1:9/,HTTP+JSON@http://127.0.0.1:9/,{last}");
         let agent = Elsewhere::start(&python, &offers).await;
-        assert_eq!(TestSite::new().run(&["call", &agent.url, "over there"]).ok().out(), "OVER THERE\n");
+        assert_eq!(TestSite::trusting().run(&["call", &agent.url, "over there"]).ok().out(), "OVER THERE\n");
         let site = proxy(&agent);
         assert_eq!(answer(&site.send("remote", "over there").await), "OVER THERE", "{last}");
     }
@@ -235,7 +235,7 @@ async fn a_trace_reaches_the_agent_in_every_binding() {
 async fn an_agent_of_the_older_version_is_called_and_passed_on() {
     let python = old_python();
     let agent = Elsewhere::program(&python, "a2a_agent03.py", "").await;
-    let here = TestSite::new();
+    let here = TestSite::trusting();
     let call = |words: &[&str]| here.run(&[&["call", agent.url.as_str()], words].concat());
     assert_eq!(call(&["one two three"]).ok().out(), "ONE TWO THREE\n");
     assert_eq!(call(&["--no-stream", "one two"]).ok().out(), "ONE TWO\n");
@@ -245,7 +245,7 @@ async fn an_agent_of_the_older_version_is_called_and_passed_on() {
     let refused = call(&["--binding", "rest", "hello"]);
     assert!(refused.err().contains("it offers JSONRPC 0.3"), "{refused:?}");
 
-    let mut site = TestSite::new().agent("remote", &agent.manifest("remote", ""));
+    let mut site = TestSite::trusting().agent("remote", &agent.manifest("remote", ""));
     site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     site.start();
     assert_eq!(answer(&site.send("remote", "over there").await), "OVER THERE");
@@ -264,7 +264,7 @@ async fn an_agent_of_the_older_version_is_called_and_passed_on() {
 
 #[tokio::test]
 async fn own_agents_are_called_in_the_binding_that_is_wanted() {
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     for binding in ["jsonrpc", "rest", "grpc"] {
         let said = site.run(&["call", "--binding", binding, "echo", "hello"]);
         assert_eq!(said.ok().out(), "hello\n", "{binding}");
@@ -276,7 +276,7 @@ async fn a_site_of_which_traces_are_collected_continues_the_callers_trace() {
     let python = python();
     let agent = Elsewhere::start(&python, "JSONRPC").await;
     let sink = Program::start(&python, "otlp_sink.py").await;
-    let site = TestSite::new().agent("remote", &agent.manifest("remote", ""));
+    let site = TestSite::trusting().agent("remote", &agent.manifest("remote", ""));
     let mut site = site.flag("--otlp-endpoint").flag(&sink.url);
     site.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
     site.start();

@@ -43,7 +43,7 @@ async fn hosting() -> TestSite {
     tokio::spawn(
         async move { axum::serve(listener, Router::new().route("/pets/{id}", routing::get(pet))).await },
     );
-    let mut site = TestSite::new().agent("shop", AGENT).variable("SHOP_TOKEN", "t0ken");
+    let mut site = TestSite::trusting().agent("shop", AGENT).variable("SHOP_TOKEN", "t0ken");
     site.write("agents/shop/shop.yaml", &DOCUMENT.replace("PLACE", &place));
     site.write("agentsite.toml", &format!("[egress]\nallow = [\"{place}\"]\n"));
     site.start();

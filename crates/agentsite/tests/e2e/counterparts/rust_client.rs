@@ -41,7 +41,7 @@ fn field<'t>(text: &'t str, name: &str) -> &'t str {
 
 #[tokio::test]
 async fn the_rust_client_sends_and_streams() {
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     for transport in TRANSPORTS {
         let echo = Caller { site: &site, agent: "echo", transport };
         assert!(echo.ok(&["card", "get"]).contains("Name: echo"));
@@ -61,7 +61,7 @@ async fn the_rust_client_sends_and_streams() {
 #[tokio::test]
 async fn the_rust_client_follows_and_cancels() {
     let manifest = exec_agent("slow", &["sh", "-c", "echo begun; exec sleep 3600"], "");
-    let mut site = TestSite::new().agent("slow", &manifest);
+    let mut site = TestSite::trusting().agent("slow", &manifest);
     site.start();
     for transport in TRANSPORTS {
         let slow = Caller { site: &site, agent: "slow", transport };

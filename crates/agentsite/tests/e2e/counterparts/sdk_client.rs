@@ -79,7 +79,7 @@ impl<'a> Caller<'a> {
 #[test]
 fn the_sdk_client_gets_along_with_built_in_agents() {
     let python = python();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     for binding in BINDINGS {
         let echo = Caller::new(&python, &site, "echo").by(binding);
         let sent = echo.plays("send", &["--text", "grüße 🦀"]);
@@ -107,7 +107,7 @@ fn the_sdk_client_gets_along_with_built_in_agents() {
 #[test]
 fn the_sdk_client_gets_along_with_commands() {
     let python = python();
-    let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
+    let mut site = TestSite::trusting().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
     for binding in BINDINGS {
         let asker = Caller::new(&python, &site, "asker").by(binding);
@@ -125,7 +125,7 @@ fn the_sdk_client_gets_along_with_commands() {
 #[test]
 fn the_sdk_client_gets_along_with_an_agent_of_its_own_sdk_behind_the_site() {
     let python = python();
-    let mut site = TestSite::new().agent("troupe", &troupe(&python));
+    let mut site = TestSite::trusting().agent("troupe", &troupe(&python));
     site.start();
     let troupe = Caller::new(&python, &site, "troupe");
     assert_eq!(troupe.plays("send", &[])["text"], "HELLO THERE");
@@ -143,7 +143,7 @@ fn the_sdk_client_gets_along_with_an_agent_of_its_own_sdk_behind_the_site() {
 #[test]
 fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
     let python = python();
-    let mut site = TestSite::new().agent("slow", SLOW).agent("asker", ASKER);
+    let mut site = TestSite::trusting().agent("slow", SLOW).agent("asker", ASKER);
     site.start();
     let made = site.run(&["key", "new", "--label", "sdk", "--scope", "call:asker", "--json"]).ok().json();
     let key = made["secret"].as_str().unwrap();
@@ -163,7 +163,7 @@ fn the_sdk_client_shows_a_key_and_a_wrong_one_is_refused() {
 #[test]
 fn the_sdk_client_finds_its_task_again_after_a_crash() {
     let python = python();
-    let mut site = TestSite::new().agent("patient", PATIENT);
+    let mut site = TestSite::trusting().agent("patient", PATIENT);
     site.start();
     let begun = BINDINGS.map(|binding| {
         let begun = Caller::new(&python, &site, "patient").by(binding).plays("begin", &[]);

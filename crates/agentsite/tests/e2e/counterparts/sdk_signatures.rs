@@ -14,7 +14,7 @@ const ALGORITHMS: [&str; 2] = ["EdDSA", "ES256"];
 #[test]
 fn the_sdk_verifies_the_cards_of_a_site() {
     let python = python();
-    let site = TestSite::started();
+    let site = TestSite::trusting_started();
     for card in ["/.well-known/agent-card.json", "/a2a/calc/.well-known/agent-card.json"] {
         for algorithm in ALGORITHMS {
             let mut command = Command::new(&python);
@@ -29,7 +29,7 @@ fn the_sdk_verifies_the_cards_of_a_site() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_the_sdk_signed_is_verified() {
     let python = python();
-    let site = TestSite::new();
+    let site = TestSite::trusting();
     for algorithm in ALGORITHMS {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());

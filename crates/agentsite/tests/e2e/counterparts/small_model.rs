@@ -19,7 +19,7 @@ fn speaker(name: &str, base_url: &str, more: &str) -> String {
 async fn a_real_model_answers_in_pieces_remembers_is_counted_and_is_held_to_its_budget() {
     let python = python();
     let model = Program::start(&python, "small_llm.py").await;
-    let mut site = TestSite::new()
+    let mut site = TestSite::trusting()
         .agent("speaker", &speaker("speaker", &model.url, ""))
         .agent("miser", &speaker("miser", &model.url, "[budget]\ntokens_per_task = 20\n"));
     let configured =

@@ -49,7 +49,7 @@ fn words(task: &Value) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_client_calls_tools_of_a_python_server() {
     let python = python();
-    let mut site = TestSite::new().agent("tools", &python_server(""));
+    let mut site = TestSite::trusting().agent("tools", &python_server(""));
     site.start();
     ready(&site, "tools").await;
     let add = json!({ "tool": "add", "arguments": { "a": 2, "b": 3 } }).to_string();
@@ -85,7 +85,7 @@ async fn the_sdk_client_calls_tools_of_a_python_server() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_sdk_client_calls_the_example_server() {
     let python = python();
-    let mut site = TestSite::new().agent("everything", &example_server());
+    let mut site = TestSite::trusting().agent("everything", &example_server());
     site.start();
     ready(&site, "everything").await;
     let caller = Caller::new(&python, &site, "everything");
@@ -105,7 +105,7 @@ async fn the_sdk_client_calls_the_example_server() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn changed_tools_are_flagged_and_approved_on_the_command_line() {
-    let mut site = TestSite::new().agent("tools", &python_server("approve = \"changed\""));
+    let mut site = TestSite::trusting().agent("tools", &python_server("approve = \"changed\""));
     site.start();
     ready(&site, "tools").await;
     assert!(site.path().join("agents/tools/tools.lock").is_file());
@@ -143,7 +143,7 @@ async fn changed_tools_are_flagged_and_approved_on_the_command_line() {
 /// A site with the Python server and this script as its model.
 async fn with_model(more: &str, script: Vec<Line>) -> (TestSite, ScriptedModel) {
     let model = ScriptedModel::start(script).await;
-    let mut site = TestSite::new().agent("tools", &python_server(more)).agent("adviser", ADVISER);
+    let mut site = TestSite::trusting().agent("tools", &python_server(more)).agent("adviser", ADVISER);
     site.write("agentsite.toml", &format!("[models.script]\nbase_url = \"{}\"\n", model.url));
     site.start();
     ready(&site, "tools").await;
@@ -198,7 +198,7 @@ async fn a_server_may_ask_the_model_of_the_site_where_it_is_allowed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_example_of_a_tool_server_keeps_notes() {
-    let mut site = TestSite::new();
+    let mut site = TestSite::trusting();
     for file in ["agent.toml", "server.py"] {
         let text = std::fs::read_to_string(repository("examples/mcp-server").join(file)).unwrap();
         let python = counterpart("AGENTSITE_TEST_PYTHON_MCP");

@@ -18,7 +18,7 @@ tools = ["agent:calc"]
 
 /// A site whose only model is the scripted one.
 fn site_with(model: &ScriptedModel, manifest: &str) -> TestSite {
-    let mut site = TestSite::new().agent("adviser", manifest);
+    let mut site = TestSite::trusting().agent("adviser", manifest);
     site.write("agentsite.toml", &format!("[models.script]\nbase_url = \"{}\"\n", model.url));
     site.start();
     site
@@ -99,7 +99,8 @@ async fn a_model_that_asks_too_often_is_stopped_by_the_budget() {
 #[tokio::test]
 async fn an_agent_without_a_model_is_listed_and_says_what_to_set() {
     // Nothing listens on port 1, whatever runs on this machine.
-    let mut site = TestSite::new().agent("adviser", ADVISER).variable("OLLAMA_HOST", "http://127.0.0.1:1");
+    let mut site =
+        TestSite::trusting().agent("adviser", ADVISER).variable("OLLAMA_HOST", "http://127.0.0.1:1");
     site.start();
     let reply = site.send("adviser", "hello").await;
     let told = reply["result"]["task"]["status"]["message"]["parts"][0]["text"].as_str().unwrap();

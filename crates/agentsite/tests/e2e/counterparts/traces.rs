@@ -19,7 +19,7 @@ fn is_id(value: &Value, length: usize) -> bool {
 async fn a_request_leaves_spans_at_the_receiver() {
     let python = python();
     let sink = Program::start(&python, "otlp_sink.py").await;
-    let mut site = TestSite::new().flag("--otlp-endpoint").flag(&sink.url);
+    let mut site = TestSite::trusting().flag("--otlp-endpoint").flag(&sink.url);
     site.start();
     assert_eq!(answer(&site.send("echo", "hello").await), "hello");
     assert!(site.stop().success(), "a stop sends what was collected");

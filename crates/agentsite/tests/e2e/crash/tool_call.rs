@@ -13,7 +13,7 @@ const TURNSTILE: [&str; 3] = ["sh", "-c", "read x; echo begun >> begun; read go 
 
 fn turnstile(retry: u32) -> (TestSite, std::fs::File) {
     let manifest = exec_agent("turnstile", &TURNSTILE, &format!("[limits]\nretry = {retry}"));
-    let mut site = TestSite::new().agent("turnstile", &manifest);
+    let mut site = TestSite::trusting().agent("turnstile", &manifest);
     let gate = gate(&site.path().join("agents/turnstile/gate"));
     site.start();
     (site, gate)

@@ -6,10 +6,7 @@
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};
 
-use crate::site::{TestSite, answer, exec_agent, message};
-
-/// Header by which a request counts as coming from elsewhere, as behind a proxy.
-const ELSEWHERE: (&str, &str) = ("x-forwarded-for", "203.0.113.9");
+use crate::site::{TestSite, answer, exec_agent, http, message};
 
 async fn new_key(site: &TestSite, scopes: &[&str]) -> (String, String) {
     let request =
@@ -20,9 +17,10 @@ async fn new_key(site: &TestSite, scopes: &[&str]) -> (String, String) {
     (made["key"]["id"].as_str().unwrap().to_owned(), made["secret"].as_str().unwrap().to_owned())
 }
 
+/// A call without a credential.
 fn call(site: &TestSite, agent: &str, method: &str, params: &Value) -> RequestBuilder {
     let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    site.http.post(format!("{}/a2a/{agent}", site.url)).json(&body)
+    http().post(format!("{}/a2a/{agent}", site.url)).json(&body)
 }
 
 async fn read(request: RequestBuilder) -> (u16, Value) {
@@ -73,7 +71,7 @@ async fn a_revoked_key_is_refused_at_once() {
     let revoked = site.http.delete(format!("{}/api/keys/{id}", site.url)).send().await.unwrap();
     assert_eq!(revoked.status(), 204);
     let (status, reply) = read(call(&site, "echo", "SendMessage", &said()).bearer_auth(&secret)).await;
-    assert_eq!(status, 401, "a wrong key never falls back to being local: {reply}");
+    assert_eq!(status, 401, "a wrong key never falls back to being anonymous: {reply}");
     let (status, _) = read(call(&site, "echo", "SendMessage", &said()).header("x-api-key", "nonsense")).await;
     assert_eq!(status, 401);
 }
@@ -112,7 +110,7 @@ async fn a_page_of_another_origin_and_a_foreign_host_are_refused() {
         assert_eq!(status, 403, "{name}: {value}: {reply}");
     }
     for (name, value) in [("origin", "https://evil.example"), ("host", "evil.example")] {
-        let (status, _) = read(site.http.get(format!("{}/api/status", site.url)).header(name, value)).await;
+        let (status, _) = read(http().get(format!("{}/api/status", site.url)).header(name, value)).await;
         assert_eq!(status, 403, "{name}: {value}");
     }
     let own = call(&site, "echo", "SendMessage", &said()).header("origin", &site.url);
@@ -129,12 +127,11 @@ async fn strangers_get_public_agents_and_nothing_else() {
     let hidden = exec_agent("hidden", &["cat"], "").replace("\"public\"", "\"private\"");
     let mut site = TestSite::new().agent("hidden", &hidden);
     site.start();
-    let from_elsewhere = |request: RequestBuilder| request.header(ELSEWHERE.0, ELSEWHERE.1);
     let said = || json!({"message": message("hi")});
-    assert_eq!(read(from_elsewhere(call(&site, "echo", "SendMessage", &said()))).await.0, 200);
-    assert_eq!(read(from_elsewhere(call(&site, "hidden", "SendMessage", &said()))).await.0, 404);
+    assert_eq!(read(call(&site, "echo", "SendMessage", &said())).await.0, 200);
+    assert_eq!(read(call(&site, "hidden", "SendMessage", &said())).await.0, 404);
     for path in ["/api/status", "/api/tasks", "/api/agents", "/metrics"] {
-        let (status, reply) = read(from_elsewhere(site.http.get(format!("{}{path}", site.url)))).await;
+        let (status, reply) = read(http().get(format!("{}{path}", site.url))).await;
         assert_eq!(status, 401, "{path}: {reply}");
     }
 }
@@ -142,7 +139,7 @@ async fn strangers_get_public_agents_and_nothing_else() {
 #[tokio::test]
 async fn a_sign_in_link_sets_a_cookie_once() {
     let site = TestSite::started();
-    let link = site.sign_in.clone().expect("the first start prints a link");
+    let link = site.sign_in.clone().expect("each start prints a link");
     assert_eq!(site.http.head(&link).send().await.unwrap().status(), 200, "a preview does not use it up");
     let first = site.http.get(&link).send().await.unwrap();
     assert_eq!(first.status(), 303);
@@ -153,9 +150,9 @@ async fn a_sign_in_link_sets_a_cookie_once() {
     assert!(second.headers().get("set-cookie").is_none());
 
     let session = cookie.split(';').next().unwrap();
-    let status = site.http.get(format!("{}/api/status", site.url)).header(ELSEWHERE.0, ELSEWHERE.1);
+    let status = http().get(format!("{}/api/status", site.url));
     assert_eq!(read(status.header("cookie", session)).await.0, 200, "the browser is signed in");
-    let forged = site.http.post(format!("{}/api/signin-links", site.url)).header("cookie", session);
+    let forged = http().post(format!("{}/api/signin-links", site.url)).header("cookie", session);
     assert_eq!(
         read(forged.header("origin", "https://evil.example")).await.0,
         403,

@@ -43,7 +43,7 @@ pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
     }
     if !caller.is_admin() {
         text.push_str(
-            "Do you run this site? On its machine, run `agentsite signin` and open the link it prints.\n\n",
+            "Do you run this site? On its machine, run `agentsite open`, or open the link that it prints.\n\n",
         );
     }
     text.push_str(&format!(
@@ -154,12 +154,10 @@ fn skills(text: &mut String, skills: &[Skill]) {
 }
 
 fn who(caller: &Caller) -> &'static str {
-    if caller.owner() == Caller::local().owner() {
-        "at this machine and may do everything"
-    } else if caller.is_admin() {
-        "signed in and may do everything"
+    if caller.is_admin() {
+        "signed in as an admin and may do everything"
     } else if caller.is_anonymous() {
-        "not signed in and see the public agents"
+        "not signed in and see the public agents (sign in with `agentsite open` or an API key)"
     } else {
         "known by your key"
     }

@@ -148,7 +148,7 @@ async fn fields_that_are_wrong_are_named_all_at_once() {
 
 #[tokio::test]
 async fn who_asks_too_often_is_told_when_to_come_back() {
-    let rates = Rates { local: Rate { per_second: 1, burst: 1 }, ..Rates::default() };
+    let rates = Rates { admin: Rate { per_second: 1, burst: 1 }, ..Rates::default() };
     let story = Story::with(GatewaySettings { rates, ..GatewaySettings::default() }).await;
     let grpc = Grpc::to(&story).await;
     assert!(grpc.send("echo", "one").await.is_ok());

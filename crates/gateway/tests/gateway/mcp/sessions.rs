@@ -32,7 +32,8 @@ async fn a_session_of_somebody_else_does_not_exist() {
     let (story, _) = begin().await;
     let session = Session::open(&story, "2025-11-25", json!({})).await;
     let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
-    let stranger = session.post().header("via", "1.1 proxy").json(&ping).send().await.unwrap();
+    let stranger = story.guest().post("/mcp/kit").header("mcp-session-id", &session.id).json(&ping);
+    let stranger = stranger.send().await.unwrap();
     assert_eq!(stranger.status(), StatusCode::NOT_FOUND);
     let elsewhere =
         story.post("/mcp").header("mcp-session-id", &session.id).json(&ping).send().await.unwrap();

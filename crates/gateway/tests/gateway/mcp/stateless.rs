@@ -197,7 +197,8 @@ async fn long_lists_come_in_pages() {
 async fn foreign_pages_and_strange_media_are_turned_away() {
     let (story, _) = begin().await;
     let discover = || modern(&story, "server/discover", json!({}), json!({}));
-    let evil = discover().header("origin", "http://evil.example.com").send().await.unwrap();
+    let evil = discover().header("origin", "http://evil.example.com").build().unwrap();
+    let evil = story.guest().http.execute(evil).await.unwrap();
     assert_eq!(evil.status(), StatusCode::FORBIDDEN);
     assert!(body(evil).await.get("id").is_none());
     let picky = story.post("/mcp/kit").header("accept", "text/html").json(&json!({})).send().await.unwrap();
@@ -207,6 +208,6 @@ async fn foreign_pages_and_strange_media_are_turned_away() {
     let note = json!({ "jsonrpc": "2.0", "method": "notifications/x" });
     let note = story.post("/mcp/kit").json(&note).send().await.unwrap();
     assert_eq!(note.status(), StatusCode::ACCEPTED);
-    let private = story.post("/mcp/hidden").header("via", "1.1 proxy").json(&json!({})).send().await.unwrap();
+    let private = story.guest().post("/mcp/hidden").json(&json!({})).send().await.unwrap();
     assert_eq!(private.status(), StatusCode::NOT_FOUND, "a private agent does not exist for strangers");
 }

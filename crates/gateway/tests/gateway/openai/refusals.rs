@@ -98,7 +98,7 @@ async fn what_is_too_large_too_deep_or_no_json_is_refused() {
 async fn any_word_is_a_key_at_this_machine_and_a_wrong_key_is_none_anywhere() {
     let story = Story::begin().await;
     let ask = async |key: &str| {
-        let request = story.post("/v1/chat/completions").bearer_auth(key).json(&says("hidden", "hi"));
+        let request = story.post("/v1/chat/completions").bearer_auth(key).json(&says("echo", "hi"));
         request.send().await.unwrap()
     };
     assert_eq!(content(&body(ask("anything").await).await), "hi");
@@ -115,8 +115,8 @@ async fn any_word_is_a_key_at_this_machine_and_a_wrong_key_is_none_anywhere() {
     let ids: Vec<_> =
         models["data"].as_array().unwrap().iter().map(|model| model["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["echo"]);
-    let proxied = story.get("/v1/models").bearer_auth("anything").header("x-forwarded-for", "192.0.2.1");
-    assert_eq!(proxied.send().await.unwrap().status(), StatusCode::UNAUTHORIZED);
+    let placeholder = body(story.get("/v1/models").bearer_auth("anything").send().await.unwrap()).await;
+    assert!(!placeholder.to_string().contains("hidden"), "a placeholder grants nothing: {placeholder}");
 }
 
 #[tokio::test]

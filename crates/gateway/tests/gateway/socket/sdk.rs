@@ -16,6 +16,10 @@ fn agent(name: &str) -> Agent {
     Agent::new(name.parse().unwrap(), "Counts words.").visibility(Visibility::Public)
 }
 
+fn token(story: &Story) -> Token {
+    Token::new(&story.admin)
+}
+
 fn address(story: &Story) -> Url {
     story.url("/").parse().unwrap()
 }
@@ -32,7 +36,8 @@ async fn a_program_answers_asks_and_is_cancelled() {
         }
     });
     let (egress, site) = (Egress::unguarded(), address(&story));
-    let serving = agent.serve(&egress, &site, None, move |given, work| {
+    let token = token(&story);
+    let serving = agent.serve(&egress, &site, Some(&token), move |given, work| {
         let stopped = stopped.clone();
         async move {
             match given.text.as_str() {
@@ -72,7 +77,7 @@ async fn a_program_that_is_refused_is_told_why_and_does_not_come_again() {
     let story = Story::begin().await;
     let (egress, site) = (Egress::unguarded(), address(&story));
     let idle = async |_, _| Ending::new(EndingWay::Completed);
-    let taken = agent("echo").serve(&egress, &site, None, idle).await;
+    let taken = agent("echo").serve(&egress, &site, Some(&token(&story)), idle).await;
     assert!(matches!(&taken, AgentError::Refused(why) if why.contains("agent of this site")), "{taken:?}");
     let wrong = Token::new("ask_wrong");
     let refused = agent("x").serve(&egress, &site, Some(&wrong), idle).await;
@@ -110,7 +115,8 @@ async fn a_program_whose_connection_is_lost_comes_back_with_its_token() {
         }
     };
     let egress = Egress::unguarded();
-    let serving = agent.serve(&egress, &site, None, async |given, work| {
+    let token = token(&story);
+    let serving = agent.serve(&egress, &site, Some(&token), async |given, work| {
         work.text(given.text).await.unwrap();
         Ending::new(EndingWay::Completed)
     });

@@ -1,0 +1,88 @@
+//! The admin token: how the command line on this machine proves itself.
+//!
+//! Promises: there is one at any time after a start. It cannot be revoked, only replaced, and the one before ends in the same
+//! transaction. A token file that is lost, or that does not fit the store (a restored backup, a stop between two writes), gets
+//! a new token at the next start. It does not write the file: the binary does.
+
+use std::sync::PoisonError;
+
+use agentsite_protocol::{KeyId, Scope};
+use agentsite_store::{Change, KeyChange, KeyRecord, SettingChange};
+
+use super::{Keys, NewKey, hash};
+use crate::SiteError;
+
+/// The setting that names the record of the admin token.
+pub(super) const SETTING: &str = "admin-token";
+
+/// What the list of keys calls it.
+const LABEL: &str = "admin token";
+
+impl Keys {
+    /// Makes sure that there is an admin token: `kept` when it is good, otherwise a new one, which is given back once.
+    pub(crate) async fn ensure_admin_token(&self, kept: Option<&str>) -> Result<Option<String>, SiteError> {
+        let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
+        match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
+            Some(record) if self.is_admin_token(&record.id) => Ok(None),
+            // A data folder from before the token was marked, or another key of an admin that somebody put into the file.
+            Some(record) if self.admin_token().is_none() => {
+                let settings = vec![named(&record.id)];
+                self.store.commit(Change { settings, ..Change::default() }).await?;
+                self.set_admin_token(record.id.clone());
+                Ok(None)
+            }
+            Some(_) => Ok(None),
+            None => self.replace_admin_token("site").await.map(|made| Some(made.secret)),
+        }
+    }
+
+    /// Makes a new admin token and ends the one before, with the browser sessions that were begun with it.
+    pub(crate) async fn replace_admin_token(&self, by: &str) -> Result<NewKey, SiteError> {
+        let old = self.admin_token().filter(|id| self.known(id).is_some());
+        let (id, secret) = self.secret();
+        let record = KeyRecord {
+            id,
+            hash: hash(&secret),
+            label: LABEL.into(),
+            scopes: vec![Scope::Admin],
+            created_at: self.ids.clock().now(),
+            expires_at: None,
+            last_used_at: None,
+            session: false,
+            of: None,
+        };
+        let of_old = |one: &KeyRecord| old.is_some() && (one.of == old || Some(&one.id) == old.as_ref());
+        let gone: Vec<KeyId> = self.list().into_iter().filter(of_old).map(|one| one.id).collect();
+        let mut keys = vec![KeyChange::Put(record.clone())];
+        keys.extend(gone.iter().cloned().map(KeyChange::Remove));
+        let what = format!("made the admin token {}", record.id);
+        let change = Change {
+            keys,
+            settings: vec![named(&record.id)],
+            journal: vec![self.line(by, what)],
+            ..Change::default()
+        };
+        self.store.commit(change).await?;
+        self.set_admin_token(record.id.clone());
+        self.remember(record.clone());
+        self.drop_known(&gone);
+        Ok(NewKey { record, secret })
+    }
+
+    /// Whether this is the record of the admin token.
+    pub(super) fn is_admin_token(&self, id: &KeyId) -> bool {
+        self.admin_token().as_ref() == Some(id)
+    }
+
+    fn admin_token(&self) -> Option<KeyId> {
+        self.admin_token.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn set_admin_token(&self, id: KeyId) {
+        *self.admin_token.write().unwrap_or_else(PoisonError::into_inner) = Some(id);
+    }
+}
+
+fn named(id: &KeyId) -> SettingChange {
+    SettingChange { name: SETTING.into(), value: Some(id.to_string()), owner: None }
+}
