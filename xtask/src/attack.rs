@@ -9,7 +9,7 @@ use std::fs;
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, run as run_command};
-use crate::{python, test};
+use crate::{debian, python, test};
 
 /// What `cargo xtask attack --help` prints.
 pub(crate) const HELP: &str = "\
@@ -26,6 +26,7 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     let only: Option<String> = arguments.value("--only")?;
     arguments.finish()?;
     python::set_up(workspace)?;
+    debian::proxies(workspace)?;
     run_command(&mut workspace.cargo("build --release --package agentsite"))?;
     let report = workspace.path(REPORT);
     let _ = fs::remove_file(&report);

@@ -22,3 +22,15 @@ pub(crate) fn install(workspace: &Workspace, missing: &str, packages: &str) -> O
     apt("update")?;
     apt(&format!("install -y --no-install-recommends {packages}"))
 }
+
+/// Installs the reverse proxies that stand before the site in the attacks on access.
+pub(crate) fn proxies(workspace: &Workspace) -> Outcome {
+    for (program, arguments, package) in
+        [("/usr/sbin/nginx", "-v", "nginx-light"), ("/usr/bin/caddy", "version", "caddy")]
+    {
+        if capture(workspace.program(program).arg(arguments)).is_err() {
+            install(workspace, program, package)?;
+        }
+    }
+    Ok(())
+}

@@ -7,6 +7,7 @@
 use std::process::Command;
 
 use crate::arguments::Arguments;
+use crate::debian;
 use crate::failure::Outcome;
 use crate::node;
 use crate::python;
@@ -35,6 +36,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "node", always: true, run: node::set_up },
     Stage { name: "tools", always: true, run: tools::set_up },
     Stage { name: "browser", always: true, run: web::set_up },
+    Stage { name: "proxies", always: true, run: debian::proxies },
     Stage { name: "pages", always: false, run: web::check },
     Stage { name: "tests", always: false, run: tests },
     Stage { name: "doctests", always: false, run: doctests },

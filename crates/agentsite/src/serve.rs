@@ -23,6 +23,7 @@ use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
 use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
 use prometheus_client::registry::Registry;
+use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -169,7 +170,10 @@ async fn serve(
 /// What agents may see of the environment, with the mark of this site; whatever still bears the mark was left by a site that was killed, and is
 /// ended, now that this process holds the data.
 fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> Environment {
-    let site = std::path::absolute(data.database()).unwrap_or_else(|_| data.database()).display().to_string();
+    // A digest: agents see the mark, and need not know where the site keeps its data.
+    let path = std::path::absolute(data.database()).unwrap_or_else(|_| data.database());
+    let digest = Sha256::digest(path.as_os_str().as_encoded_bytes());
+    let site: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     let orphans = end_orphans(&site);
     if orphans > 0 {
         tracing::warn!(orphans, "Ended processes of agents that had outlived the site.");

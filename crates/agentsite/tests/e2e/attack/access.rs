@@ -1,1 +1,228 @@
-//! Access: a network address, a proxy or a process of an agent never grants rights; only proof does.
+//! Access: an address is no proof.
+//!
+//! Promises that are attacked: nobody without a credential gets admin rights, whatever the address, headers or proxy: not behind nginx and
+//! Caddy as they come, not from an agent's own process, not as another user of the machine. Anonymous callers at one address are
+//! strangers to each other. The proxies are Debian's, with the one line of configuration that their manuals begin with.
+
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::report;
+use crate::site::{TestSite, answer, eventually, exec_agent, http, message};
+
+/// Rates do not matter here, and would only hide what an attack got.
+const UNLIMITED: &str = "[limits]\nanonymous_rate = 0\n";
+
+/// What a visitor may claim about itself, in one header.
+const FORGED: [(&str, &str); 9] = [
+    ("x-forwarded-for", "127.0.0.1"),
+    ("x-real-ip", "127.0.0.1"),
+    ("forwarded", "for=127.0.0.1;host=localhost"),
+    ("x-forwarded-host", "localhost"),
+    ("via", "1.1 localhost"),
+    ("origin", "http://localhost"),
+    ("sec-fetch-site", "same-origin"),
+    ("cookie", "agentsite_session=admin"),
+    ("user-agent", "agentsite"),
+];
+
+/// A reverse proxy in front of a site, killed when dropped.
+struct Proxy {
+    process: Child,
+    url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Proxy {
+    /// nginx with `proxy_pass`, and nothing else about the request.
+    async fn nginx(site: &TestSite) -> Self {
+        Self::start(site, "nginx", |folder, port| {
+            let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+                .map(|one| format!("{one}_temp_path {folder}/{one};"))
+                .join(" ");
+            let server = format!("listen 127.0.0.1:{port}; location / {{ proxy_pass {}; }}", site.url);
+            let http = format!("access_log off; {temporary} server {{ {server} }}");
+            let main = format!("daemon off; master_process off; pid {folder}/pid; error_log {folder}/log;");
+            let config = format!("{main} events {{}} http {{ {http} }}");
+            (config, vec!["-c".into(), format!("{folder}/config"), "-p".into(), folder.to_owned()])
+        })
+        .await
+    }
+
+    /// Caddy with `reverse_proxy`, and nothing else about the request.
+    async fn caddy(site: &TestSite) -> Self {
+        Self::start(site, "caddy", |folder, port| {
+            let target = site.url.trim_start_matches("http://");
+            let config = format!(
+                "{{\n admin off\n auto_https off\n}}\nhttp://127.0.0.1:{port} {{\n reverse_proxy {target}\n}}\n"
+            );
+            let file = format!("{folder}/config");
+            (config, ["run", "--adapter", "caddyfile", "--config", &file].map(str::to_owned).into())
+        })
+        .await
+    }
+
+    async fn start(
+        site: &TestSite,
+        program: &str,
+        configured: impl Fn(&str, u16) -> (String, Vec<String>),
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let place = folder.path().display().to_string();
+        let (config, arguments) = configured(&place, port);
+        std::fs::write(folder.path().join("config"), config).unwrap();
+        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let mut command = Command::new("env");
+        command.arg(format!("PATH={path}")).arg(program).args(arguments);
+        command.env("HOME", &place).env("XDG_DATA_HOME", &place).env("XDG_CONFIG_HOME", &place);
+        let log = std::fs::File::create(folder.path().join("said")).unwrap();
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        let process = command.spawn().unwrap();
+        let mut proxy = Self { process, url: format!("http://127.0.0.1:{port}"), _folder: folder };
+        proxy.wait(site, program).await;
+        proxy
+    }
+
+    async fn wait(&mut self, site: &TestSite, program: &str) {
+        let said = self._folder.path().join("said");
+        let client = http();
+        eventually("the proxy answers", async || {
+            if let Some(status) = self.process.try_wait().unwrap() {
+                let said = read(&said);
+                panic!("{program} ended ({status}): {said}; `cargo xtask test` installs it");
+            }
+            let reply = client.get(format!("{}/healthz", self.url)).send().await.ok()?;
+            reply.status().is_success().then_some(())
+        })
+        .await;
+        assert_ne!(self.url, site.url);
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn read(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// Every operation of the REST interface, with ids that exist nowhere.
+async fn operations(site: &TestSite) -> Vec<(Method, String)> {
+    let document = site.get("/openapi.json").await;
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        if !path.starts_with("/api/") || path == "/api/session" {
+            continue;
+        }
+        let path: Vec<&str> =
+            path.split('/').map(|step| if step.starts_with('{') { "echo" } else { step }).collect();
+        for method in item.as_object().unwrap().keys() {
+            if let Ok(method) = Method::from_bytes(method.to_uppercase().as_bytes()) {
+                found.push((method, path.join("/")));
+            }
+        }
+    }
+    assert!(found.len() > 50, "{}", found.len());
+    found
+}
+
+/// Tries every operation at this address without a credential; gives how many were refused. None may be granted.
+async fn attack(base: &str, operations: &[(Method, String)], headers: &[(&str, &str)]) -> usize {
+    let client = http();
+    for (method, path) in operations {
+        let mut request = client.request(method.clone(), format!("{base}{path}"));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let body = json!({"label": "x", "scopes": ["admin"]});
+        let reply = request.json(&body).send().await.unwrap();
+        let status = reply.status().as_u16();
+        assert!(matches!(status, 401 | 403), "{method} {path} {headers:?}: {status}");
+    }
+    operations.len()
+}
+
+#[tokio::test]
+async fn no_visitor_behind_a_proxy_as_it_comes_gets_admin_rights() {
+    for public_url in ["", "public_url = \"https://agents.example.org\"\n"] {
+        let mut site = TestSite::new();
+        site.write("agentsite.toml", &format!("{public_url}{UNLIMITED}"));
+        site.start();
+        let operations = operations(&site).await;
+        for proxy in [Proxy::nginx(&site).await, Proxy::caddy(&site).await] {
+            let mut tried = attack(&proxy.url, &operations, &[]).await;
+            for forged in FORGED {
+                tried += attack(&proxy.url, &operations[..8], &[forged]).await;
+            }
+            let metrics = http().get(format!("{}/metrics", proxy.url)).send().await.unwrap();
+            assert_eq!(metrics.status(), 401);
+            let public =
+                http().post(format!("{}/a2a/echo", proxy.url)).json(&call("hi")).send().await.unwrap();
+            assert_eq!(public.status(), 200, "a visitor reaches public agents");
+            report("access", "admin operations by a visitor behind a proxy", format!("0 of {tried} granted"));
+        }
+        let keys = site.get("/api/keys").await["keys"].as_array().unwrap().len();
+        assert_eq!(keys, 1, "only the admin token is there");
+    }
+}
+
+fn call(text: &str) -> Value {
+    json!({"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message(text)}})
+}
+
+#[tokio::test]
+async fn no_process_of_this_machine_is_an_admin_without_the_token() {
+    let mut site = TestSite::new();
+    site.write("agentsite.toml", UNLIMITED);
+    site.start();
+    let operations = operations(&site).await;
+    let mut tried = attack(&site.url, &operations, &[]).await;
+    for forged in FORGED {
+        tried += attack(&site.url, &operations[..8], &[forged]).await;
+    }
+    report("access", "admin operations by another process of the machine", format!("0 of {tried} granted"));
+}
+
+#[tokio::test]
+async fn an_agents_own_process_is_nobody() {
+    let script = "read port; exec 3<>/dev/tcp/127.0.0.1/$port; \
+                  printf 'POST /api/keys HTTP/1.1\\r\\nHost: localhost\\r\\nContent-Type: application/json\\r\\nContent-Length: 20\\r\\nConnection: close\\r\\n\\r\\n{\"scopes\":[\"admin\"]}' >&3; \
+                  head -1 <&3; env";
+    let mut site = TestSite::new().agent("thief", &exec_agent("thief", &["bash", "-c", script], ""));
+    site.start();
+    let port = site.url.rsplit(':').next().unwrap().to_owned();
+    let said = answer(&site.send("thief", &format!("{port}\n")).await);
+    assert!(said.starts_with("HTTP/1.1 401"), "{said}");
+    let data = site.data().display().to_string();
+    for secret in [site.token().as_str(), "admin.token", data.as_str()] {
+        assert!(!said.contains(secret), "the environment tells {secret}: {said}");
+    }
+    report("access", "an agent's process asks its own site for an admin key", "refused");
+}
+
+#[test]
+fn a_site_behind_a_proxy_does_not_make_everybody_an_admin() {
+    for setting in [
+        "public_url = \"https://agents.example.org\"\n",
+        "trusted_proxies = [\"127.0.0.1/32\"]\n",
+        "tls_elsewhere = true\n",
+    ] {
+        let site = TestSite::new();
+        site.write("agentsite.toml", &format!("anonymous = \"admin\"\n{setting}"));
+        let said = site.run(&["serve", "--listen", "127.0.0.1:0"]);
+        assert_eq!(said.code(), 1, "{setting}: {said:?}");
+        assert!(
+            said.err().contains("anonymous = \"admin\"") && said.err().contains("agentsite open"),
+            "{said:?}"
+        );
+    }
+    report("access", "anonymous = \"admin\" behind a proxy", "refused at start");
+}
