@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::config::{ConfigError, Loaded};
+use crate::sandbox::possible_confinement;
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -103,6 +104,7 @@ pub(crate) async fn examine(
     found.push(Check::ok("configuration", file));
     found.extend(loaded.warnings.iter().map(|warning| Check::warn("environment", warning)));
     found.extend(checks::machine());
+    found.extend(checks::sandbox(&possible_confinement(loaded, variables)));
     found.extend(checks::data(&loaded.config));
     found.extend(checks::port(&loaded.config, running.is()));
     found.extend(checks::database(&loaded.config, running.is()).await);

@@ -58,6 +58,11 @@ impl DataFolder {
         self.0.join("libraries")
     }
 
+    /// Where each agent has its private home. It is the only part of the data that an agent sees, and only its own.
+    pub(crate) fn homes(&self) -> PathBuf {
+        self.0.join("homes")
+    }
+
     /// Where removed agents go.
     pub(crate) fn trash(&self) -> PathBuf {
         self.0.join("trash")

@@ -12,6 +12,7 @@ mod exit;
 mod folder;
 mod instance;
 mod output;
+mod sandbox;
 mod serve;
 mod telemetry;
 mod templates;
@@ -20,5 +21,8 @@ mod workshop;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    if let Some(policy) = sandbox::policy_of_launcher() {
+        return sandbox::launch(policy);
+    }
     cli::main().into()
 }

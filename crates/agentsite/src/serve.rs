@@ -35,6 +35,7 @@ use crate::exit::{CliError, Exit};
 use crate::folder::{AgentsFolder, Asked, Looks};
 use crate::instance::{DataFolder, RunningSite};
 use crate::output::Output;
+use crate::sandbox;
 use crate::telemetry::Telemetry;
 use crate::workshop::FolderWorkshop;
 use banner::Banner;
@@ -97,7 +98,14 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let settings = SiteSettings { search, libraries, ..parts::site_settings(&config) };
     // The site puts its own keeper of credentials in the place of this one.
     let credentials = Arc::new(InMemory::default());
-    let workshop = Workshop { ids: world.ids(), egress, circuits, models, environment, credentials };
+    let confinement = sandbox::confinement(&startup.loaded, &variables);
+    tracing::info!("Agents are confined by: {}.", confinement.summary());
+    confinement
+        .shortfalls()
+        .iter()
+        .for_each(|shortfall| tracing::warn!("The sandbox is incomplete: {shortfall}."));
+    let ids = world.ids();
+    let workshop = Workshop { ids, egress, circuits, models, environment, credentials, confinement };
     let site = open_site(settings, &world, store, workshop, &mut registry).await?;
 
     let served = serve(&startup, &site, &data, &world, registry, &telemetry, &mut signals, guest).await;

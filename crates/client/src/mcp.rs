@@ -21,6 +21,7 @@ mod options;
 mod pages;
 mod pending;
 mod tap;
+mod tasks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -50,6 +51,7 @@ use calls::{Calls, OnNotice};
 use failure::challenge_of;
 use listening::Listening;
 use login::Login;
+use tasks::TaskTools;
 
 #[cfg(test)]
 mod tests;
@@ -105,6 +107,7 @@ struct Connection {
     fate: Arc<OnceLock<String>>,
     login: Option<Arc<Login>>,
     alive: watch::Receiver<()>,
+    task_tools: TaskTools,
 }
 
 impl std::fmt::Debug for Connection {
@@ -149,7 +152,12 @@ impl McpClient {
     /// # Errors
     /// [`McpError`] when the list cannot be had whole.
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
-        if self.connection.about.tools { pages::tools(&self.connection).await } else { Ok(Vec::new()) }
+        if !self.connection.about.tools {
+            return Ok(Vec::new());
+        }
+        let tools = pages::tools(&self.connection).await?;
+        self.connection.task_tools.learn(&tools);
+        Ok(tools)
     }
 
     /// All resources with a fixed address.
@@ -193,10 +201,18 @@ impl McpClient {
         call: ToolCall,
         on_notice: impl Fn(Notice) + Send + Sync + 'static,
     ) -> Result<Reply<ToolResult>, McpError> {
+        let (subject, on_notice): (_, OnNotice) = (format!("tool {}", call.name), Arc::new(on_notice));
+        if !self.connection.modern && self.connection.task_tools.has(&call.name) {
+            if let Some(call) = Call::resume(&self.connection.calls, &subject, &call.round, on_notice.clone())
+            {
+                let outcome = call?.go_on().await;
+                return self.connection.known(outcome).and_then(Outcome::read);
+            }
+            return self.connection.call_as_task(subject, &call, on_notice).await;
+        }
         let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments);
         (params.input_responses, params.request_state) = wire_round(&call.round);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let (subject, on_notice): (_, OnNotice) = (format!("tool {}", call.name), Arc::new(on_notice));
         let first =
             self.connection.go(subject.clone(), &call.round, request.clone(), on_notice.clone()).await;
         match first {
@@ -315,12 +331,24 @@ impl Connection {
         request: ClientRequest,
         on_notice: OnNotice,
     ) -> Result<Reply<T>, McpError> {
+        self.go_within(self.options.limits, subject, round, request, on_notice).await
+    }
+
+    /// The same within other limits than usual.
+    async fn go_within<T: serde::de::DeserializeOwned>(
+        &self,
+        limits: Limits,
+        subject: String,
+        round: &Round,
+        request: ClientRequest,
+        on_notice: OnNotice,
+    ) -> Result<Reply<T>, McpError> {
         if let Some(call) = Call::resume(&self.calls, &subject, round, on_notice.clone()) {
             let outcome = call?.go_on().await;
             return self.known(outcome).and_then(Outcome::read);
         }
         let outcome = self.admitted(|| async {
-            let call = self.send(subject.clone(), request.clone(), on_notice.clone()).await?;
+            let call = self.send(limits, subject.clone(), request.clone(), on_notice.clone()).await?;
             call.go_on().await
         });
         outcome.await?.read()
@@ -334,7 +362,8 @@ impl Connection {
     ) -> Result<T, McpError> {
         let after = self.options.limits.request;
         let outcome = self.admitted(|| async {
-            let call = self.send(what.to_owned(), request.clone(), silent()).await?;
+            let limits = self.options.limits;
+            let call = self.send(limits, what.to_owned(), request.clone(), silent()).await?;
             let late = |_| Stopped::Known(McpError::TimedOut { what: "answer", after });
             tokio::time::timeout(after, call.go_on()).await.map_err(late)?
         });
@@ -372,13 +401,14 @@ impl Connection {
 
     async fn send(
         &self,
+        limits: Limits,
         subject: String,
         request: ClientRequest,
         on_notice: OnNotice,
     ) -> Result<Call, Stopped> {
         let level = self.options.log.filter(|_| self.modern);
         let meta = level.and_then(|level| serde_json::from_value(json!({ LOG_LEVEL: level })).ok());
-        let (limits, meta) = (self.options.limits, meta.unwrap_or_default());
+        let meta = meta.unwrap_or_default();
         Call::send(&self.peer, &self.calls, limits, subject, request, meta, on_notice).await
     }
 

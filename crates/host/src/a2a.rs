@@ -28,6 +28,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::child::Watch;
+use crate::sandbox::Bounds;
 use crate::{A2aRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use contexts::Contexts;
 use errand::Errand;
@@ -63,7 +64,10 @@ impl A2aRunner {
         let (start_timeout, binding) = (runtime.start_timeout.0, runtime.binding);
         let way = match runtime.card.clone() {
             Some(card) => Way::Elsewhere(card),
-            None => Way::Here(ServerCommand::new(runtime, folder, &workshop.environment)),
+            None => {
+                let confined = workshop.confinement.of(manifest, folder, Bounds::default())?;
+                Way::Here(ServerCommand::new(runtime, folder, &workshop.environment, confined))
+            }
         };
         let stop = CancellationToken::new();
         let approach = Approach {

@@ -32,7 +32,8 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument;
 
 use crate::child::{ChildCommand, Keeper, Pipes, bulletin};
-use crate::{AcpRuntime, AgentLog, Health, Job, Manifest, Reporter, Runner, Workshop};
+use crate::sandbox::Bounds;
+use crate::{AcpRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use connection::{Connection, Terms};
 use errand::{Errand, House};
 use files::FileDoor;
@@ -53,19 +54,24 @@ pub(crate) struct AcpRunner {
 
 impl AcpRunner {
     /// Makes the runner and starts its process in the background; must be called inside a tokio runtime.
+    ///
+    /// # Errors
+    /// [`LaunchError`] when the sandbox of the manifest cannot be.
     pub(crate) fn launch(
         runtime: &AcpRuntime,
         manifest: &Manifest,
         folder: &Path,
         workshop: &Workshop,
         log: AgentLog,
-    ) -> Self {
+    ) -> Result<Self, LaunchError> {
+        let confined = workshop.confinement.of(manifest, folder, Bounds::default())?;
         let command = ChildCommand::new(
             runtime.command.clone(),
             folder,
             &workshop.environment,
             &runtime.pass_env,
             &runtime.env,
+            confined,
         );
         let folder = command.folder().to_owned();
         let terms = Terms {
@@ -95,7 +101,7 @@ impl AcpRunner {
             start_timeout: runtime.start_timeout.0,
         };
         let _stop_when_dropped = stop.clone().drop_guard();
-        Self { house: Arc::new(house), keeper: tracker, stop, _stop_when_dropped }
+        Ok(Self { house: Arc::new(house), keeper: tracker, stop, _stop_when_dropped })
     }
 }
 

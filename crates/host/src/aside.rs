@@ -9,6 +9,8 @@ use agentsite_protocol::TraceContext;
 use http::{HeaderMap, HeaderValue};
 use serde_json::Value;
 
+use crate::TaskBudget;
+
 /// What came with a message for this one run.
 #[derive(Debug, Clone, Default)]
 pub struct Aside {
@@ -20,6 +22,8 @@ pub struct Aside {
     pub trace: Option<TraceContext>,
     /// What a tool wanted to be reminded of when it asked its caller before the task began.
     pub state: Option<Value>,
+    /// What the message that led to this one may still spend.
+    pub budget: TaskBudget,
 }
 
 impl Aside {

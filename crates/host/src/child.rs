@@ -26,7 +26,7 @@ use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::task::JoinSet;
 
 use crate::exec::ProcessGroup;
-use crate::sandbox::Bounds;
+use crate::sandbox::{Confined, Program};
 use crate::{AgentLog, Environment, LogSource};
 
 pub(crate) use keeper::{Keeper, Pipes};
@@ -42,17 +42,16 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// How a child is started.
 pub(crate) struct ChildCommand {
-    program: PathBuf,
-    arguments: Vec<String>,
+    command: Vec<String>,
     folder: PathBuf,
     variables: BTreeMap<String, String>,
-    bounds: Bounds,
+    confined: Confined,
 }
 
 /// The program only: variables may be secrets.
 impl fmt::Debug for ChildCommand {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("ChildCommand").field("program", &self.program).finish_non_exhaustive()
+        out.debug_struct("ChildCommand").field("program", &self.command.first()).finish_non_exhaustive()
     }
 }
 
@@ -64,19 +63,11 @@ impl ChildCommand {
         environment: &Environment,
         pass: &[String],
         set: &BTreeMap<String, String>,
+        confined: Confined,
     ) -> Self {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let variables = environment.of_program(&folder, pass, set);
-        let mut command = command.into_iter();
-        let program = command.next().unwrap_or_default();
-        // A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in PATH.
-        let program = if program.contains('/') { folder.join(program) } else { program.into() };
-        Self { program, arguments: command.collect(), folder, variables, bounds: Bounds::default() }
-    }
-
-    /// The same command, each process of which is bounded like this.
-    pub(crate) fn within(self, bounds: Bounds) -> Self {
-        Self { bounds, ..self }
+        let variables = environment.of_program(&folder, confined.home(), pass, set);
+        Self { command, folder, variables, confined }
     }
 
     /// The agent's folder, in which it runs.
@@ -86,9 +77,9 @@ impl ChildCommand {
 
     /// Starts it as a server: it reads nothing, everything that it prints goes to the log, and `more` is added to its variables.
     pub(crate) fn serve(&self, more: &[(&str, &str)], log: &AgentLog) -> io::Result<Child> {
-        let mut command = self.command();
-        command.envs(more.iter().copied()).stdin(Stdio::null());
-        let mut child = Child::spawn(command, &self.bounds, log)?;
+        let mut command = self.command(more)?;
+        command.stdin(Stdio::null());
+        let mut child = Child::spawn(command, &self.confined, log)?;
         if let Some(out) = child.group.child().stdout.take() {
             child.pumps.spawn(pump::pump(out, LogSource::Out, log.clone()));
         }
@@ -97,29 +88,26 @@ impl ChildCommand {
 
     /// Starts it as a partner that is spoken with through its standard input and output.
     pub(crate) fn speak(&self, log: &AgentLog) -> io::Result<(Child, ChildStdin, ChildStdout)> {
-        let mut command = self.command();
+        let mut command = self.command(&[])?;
         command.stdin(Stdio::piped());
-        let mut child = Child::spawn(command, &self.bounds, log)?;
+        let mut child = Child::spawn(command, &self.confined, log)?;
         let stdin = child.group.child().stdin.take().expect("a pipe was asked for");
         let stdout = child.group.child().stdout.take().expect("a pipe was asked for");
         Ok((child, stdin, stdout))
     }
 
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
-        command
-            .args(&self.arguments)
-            .current_dir(&self.folder)
-            .env_clear()
-            .envs(&self.variables)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
+    fn command(&self, more: &[(&str, &str)]) -> io::Result<Command> {
+        let mut variables = self.variables.clone();
+        variables.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+        let program = Program { command: &self.command, folder: &self.folder, variables };
+        let mut command = self.confined.command(program)?;
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
     }
 
     /// What the site's people read when it cannot be started.
     pub(crate) fn why_not(&self, error: &io::Error) -> String {
-        let program = self.program.display();
+        let program = self.command.first().map_or("", String::as_str);
         match error.kind() {
             io::ErrorKind::NotFound => {
                 format!(
@@ -144,8 +132,8 @@ pub(crate) struct Child {
 }
 
 impl Child {
-    fn spawn(command: Command, bounds: &Bounds, log: &AgentLog) -> io::Result<Self> {
-        let mut group = ProcessGroup::spawn(command, bounds)?;
+    fn spawn(command: Command, confined: &Confined, log: &AgentLog) -> io::Result<Self> {
+        let mut group = ProcessGroup::spawn(command, confined)?;
         let mut pumps = JoinSet::new();
         if let Some(err) = group.child().stderr.take() {
             pumps.spawn(pump::pump(err, LogSource::Err, log.clone()));

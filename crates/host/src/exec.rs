@@ -30,13 +30,15 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use group::ProcessGroup;
 
+use crate::sandbox::Confined;
 use crate::{AgentLog, Environment, ExecRuntime, Job, Limits, Reporter, Runner};
 use answer::Answer;
 use complaint::Complaint;
 use start::Start;
 
-/// How long a command that is told to end may take to tidy up before it is killed; people wait for a cancel to take hold.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long a command that is asked to end may take to tidy up before it is killed. A command that ignores the request must be
+/// gone a second after its deadline, on a busy machine, too.
+const GRACE: Duration = Duration::from_millis(700);
 
 /// How long to wait for more output after the command itself has ended. Its group is killed by then, so only a process that left
 /// the group can still hold the pipe; a full pipe of rightful output is read however long it takes.
@@ -56,9 +58,10 @@ impl ExecRunner {
         limits: &Limits,
         folder: &Path,
         environment: &Environment,
+        confined: Confined,
         log: AgentLog,
     ) -> Self {
-        Self { start: Arc::new(Start::new(exec, folder, environment)), output: limits.output, log }
+        Self { start: Arc::new(Start::new(exec, folder, environment, confined)), output: limits.output, log }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::exec::ExecRunner;
 use crate::llm::LlmRunner;
 use crate::mcp::McpRunner;
 use crate::openapi::OpenApiRunner;
+use crate::sandbox::Bounds;
 use crate::{AgentLog, LaunchError, Manifest, Runner, Runtime, Workshop};
 
 impl Workshop {
@@ -37,15 +38,14 @@ impl Workshop {
                 let why = "an agent that connects to the site is begun by its program, not by a file";
                 return Err(LaunchError::Setup(why.into()));
             }
-            Runtime::Exec(exec) => Arc::new(ExecRunner::new(
-                exec.clone(),
-                &manifest.limits,
-                folder,
-                &self.environment,
-                log.clone(),
-            )),
+            Runtime::Exec(exec) => {
+                let bounds = Bounds::of(exec.memory, exec.cpu, exec.file_size, exec.open_files);
+                let confined = self.confinement.of(manifest, folder, bounds)?;
+                let (limits, variables) = (&manifest.limits, &self.environment);
+                Arc::new(ExecRunner::new(exec.clone(), limits, folder, variables, confined, log.clone()))
+            }
             Runtime::A2a(a2a) => A2aRunner::launch(a2a.clone(), manifest, folder, self, log.clone())?,
-            Runtime::Acp(acp) => Arc::new(AcpRunner::launch(acp, manifest, folder, self, log.clone())),
+            Runtime::Acp(acp) => Arc::new(AcpRunner::launch(acp, manifest, folder, self, log.clone())?),
             Runtime::Openapi(openapi) => Arc::new(OpenApiRunner::launch(openapi, folder, self, log)?),
             Runtime::Mcp(mcp) => McpRunner::launch(mcp, manifest, home, self, log)?,
             Runtime::Llm(llm) => LlmRunner::launch(llm.clone(), manifest, folder, self, log.clone())?,

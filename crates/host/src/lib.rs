@@ -5,7 +5,7 @@
 //!
 //! It does not store tasks, does not queue and does not decide who may call: `site` does.
 
-// `sandbox` holds the only unsafe block; see docs/decisions.
+// `sandbox` holds the only unsafe blocks; see docs/decisions.
 
 pub mod a2a;
 mod acp;
@@ -29,6 +29,7 @@ mod runner;
 mod sandbox;
 mod schemas;
 mod scripted;
+mod task_budget;
 mod toolbox;
 mod toolbox_runner;
 mod workshop;
@@ -46,16 +47,20 @@ pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
     LibraryRuntime, Limits, LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime,
-    Permissions, Repeats, Runtime, RuntimeKind, SchemaEntry, ServerAuth, ServerGrant, SkillEntry, Stdin,
-    agent_schema,
+    Permissions, Repeats, Runtime, RuntimeKind, Sandbox, SchemaEntry, ServerAuth, ServerGrant, SkillEntry,
+    Stdin, agent_schema,
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use pins::{PinError, PinState, PinnedTool, ToolPins};
 pub use runner::{
     CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
 };
+#[cfg(target_os = "linux")]
+pub use sandbox::run_launcher;
+pub use sandbox::{Confinement, ConfinementSettings, LAUNCHER_VERB};
 pub use schemas::load_schemas;
 pub use scripted::ScriptedRunner;
+pub use task_budget::TaskBudget;
 pub use toolbox::{
     About, CHANGE_QUEUE, Change, Exchange, LogLevel, NOTICE_QUEUE, Notice, ToolFault, Toolbox,
 };

@@ -4,6 +4,7 @@
 //! Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
 
 mod runtime;
+mod sandbox;
 mod table;
 
 #[cfg(test)]
@@ -20,6 +21,7 @@ pub use runtime::{
     LlmRuntime, McpRuntime, ModelApi, OpenApiRuntime, Permissions, Runtime, RuntimeKind, ServerAuth,
     ServerGrant, Stdin,
 };
+pub use sandbox::Sandbox;
 
 /// Longest `agent.toml` that is read; a prompt of this size no longer belongs in it.
 const MAX_FILE: usize = 256 * 1024;
@@ -62,6 +64,8 @@ pub struct Manifest {
     pub limits: Limits,
     /// How much it may spend.
     pub budget: Budget,
+    /// What its programs may see, reach and use.
+    pub sandbox: Sandbox,
 }
 
 /// What a caller gets back.

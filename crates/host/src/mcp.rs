@@ -16,6 +16,7 @@ mod tests;
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use agentsite_client::mcp::{Address, Limits, McpClient, OAuth, Options, RegisteredClient};
 use agentsite_protocol::{AgentCard, Outcome};
@@ -53,6 +54,7 @@ pub(crate) struct McpRunner {
     server: Arc<HostedServer>,
     calls: ToolboxRunner,
     interpreter: Arc<Interpreter>,
+    tokens_per_task: u64,
     keeper: TaskTracker,
     stop: CancellationToken,
     /// Dropping the runner stops the keeper, and that the server.
@@ -90,12 +92,13 @@ impl McpRunner {
         let (bulletin, watch) = bulletin();
         let (patience, stop) = (runtime.start_timeout.0, CancellationToken::new());
         let session = Session {
-            options: options(manifest, workshop),
+            options: Options { roots: roots.clone(), ..options(runtime, manifest, workshop) },
             start_timeout: patience,
             probes: runtime.url.is_some(),
             shared: shared.clone(),
             login: login.clone(),
             log: log.clone(),
+            stayed_silent: AtomicBool::new(false),
         };
         let keeper = TaskTracker::new();
         let span = tracing::info_span!("mcp_keeper", agent = %manifest.name);
@@ -113,6 +116,7 @@ impl McpRunner {
             calls: ToolboxRunner::new(Arc::new(Spoken(server.clone()))),
             interpreter: Arc::new(Interpreter::new(server.clone(), runtime.talk.then(speech))),
             server,
+            tokens_per_task: manifest.budget.tokens_per_task,
             keeper,
             _stop_when_dropped: stop.clone().drop_guard(),
             stop,
@@ -158,8 +162,9 @@ fn way(
     }
     let McpRuntime { command, env, pass_env, memory, cpu, file_size, open_files, .. } = runtime;
     let folder = folder.unwrap_or_else(|| Path::new("."));
-    let command = ChildCommand::new(command.clone(), folder, &workshop.environment, pass_env, env)
-        .within(Bounds::of(*memory, *cpu, *file_size, *open_files));
+    let bounds = Bounds::of(*memory, *cpu, *file_size, *open_files);
+    let confined = workshop.confinement.of(manifest, folder, bounds)?;
+    let command = ChildCommand::new(command.clone(), folder, &workshop.environment, pass_env, env, confined);
     let roots = Url::from_directory_path(command.folder()).map_or_else(
         |()| json!({ "roots": [] }),
         |url| json!({ "roots": [{ "uri": url, "name": "agent" }] }),
@@ -196,13 +201,18 @@ fn access(
     }
 }
 
-fn options(manifest: &Manifest, workshop: &Workshop) -> Options {
+fn options(runtime: &McpRuntime, manifest: &Manifest, workshop: &Workshop) -> Options {
     let options = Options::new(workshop.ids.rng().clone());
     let usual = Limits::default();
     let output = manifest.limits.output.0.saturating_mul(WRAPPING);
     let message = usual.message.max(usize::try_from(output).unwrap_or(usize::MAX));
     Options {
-        limits: Limits { message, call: manifest.limits.timeout.0.max(usual.call), ..usual },
+        limits: Limits {
+            message,
+            call: manifest.limits.timeout.0.max(usual.call),
+            connect: runtime.start_timeout.0.max(usual.connect),
+            ..usual
+        },
         ..options
     }
 }
@@ -215,7 +225,9 @@ fn model_of(runtime: &McpRuntime, manifest: &Manifest) -> LlmRuntime {
 }
 
 impl Runner for McpRunner {
-    fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+    fn run(&self, mut job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
+        // What the server's tools ask of the site's model counts for the whole task.
+        job.aside.budget = job.aside.budget.below(&job.agent, self.tokens_per_task, job.used.tokens());
         let (calls, interpreter) = (self.calls.clone(), self.interpreter.clone());
         Box::pin(async move {
             let cancel = job.cancel.clone();

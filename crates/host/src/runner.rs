@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Aside, ServerLogin, ToolPins, Toolbox};
+use crate::{Aside, ServerLogin, TaskBudget, ToolPins, Toolbox};
 
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
@@ -187,6 +187,7 @@ impl Job {
             depth: self.depth,
             deadline: self.deadline,
             trace: self.aside.trace.clone(),
+            budget: self.aside.budget.clone(),
         }
     }
 }
@@ -278,6 +279,8 @@ pub struct CallFrom {
     pub deadline: Option<Timestamp>,
     /// In which trace the call happens.
     pub trace: Option<TraceContext>,
+    /// What the calling run, and whoever it works for, may still spend.
+    pub budget: TaskBudget,
 }
 
 /// Why another agent could not be called.

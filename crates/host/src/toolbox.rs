@@ -20,6 +20,8 @@ use serde_json::Value;
 use tokio::sync::{broadcast, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use crate::TaskBudget;
+
 /// Notices that may wait between a tool and its caller; more would only be old news.
 pub const NOTICE_QUEUE: usize = 64;
 
@@ -129,6 +131,8 @@ pub struct Exchange {
     pub meta: JsonMap,
     /// Fires when nobody waits for the answer any more.
     pub cancel: CancellationToken,
+    /// What the message behind the request may still spend.
+    pub budget: TaskBudget,
     notices: Option<mpsc::Sender<Notice>>,
 }
 
@@ -136,7 +140,14 @@ impl Exchange {
     /// An exchange whose notices nobody reads.
     #[must_use]
     pub fn silent(caller: Caller, abilities: Abilities) -> Self {
-        Self { caller, abilities, meta: JsonMap::new(), cancel: CancellationToken::new(), notices: None }
+        Self {
+            caller,
+            abilities,
+            meta: JsonMap::new(),
+            cancel: CancellationToken::new(),
+            budget: TaskBudget::default(),
+            notices: None,
+        }
     }
 
     /// An exchange and the end at which its notices are read.

@@ -158,6 +158,7 @@ async fn call(
     let abilities = Abilities { tasks: false, ..Abilities::ALL };
     let (mut exchange, mut notices) = Exchange::new(Caller::inside(job.owner.clone()), abilities);
     exchange.cancel = job.cancel.clone();
+    exchange.budget = job.aside.budget.clone();
     let mut call = toolbox.call(exchange, open.call(round));
     tokio::select! {
         biased;

@@ -12,6 +12,7 @@ use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;
 use crate::orphans::SITE_MARK;
+use crate::sandbox::Confinement;
 
 /// What runners are made from; shared by all of them.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Workshop {
     pub environment: Environment,
     /// Where the logins of agents to their servers stay.
     pub credentials: Arc<dyn CredentialStore>,
+    /// How programs of agents are confined.
+    pub confinement: Confinement,
 }
 
 impl Workshop {
@@ -76,25 +79,35 @@ impl Environment {
     }
 
     /// What a program of an agent sees: a few variables that every program needs, then what the site passes on, then what the file sets;
-    /// later ones win.
+    /// later ones win. A program with a private home does not get the operator's, which it could not read.
     pub(crate) fn of_program(
         &self,
         folder: &Path,
+        home: Option<&Path>,
         pass: &[String],
         set: &BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
         let passed = |name: &str| self.get(name).map(|value| (name.to_owned(), value.to_owned()));
         let mut all = BTreeMap::from([
             ("PATH".to_owned(), self.get("PATH").unwrap_or(USUAL_PATH).to_owned()),
-            ("HOME".to_owned(), folder.to_string_lossy().into_owned()),
+            ("HOME".to_owned(), home.unwrap_or(folder).to_string_lossy().into_owned()),
             ("LANG".to_owned(), LOCALE.to_owned()),
             ("LC_ALL".to_owned(), LOCALE.to_owned()),
         ]);
         all.extend(passed("TZ"));
         all.extend(passed(SITE_MARK));
-        all.extend(pass.iter().filter_map(|name| passed(name)));
+        all.extend(home.and_then(|_| self.toolchains()));
+        all.extend(
+            pass.iter().filter(|name| home.is_none() || *name != "HOME").filter_map(|name| passed(name)),
+        );
         all.extend(set.clone());
         all
+    }
+
+    /// Where rustup finds the operator's toolchains: its small programs in `PATH` look below `HOME` otherwise.
+    fn toolchains(&self) -> Option<(String, String)> {
+        let installed = Path::new(self.get("HOME")?).join(".rustup");
+        installed.is_dir().then(|| ("RUSTUP_HOME".to_owned(), installed.to_string_lossy().into_owned()))
     }
 
     /// One variable.

@@ -71,6 +71,7 @@ pub(crate) async fn begin(
     if from.depth >= MAX_DEPTH {
         return Err(CallError::TooDeep(MAX_DEPTH));
     }
+    let aside = Aside { budget: from.budget, ..aside };
     let caller = Caller::inside(from.owner).in_trace(from.trace);
     let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
     message.context_id = Some(from.context);
@@ -78,7 +79,8 @@ pub(crate) async fn begin(
     if entry.is_message_only() {
         return desk.ask(&caller, &entry, message, aside).await.map(Begun::Answered).map_err(failed);
     }
-    let at_once = desk.reply(&caller, &entry, &message, &Aside::default()).await.map_err(failed)?;
+    let spending = Aside { budget: aside.budget.clone(), ..Aside::default() };
+    let at_once = desk.reply(&caller, &entry, &message, &spending).await.map_err(failed)?;
     if let Some(answer) = at_once {
         return Ok(Begun::Answered(answer));
     }

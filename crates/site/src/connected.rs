@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_host::{
-    Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, SkillEntry,
+    Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, Sandbox, SkillEntry,
 };
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility};
@@ -255,6 +255,7 @@ pub(crate) fn manifest(said: &Introduction) -> Manifest {
             ..limits
         },
         budget: Budget::default(),
+        sandbox: Sandbox::default(),
     }
 }
 

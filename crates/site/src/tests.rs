@@ -91,6 +91,7 @@ impl Story {
         let world = World { clock: clock.clone(), rng: rng.clone() };
         let workshop = Workshop {
             credentials: Arc::new(agentsite_host::InMemory::default()),
+            confinement: agentsite_host::Confinement::none(),
             ids: world.ids(),
             egress: agentsite_client_for_tests(),
             circuits: agentsite_host::Circuits::new(world.ids().rng().clone()),

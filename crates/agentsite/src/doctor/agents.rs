@@ -74,6 +74,10 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
             name,
             format!("{program} is not found: install it, or write its full path into command"),
         ),
+        Some(_) if !manifest.sandbox.enabled => Check::warn(
+            name,
+            "its sandbox is off: it can read and change whatever the site can; remove `enabled = false` from [sandbox], and declare what it needs",
+        ),
         Some(found) if unset.is_empty() => Check::ok(name, found.display().to_string()),
         Some(_) => Check::warn(name, format!("pass_env names what is not set here: {}", unset.join(", "))),
     }
@@ -132,6 +136,13 @@ mod tests {
         assert_eq!(check(runtime, folder.path()).verdict, Verdict::Fail);
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(check(runtime, folder.path()).verdict, Verdict::Ok);
+    }
+
+    #[test]
+    fn an_agent_without_a_sandbox_is_a_warning() {
+        let open = "kind = \"exec\"\ncommand = [\"sh\"]\n[sandbox]\nenabled = false";
+        let check = check(open, Path::new("/"));
+        assert!(check.verdict == Verdict::Warn && check.words.contains("sandbox is off"), "{}", check.words);
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use agentsite_client::Egress;
+use agentsite_host::Confinement;
 use agentsite_protocol::{ByteSize, Timestamp};
 use agentsite_site::World;
 use agentsite_store::{SCHEMA_VERSION, SqliteStore, Store, StoreMetrics};
@@ -52,6 +53,15 @@ pub(super) fn machine() -> Vec<Check> {
         None => Check::ok("open files", "no limit"),
     };
     vec![clock, files]
+}
+
+/// What this kernel keeps agents from, and what it cannot.
+pub(super) fn sandbox(confinement: &Confinement) -> Vec<Check> {
+    let shortfalls = confinement.shortfalls();
+    if shortfalls.is_empty() {
+        return vec![Check::ok("sandbox", format!("agents are confined by {}", confinement.summary()))];
+    }
+    shortfalls.into_iter().map(|shortfall| Check::warn("sandbox", shortfall)).collect()
 }
 
 /// The data folder can be written to and has room.

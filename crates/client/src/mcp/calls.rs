@@ -197,6 +197,11 @@ impl Calls {
         answered.await.map_err(|_| Unasked::NoAnswer)
     }
 
+    /// Whether a question belongs to exactly one call that is under way.
+    pub(super) fn is_clear(&self, origin: Option<&RequestId>) -> bool {
+        matches!(self.whose(origin), Whose::Of(_))
+    }
+
     async fn whose_in_the_end(&self, origin: Option<&RequestId>) -> Result<mpsc::Sender<Question>, Unasked> {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());

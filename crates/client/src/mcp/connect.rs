@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, Implementation, ProtocolVersion,
-    ServerPeerInfo,
+    ClientCapabilities, ClientConfig, ClientRequest, CustomRequest, ErrorCode, ErrorData, Implementation,
+    ProtocolVersion, ServerPeerInfo,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, RunningService, serve_client_with_lifecycle,
@@ -28,12 +28,23 @@ use super::lines::Lines;
 use super::listening::Listening;
 use super::login::Login;
 use super::tap::Tap;
+use super::tasks::TaskTools;
 use super::{About, Address, Authorization, Connection, MAX_LOGINS, McpError, Options};
 
 /// How long a goodbye may take.
 pub(super) const GOODBYE: Duration = Duration::from_secs(5);
 
 type Engine = RunningService<RoleClient, Answering>;
+
+/// How long the question for the newest revision may stay unanswered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// A few seconds, then the older greeting is sent. Fits a server on the network: each request has its own answer.
+    Brief,
+    /// As long as the server may take to start. A process that is slow to start finds every earlier request in its pipe, and would
+    /// take a second greeting for a mistake.
+    Answered,
+}
 
 /// What a connection is made of before the first word.
 struct Beginning {
@@ -50,7 +61,7 @@ pub(super) async fn connect(address: Address, options: Options) -> Result<Connec
     let connection = match address {
         Address::Pipes { read, write } => {
             let lines = Lines::new(read, write, beginning.options.limits.message, beginning.fate.clone());
-            beginning.greet(|| lines.clone()).await?
+            beginning.greet(|| lines.clone(), Probe::Answered).await?
         }
         Address::Url { url, egress, authorization, headers } => {
             if let Authorization::OAuth(oauth) = &authorization {
@@ -64,7 +75,10 @@ pub(super) async fn connect(address: Address, options: Options) -> Result<Connec
                 config = config.auth_header(token.secret());
             }
             beginning
-                .greet(|| StreamableHttpClientTransport::with_client(http.clone(), config.clone()))
+                .greet(
+                    || StreamableHttpClientTransport::with_client(http.clone(), config.clone()),
+                    Probe::Brief,
+                )
                 .await?
         }
     };
@@ -77,11 +91,12 @@ impl Beginning {
     async fn greet<T: Transport<RoleClient> + 'static>(
         self,
         transport: impl Fn() -> T,
+        probe: Probe,
     ) -> Result<Connection, McpError> {
         let mut logins = 0;
         let (engine, alive) = loop {
             let turn = self.login.as_ref().map_or(0, |login| login.turn());
-            let error = match self.hello(&transport).await {
+            let error = match self.hello(&transport, probe).await {
                 Ok(connected) => break connected,
                 Err(error) => error,
             };
@@ -110,18 +125,31 @@ impl Beginning {
             fate: self.fate,
             login: self.login,
             alive,
+            task_tools: TaskTools::default(),
         })
     }
 
     async fn hello<T: Transport<RoleClient> + 'static>(
         &self,
         transport: &impl Fn() -> T,
+        probe: Probe,
     ) -> Result<(Engine, watch::Receiver<()>), ClientInitializeError> {
-        let new = ClientLifecycleMode::Auto {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            legacy_version: Some(ProtocolVersion::V_2025_11_25),
+        let preferred_versions = vec![ProtocolVersion::V_2026_07_28];
+        let new = match probe {
+            Probe::Answered if self.options.initialize_first => ClientLifecycleMode::Initialize,
+            Probe::Answered => ClientLifecycleMode::Discover { preferred_versions },
+            Probe::Brief => ClientLifecycleMode::Auto {
+                preferred_versions,
+                legacy_version: Some(ProtocolVersion::V_2025_11_25),
+            },
         };
         match self.serve(transport(), new).await {
+            // The server has started and does not know the question, so the pipe is free for the older one.
+            Err(ClientInitializeError::JsonRpcError(error))
+                if probe == Probe::Answered && is_older(&error) =>
+            {
+                self.serve(transport(), ClientLifecycleMode::Initialize).await
+            }
             Err(ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. })
                 if server_supported.iter().any(ProtocolVersion::has_initialize) =>
             {
@@ -142,7 +170,8 @@ impl Beginning {
     ) -> Result<(Engine, watch::Receiver<()>), ClientInitializeError> {
         let (alive, living) = watch::channel(());
         let tap = Tap::new(transport, self.calls.clone(), alive);
-        let answering = Answering { config: self.config(), calls: self.calls.clone() };
+        let roots = self.options.roots.clone();
+        let answering = Answering { config: self.config(), calls: self.calls.clone(), roots };
         let serving = serve_client_with_lifecycle(answering, tap, mode);
         let served = tokio::time::timeout(self.options.limits.connect, serving).await;
         let engine = served.map_err(|_| ClientInitializeError::Cancelled)??;
@@ -190,6 +219,11 @@ impl Connection {
             tracing::debug!(%error, "a tool server that logs takes no wish for a level");
         }
     }
+}
+
+/// Whether a server that refuses to tell its versions is one of an older revision; newer ones have codes of their own.
+fn is_older(error: &ErrorData) -> bool {
+    !matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH)
 }
 
 fn about(info: &ServerPeerInfo) -> About {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use agentsite_protocol::Rng;
 use agentsite_protocol::mcp::{Abilities, LogLevel};
 use http::HeaderMap;
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use url::Url;
 
@@ -105,6 +106,10 @@ pub struct Options {
     pub limits: Limits,
     /// Where the ids of parked calls come from.
     pub rng: Arc<dyn Rng>,
+    /// The answer to `roots/list` when no call is under way whose caller could be asked.
+    pub roots: Value,
+    /// Greets a process in the way of the older revisions at once, for one that does not answer what it does not know.
+    pub initialize_first: bool,
 }
 
 impl Options {
@@ -118,6 +123,8 @@ impl Options {
             log: Some(LogLevel::Info),
             limits: Limits::default(),
             rng,
+            roots: json!({ "roots": [] }),
+            initialize_first: false,
         }
     }
 }

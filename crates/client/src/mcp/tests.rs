@@ -4,6 +4,7 @@
 
 mod hostile;
 mod http;
+mod starting;
 
 use std::path::PathBuf;
 use std::process::Stdio;

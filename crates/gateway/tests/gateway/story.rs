@@ -205,6 +205,7 @@ pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::
     let world = World::system();
     let workshop = Workshop {
         credentials: Arc::new(agentsite_host::InMemory::default()),
+        confinement: agentsite_host::Confinement::none(),
         ids: world.ids(),
         egress,
         circuits: agentsite_client::Circuits::new(world.ids().rng().clone()),

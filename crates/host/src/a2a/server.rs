@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use url::Url;
 
 use crate::child::{Child, ChildCommand};
+use crate::sandbox::Confined;
 use crate::{A2aRuntime, AgentLog, Environment};
 
 /// Where the server listens; nobody else than this machine needs to reach it.
@@ -22,9 +23,14 @@ pub(super) struct ServerCommand(ChildCommand);
 
 impl ServerCommand {
     /// Works out everything that is the same for each start.
-    pub(super) fn new(runtime: A2aRuntime, folder: &Path, environment: &Environment) -> Self {
+    pub(super) fn new(
+        runtime: A2aRuntime,
+        folder: &Path,
+        environment: &Environment,
+        confined: Confined,
+    ) -> Self {
         let A2aRuntime { command, pass_env, env, .. } = runtime;
-        Self(ChildCommand::new(command, folder, environment, &pass_env, &env))
+        Self(ChildCommand::new(command, folder, environment, &pass_env, &env, confined))
     }
 
     /// Starts the server on a free port.

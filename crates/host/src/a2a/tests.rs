@@ -29,6 +29,7 @@ fn launch(runtime: &str, allow: &[&str], variables: &[(&str, &str)]) -> (Arc<dyn
     let allow = allow.iter().map(|target| target.parse().unwrap()).collect();
     let workshop = Workshop {
         credentials: Arc::new(crate::InMemory::default()),
+        confinement: crate::Confinement::none(),
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings { allow, ..EgressSettings::default() }).unwrap(),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
@@ -255,6 +256,7 @@ async fn a_token_that_is_not_set_is_told_at_launch() {
     let clock = VirtualClock::at(BEGINNING);
     let workshop = Workshop {
         credentials: Arc::new(crate::InMemory::default()),
+        confinement: crate::Confinement::none(),
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: Egress::default(),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),

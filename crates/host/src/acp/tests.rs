@@ -27,6 +27,7 @@ fn launch(runtime: &str, folder: &Path) -> (Arc<dyn Runner>, AgentLog) {
     let log = AgentLog::new(clock.clone());
     let workshop = Workshop {
         credentials: Arc::new(crate::InMemory::default()),
+        confinement: crate::Confinement::none(),
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings::default()).unwrap(),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
@@ -34,7 +35,7 @@ fn launch(runtime: &str, folder: &Path) -> (Arc<dyn Runner>, AgentLog) {
         environment: Environment::default(),
     };
     let Runtime::Acp(runtime) = &manifest.runtime else { panic!("acp") };
-    (Arc::new(AcpRunner::launch(runtime, &manifest, folder, &workshop, log.clone())), log)
+    (Arc::new(AcpRunner::launch(runtime, &manifest, folder, &workshop, log.clone()).unwrap()), log)
 }
 
 /// The actor in this role, with further lines of its `[runtime]` table.

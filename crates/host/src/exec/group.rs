@@ -3,8 +3,8 @@
 //! Promises: the program runs bounded, in a group of its own; dropping the group kills every process in it at once, `terminate` asks
 //! first. What outlives the program itself is killed when the program's end is noticed.
 //!
-//! It does not follow a process that leaves the group (`setsid`); such a one is bounded all the same, and loses its
-//! pipes.
+//! A confined program has a launcher (see `sandbox`), which ends also what left the group. Without one, a process that leaves
+//! the group (`setsid`) is bounded all the same, and loses its pipes.
 
 use std::io;
 use std::process::ExitStatus;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::process::{Child, Command};
 
-use crate::sandbox::{Bounds, bound};
+use crate::sandbox::{Confined, END_ALL};
 
 /// A running program with its process group.
 #[derive(Debug)]
@@ -21,18 +21,19 @@ pub(crate) struct ProcessGroup {
     child: Child,
     /// The group's number, which is the program's; `None` once the group was killed and the number may belong to others.
     group: Option<Pid>,
+    /// Whether the program is the launcher of a confined one: it is told to end everything, and does so before it ends itself.
+    launcher: bool,
 }
 
 impl ProcessGroup {
-    /// Starts the command, bounded, as the leader of a group of its own. What its pipes are is for the caller to set.
+    /// Starts the command as the leader of a group of its own. What its pipes are is for the caller to set.
     ///
     /// # Errors
     /// What the system says when the program cannot be started or a bound cannot be set.
-    pub(crate) fn spawn(mut command: Command, bounds: &Bounds) -> io::Result<Self> {
-        bound(&mut command, bounds);
+    pub(crate) fn spawn(mut command: Command, confined: &Confined) -> io::Result<Self> {
         let child = command.process_group(0).spawn()?;
         let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-        Ok(Self { child, group })
+        Ok(Self { child, group, launcher: confined.has_launcher() })
     }
 
     /// The program itself, to take its pipes. Wait for its end with [`Self::wait`], which also ends what it left behind.
@@ -54,15 +55,19 @@ impl ProcessGroup {
     pub(crate) async fn terminate(&mut self, grace: Duration) -> Option<ExitStatus> {
         self.signal(Signal::TERM);
         if tokio::time::timeout(grace, self.child.wait()).await.is_err() {
-            self.signal(Signal::KILL);
+            self.end_all();
         }
         self.wait().await.ok()
     }
 
     /// Kills the group at once. Later calls do nothing: the number may soon belong to another group.
     pub(crate) fn kill(&mut self) {
-        self.signal(Signal::KILL);
+        self.end_all();
         self.group = None;
+    }
+
+    fn end_all(&self) {
+        self.signal(if self.launcher { END_ALL } else { Signal::KILL });
     }
 
     fn signal(&self, signal: Signal) {

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf, absolute};
 use std::process::Stdio;
 
 use agentsite_protocol::{ByteSize, Period};
-use tokio::process::Command;
 
 use super::{ProcessGroup, input};
-use crate::sandbox::Bounds;
+use crate::sandbox::{Confined, Program};
 use crate::{Environment, ExecRuntime, Job, Stdin};
 
 /// The variable in which a command finds the credential that it asked for.
@@ -24,7 +23,7 @@ pub(super) struct Start {
     stdin: Stdin,
     folder: PathBuf,
     variables: BTreeMap<String, String>,
-    bounds: Bounds,
+    confined: Confined,
     pub(super) cpu: Option<Period>,
     pub(super) memory: Option<ByteSize>,
     pub(super) file_size: Option<ByteSize>,
@@ -32,12 +31,16 @@ pub(super) struct Start {
 
 impl Start {
     /// Works out everything that is the same for all tasks.
-    pub(super) fn new(exec: ExecRuntime, folder: &Path, environment: &Environment) -> Self {
+    pub(super) fn new(
+        exec: ExecRuntime,
+        folder: &Path,
+        environment: &Environment,
+        confined: Confined,
+    ) -> Self {
         let folder = absolute(folder).unwrap_or_else(|_| folder.to_owned());
-        let variables = environment.of_program(&folder, &exec.pass_env, &exec.env);
-        let bounds = Bounds::of(exec.memory, exec.cpu, exec.file_size, exec.open_files);
+        let variables = environment.of_program(&folder, confined.home(), &exec.pass_env, &exec.env);
         let (cpu, memory, file_size) = (exec.cpu, exec.memory, exec.file_size);
-        Self { command: exec.command, stdin: exec.stdin, folder, variables, bounds, cpu, memory, file_size }
+        Self { command: exec.command, stdin: exec.stdin, folder, variables, confined, cpu, memory, file_size }
     }
 
     /// The program as `agent.toml` names it.
@@ -52,21 +55,20 @@ impl Start {
 
     /// Starts the command with three pipes.
     pub(super) fn spawn(&self, job: &Job) -> Result<ProcessGroup, Error> {
-        let mut command = Command::new(self.file().unwrap_or_else(|| self.program().into()));
-        command
-            .args(self.command.iter().skip(1))
-            .current_dir(&self.folder)
-            .env_clear()
-            .env("AGENTSITE_TASK", job.task.to_string())
-            .env("AGENTSITE_CONTEXT", job.context.as_str())
-            .env("AGENTSITE_AGENT", job.agent.as_str())
-            .env("AGENTSITE_ATTEMPT", job.attempt.to_string())
-            .envs(&self.variables)
-            .envs(job.aside.credential.as_ref().map(|credential| (CREDENTIAL, credential.secret())))
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        ProcessGroup::spawn(command, &self.bounds)
+        let mut variables = BTreeMap::from([
+            ("AGENTSITE_TASK".to_owned(), job.task.to_string()),
+            ("AGENTSITE_CONTEXT".to_owned(), job.context.as_str().to_owned()),
+            ("AGENTSITE_AGENT".to_owned(), job.agent.as_str().to_owned()),
+            ("AGENTSITE_ATTEMPT".to_owned(), job.attempt.to_string()),
+        ]);
+        variables.extend(self.variables.clone());
+        let credential = job.aside.credential.as_ref();
+        variables
+            .extend(credential.map(|credential| (CREDENTIAL.to_owned(), credential.secret().to_owned())));
+        let program = Program { command: &self.command, folder: &self.folder, variables };
+        let mut command = self.confined.command(program)?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        ProcessGroup::spawn(command, &self.confined)
     }
 
     /// The file of a program that is named by a path; `None` for one that is looked for in PATH.

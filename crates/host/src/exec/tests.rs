@@ -15,6 +15,7 @@ use tokio::net::unix::pipe;
 
 use super::*;
 use crate::contract::{self, BEGINNING, Ran, Specimen, Subject, VirtualClock, job, soon};
+use crate::sandbox::Bounds;
 use crate::{Aside, Credential, LogSource, Manifest, Runtime};
 
 /// An agent folder with a runner in it.
@@ -53,6 +54,12 @@ impl Bench {
             &self.limits,
             self.folder.path(),
             &self.environment,
+            Confined::bounded(Bounds::of(
+                self.exec.memory,
+                self.exec.cpu,
+                self.exec.file_size,
+                self.exec.open_files,
+            )),
             self.log.clone(),
         )
     }

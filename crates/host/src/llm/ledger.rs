@@ -60,6 +60,11 @@ impl Ledger {
         Self { budget, today: Arc::default() }
     }
 
+    /// Most tokens of one task; zero means no limit.
+    pub(super) const fn tokens_per_task(&self) -> u64 {
+        self.budget.tokens_per_task
+    }
+
     /// Takes over what the site knows to be spent today.
     pub(super) fn learn(&self, now: Timestamp, known: Usage) {
         let mut today = self.on(now);

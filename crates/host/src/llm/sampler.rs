@@ -1,7 +1,7 @@
 //! Sampler: the site's model, asked by a tool server.
 //!
 //! Promises: the question and the answer are in the form of MCP's `sampling/createMessage`; what it costs counts against the agent's
-//! daily budget. Only words are sampled: pictures and sounds are refused in a sentence. It offers the model no tools.
+//! daily budget, and against that of the message for which the tool works. Only words are sampled: pictures and sounds are refused in a sentence. It offers the model no tools.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::ledger::Ledger;
 use super::model::{ChatMessage, ChatRequest, EndReason, Model, ModelEvent, estimated_tokens};
 use super::selection::Source;
-use crate::{LlmRuntime, Manifest, Workshop};
+use crate::{LlmRuntime, Manifest, TaskBudget, Workshop};
 
 /// Most tokens of an answer, whatever the server asks for.
 const MAX_TOKENS: u32 = 4_096;
@@ -40,17 +40,19 @@ impl Sampler {
     }
 
     /// Answers the params of `sampling/createMessage`, or says why not.
-    pub(crate) async fn answer(&self, params: &JsonMap) -> Result<Value, String> {
+    pub(crate) async fn answer(&self, params: &JsonMap, budget: &TaskBudget) -> Result<Value, String> {
         let model = self.source.model().await?;
         let request = request(params)?;
         let (now, reads) = (self.clock.now(), request.estimated_tokens());
         let reserved = self.ledger.reserve(now, &Usage::default(), reads, request.max_tokens);
         let reserved = reserved.map_err(|over| over.sentence(&self.agent))?;
-        let request = ChatRequest { max_tokens: reserved.max_tokens, ..request };
+        let share = budget.reserve(reads, reserved.max_tokens).map_err(|over| over.to_string())?;
+        let request = ChatRequest { max_tokens: share.max_tokens, ..request };
         let asked = ask(&*model, request).await;
         let (Ok(Sampled { used, .. }) | Err((used, _))) = &asked;
         let used = used.unwrap_or_default();
         self.ledger.book(self.clock.now(), Usage { turns: 1, ..used });
+        budget.book(used.tokens());
         let Sampled { text, end, .. } = asked.map_err(|(_, why)| why)?;
         let stop = if end == EndReason::Length { "maxTokens" } else { "endTurn" };
         Ok(json!({
@@ -150,7 +152,7 @@ mod tests {
             "messages": [{"role": "user", "content": {"type": "text", "text": "2+2?"}}],
             "maxTokens": 50,
         }));
-        let answer = sampler.answer(&asked).await.unwrap();
+        let answer = sampler.answer(&asked, &TaskBudget::default()).await.unwrap();
         assert_eq!((&answer["content"]["text"], &answer["stopReason"]), (&json!("Four."), &json!("endTurn")));
         let request = &model.requests()[0];
         assert_eq!((request.system.as_str(), request.max_tokens), ("Be brief.", 50));
@@ -163,16 +165,40 @@ mod tests {
         let sampler = sampler(Arc::new(ScriptedModel::new(turns)), "tokens_per_day = 100");
         let asked =
             params(&json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}]}));
-        sampler.answer(&asked).await.unwrap();
-        let refused = sampler.answer(&asked).await.unwrap_err();
+        sampler.answer(&asked, &TaskBudget::default()).await.unwrap();
+        let refused = sampler.answer(&asked, &TaskBudget::default()).await.unwrap_err();
         assert!(refused.contains("tokens_per_day"), "{refused}");
+    }
+
+    #[tokio::test]
+    async fn what_a_server_spends_counts_for_the_message_behind_it() {
+        let turns = [ScriptedTurn::says(["a"]).costs(90, 10)];
+        let sampler = sampler(Arc::new(ScriptedModel::new(turns)), "");
+        let budget = TaskBudget::default().below(&"planner".parse().unwrap(), 120, 0);
+        let asked = params(
+            &json!({"messages": [{"role": "user", "content": {"type": "text", "text": "hi"}}], "maxTokens": 10}),
+        );
+        sampler.answer(&asked, &budget).await.unwrap();
+        let long = "word ".repeat(40);
+        let asked =
+            params(&json!({"messages": [{"role": "user", "content": {"type": "text", "text": long}}]}));
+        let refused = sampler.answer(&asked, &budget).await.unwrap_err();
+        assert!(refused.contains("agents/planner/agent.toml"), "{refused}");
     }
 
     #[tokio::test]
     async fn pictures_and_empty_questions_are_refused() {
         let sampler = sampler(Arc::new(ScriptedModel::new([])), "");
         let picture = json!({"messages": [{"role": "user", "content": {"type": "image", "data": "AA"}}]});
-        assert!(sampler.answer(&params(&picture)).await.unwrap_err().contains("something else than words"));
-        assert!(sampler.answer(&JsonMap::new()).await.unwrap_err().contains("0 messages"));
+        assert!(
+            sampler
+                .answer(&params(&picture), &TaskBudget::default())
+                .await
+                .unwrap_err()
+                .contains("something else than words")
+        );
+        assert!(
+            sampler.answer(&JsonMap::new(), &TaskBudget::default()).await.unwrap_err().contains("0 messages")
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! One run of an llm agent: the model speaks, tools are asked, until the model has nothing more to ask.
 //!
-//! Promises: no turn and no call happens that the budget does not allow; what was used is reported after each, and what a
+//! Promises: no turn and no call happens that the budget does not allow, nor that of an agent that called this one; what was used is reported after each, and what a
 //! broken or cancelled turn used is reported as far as it can be known. A cancel stops it at the next await.
 //! It does not measure time: the site ends a run that takes too long.
 
@@ -20,6 +20,7 @@ use super::model::{
 };
 use super::pause::{Pause, Talk};
 use super::tools::{Counter, Told, ToolSource, excerpt};
+use crate::task_budget::Share;
 use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 
@@ -73,6 +74,7 @@ pub(super) struct Run {
 /// A turn that is under way: what is known of its cost.
 struct Flight {
     reserved: Reservation,
+    share: Share,
     reads: u64,
     bytes: usize,
     told: Option<Usage>,
@@ -108,8 +110,10 @@ impl From<ModelError> for Stop {
 
 impl Run {
     /// Prepares a run.
-    pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, job: Job, report: Reporter) -> Self {
+    pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, mut job: Job, report: Reporter) -> Self {
         setup.ledger.learn(job.ids.clock().now(), job.used_today);
+        let most = setup.ledger.tokens_per_task();
+        job.aside.budget = job.aside.budget.below(&job.agent, most, job.used.tokens());
         let (used, answer) = (job.used, Answer::new(report.clone()));
         let (counter, unreported) = (Counter::default(), Usage::default());
         Self { setup, model, job, report, answer, counter, used, unreported, flight: None }
@@ -214,8 +218,10 @@ impl Run {
         let (now, reads) = (self.job.ids.clock().now(), request.estimated_tokens());
         let reserved = self.setup.ledger.reserve(now, &self.used, reads, self.setup.max_tokens);
         let reserved = reserved.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
-        let max_tokens = reserved.max_tokens;
-        self.flight = Some(Flight { reserved, reads: 0, bytes: 0, told: None });
+        let share = self.job.aside.budget.reserve(reads, reserved.max_tokens);
+        let share = share.map_err(|over| Stop::Failed(over.to_string()))?;
+        let max_tokens = share.max_tokens;
+        self.flight = Some(Flight { reserved, share, reads: 0, bytes: 0, told: None });
         self.answer.next_turn();
         let model = self.model.clone();
         let answer = model.chat(ChatRequest { max_tokens, ..request.clone() }).await;
@@ -264,7 +270,8 @@ impl Run {
         if let Some(flight) = self.flight.take() {
             let used = flight.used();
             self.setup.ledger.book(self.job.ids.clock().now(), used);
-            drop(flight.reserved);
+            self.job.aside.budget.book(used.tokens());
+            drop((flight.reserved, flight.share));
             self.used.add(used);
             self.unreported.add(used);
         }

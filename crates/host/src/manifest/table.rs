@@ -16,11 +16,17 @@ use url::Url;
 use super::{
     A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
     LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime,
-    Permissions, Repeats, Runtime, RuntimeKind, ServerGrant, SkillEntry, Stdin,
+    Permissions, Repeats, Runtime, RuntimeKind, Sandbox, ServerGrant, SkillEntry, Stdin,
 };
 
 /// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
 const START_TIMEOUT: Period = Period::seconds(60);
+
+/// The same for a tool server: a package runner fetches it and everything it needs the first time.
+const TOOL_SERVER_START_TIMEOUT: Period = Period::seconds(120);
+
+/// Least memory of a sandbox; with less, the smallest shell does not start.
+const MIN_MEMORY: ByteSize = ByteSize(4 << 20);
 
 /// Tokens of one answer when the file says nothing.
 pub(super) const MAX_TOKENS: u32 = 1_024;
@@ -60,6 +66,8 @@ pub(super) struct ManifestTable {
     /// How much it may spend.
     #[serde(default)]
     budget: Budget,
+    /// exec, a2a, acp, mcp: what the agent's programs may see, reach and use.
+    sandbox: Option<Sandbox>,
 }
 
 fn first_version() -> String {
@@ -207,8 +215,26 @@ impl ManifestTable {
         if self.limits.concurrency == 0 {
             return wrong("limits.concurrency", "must be at least 1");
         }
+        self.sandbox_fits()?;
         if self.limits.timeout.0.is_zero() {
             return wrong("limits.timeout", "must be longer than 0s");
+        }
+        Ok(())
+    }
+
+    fn sandbox_fits(&self) -> Result<(), Wrong> {
+        let Some(sandbox) = &self.sandbox else { return Ok(()) };
+        if self.runtime.command.is_none() {
+            return wrong("sandbox", "only an agent with a `command` has a sandbox; remove the table");
+        }
+        if !sandbox.network && self.runtime.kind == RuntimeKind::A2a {
+            return wrong("sandbox.network", "an A2A server is called over the network; remove the key");
+        }
+        if sandbox.memory.0 < MIN_MEMORY.0 {
+            return wrong("sandbox.memory", format!("must be at least {MIN_MEMORY}"));
+        }
+        if sandbox.processes == 0 {
+            return wrong("sandbox.processes", "must be at least 1");
         }
         Ok(())
     }
@@ -226,6 +252,7 @@ impl ManifestTable {
             runtime: self.runtime.runtime()?,
             limits: self.limits,
             budget: self.budget,
+            sandbox: self.sandbox.unwrap_or_default(),
         })
     }
 }

@@ -76,10 +76,12 @@ impl HostedServer {
             };
             match answer.map_err(|error| self.fault(&error))? {
                 Reply::Done(done) => return Ok(Reply::Done(done)),
-                Reply::Input(needed) => match self.clerk.settle(needed, exchange.abilities, modern).await? {
-                    Settled::Ask(needed) => return Ok(Reply::Input(needed)),
-                    Settled::Again(answered) => round = answered,
-                },
+                Reply::Input(needed) => {
+                    match self.clerk.settle(needed, exchange.abilities, modern, &exchange.budget).await? {
+                        Settled::Ask(needed) => return Ok(Reply::Input(needed)),
+                        Settled::Again(answered) => round = answered,
+                    }
+                }
             }
         }
         Err(ToolFault::Failed(format!(

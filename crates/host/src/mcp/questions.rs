@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use agentsite_protocol::mcp::{Abilities, InputNeeded, InputRequest, Round};
 use serde_json::{Value, json};
 
-use crate::ToolFault;
 use crate::llm::Sampler;
+use crate::{TaskBudget, ToolFault};
 
 /// What answers for the site.
 #[derive(Debug)]
@@ -38,6 +38,7 @@ impl Clerk {
         needed: InputNeeded,
         abilities: Abilities,
         modern: bool,
+        budget: &TaskBudget,
     ) -> Result<Settled, ToolFault> {
         let (mut answers, mut requests) = (BTreeMap::new(), BTreeMap::new());
         for (name, request) in needed.requests {
@@ -45,7 +46,7 @@ impl Clerk {
                 ("roots/list", _) => drop(answers.insert(name, self.roots.clone())),
                 _ if abilities.allows(&request) => drop(requests.insert(name, request)),
                 ("sampling/createMessage", Some(sampler)) => {
-                    let answer = sampler.answer(&request.params).await.map_err(ToolFault::Failed)?;
+                    let answer = sampler.answer(&request.params, budget).await.map_err(ToolFault::Failed)?;
                     answers.insert(name, answer);
                 }
                 _ if modern => return Err(lacks(&request)),
@@ -110,7 +111,9 @@ mod tests {
     #[tokio::test]
     async fn folders_are_told_by_the_site_and_the_rest_is_asked() {
         let questions = needed(&[("a", "roots/list"), ("b", "elicitation/create")]);
-        let Settled::Ask(asked) = clerk().settle(questions, FORMS, true).await.unwrap() else {
+        let Settled::Ask(asked) =
+            clerk().settle(questions, FORMS, true, &TaskBudget::default()).await.unwrap()
+        else {
             panic!("ask")
         };
         assert_eq!(asked.requests.keys().collect::<Vec<_>>(), ["b"]);
@@ -124,16 +127,19 @@ mod tests {
     #[tokio::test]
     async fn what_the_caller_cannot_be_asked_is_refused_or_called_off() {
         let ask = || needed(&[("b", "elicitation/create")]);
-        let refused = clerk().settle(ask(), Abilities::default(), true).await.unwrap_err();
+        let refused =
+            clerk().settle(ask(), Abilities::default(), true, &TaskBudget::default()).await.unwrap_err();
         assert!(
             matches!(refused, ToolFault::NeedsAbility { capability, .. } if capability == json!({ "elicitation": {} }))
         );
-        let Settled::Again(round) = clerk().settle(ask(), Abilities::default(), false).await.unwrap() else {
+        let Settled::Again(round) =
+            clerk().settle(ask(), Abilities::default(), false, &TaskBudget::default()).await.unwrap()
+        else {
             panic!("again")
         };
         assert_eq!(round.answers["b"], json!({ "action": "cancel" }));
         let model = needed(&[("m", "sampling/createMessage")]);
-        let again = clerk().settle(model, FORMS, false).await.unwrap();
+        let again = clerk().settle(model, FORMS, false, &TaskBudget::default()).await.unwrap();
         assert_eq!(again, Settled::Again(Round { state: Some(json!("s1")), ..Round::default() }));
     }
 

@@ -4,6 +4,7 @@
 //! most once a second however often it says so; changes are passed on. It does not start, stop or restart a server: its keeper does.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agentsite_client::mcp::{Address, McpClient, McpError, Options};
@@ -53,6 +54,8 @@ pub(super) struct Session {
     /// The login that the server wants.
     pub(super) login: Option<Arc<ServerLogin>>,
     pub(super) log: AgentLog,
+    /// Whether the server answered nothing at all when it was last greeted in the newer way.
+    pub(super) stayed_silent: AtomicBool,
 }
 
 /// Why a connection is over.
@@ -114,12 +117,16 @@ impl Session {
     /// Shakes hands and takes the first look at the tools.
     async fn first_words(&self, address: Address) -> Result<McpClient, Lost> {
         let talk = async {
-            let client = Box::pin(McpClient::connect(address, self.options.clone())).await?;
+            let initialize_first = self.stayed_silent.load(Ordering::Relaxed);
+            let options = Options { initialize_first, ..self.options.clone() };
+            let client = Box::pin(McpClient::connect(address, options)).await?;
             let tools = client.tools().await?;
             Ok::<_, McpError>((client, tools))
         };
         match tokio::time::timeout(self.start_timeout, talk).await {
             Err(_) => {
+                // It may be one that ignores what it does not know; its next life is greeted in the other way.
+                self.stayed_silent.fetch_xor(true, Ordering::Relaxed);
                 let limit = Period(self.start_timeout);
                 Err(Lost::Because(format!("its server did not answer within {limit}; see its log")))
             }

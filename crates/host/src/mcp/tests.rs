@@ -58,6 +58,7 @@ impl Hosted {
         let allow = vec!["127.0.0.1".parse().unwrap()];
         let workshop = Workshop {
             credentials: Arc::new(crate::InMemory::default()),
+            confinement: crate::Confinement::none(),
             ids: Ids::new(clock, Arc::new(SeededRng::default())),
             egress: Egress::new(EgressSettings { allow, ..EgressSettings::default() }).unwrap(),
             circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),

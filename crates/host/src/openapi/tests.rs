@@ -374,6 +374,7 @@ fn launch(folder: &Path, place: SocketAddr, more: &str) -> Result<Arc<dyn Runner
     let clock = VirtualClock::at(BEGINNING);
     let workshop = Workshop {
         credentials: Arc::new(crate::InMemory::default()),
+        confinement: crate::Confinement::none(),
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: egress(&[place]),
         circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),

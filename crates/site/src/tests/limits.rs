@@ -146,3 +146,61 @@ async fn a_task_goes_when_the_time_its_caller_named_is_over() {
     assert_eq!(story.site.expire().await.unwrap(), 1);
     assert!(matches!(story.site.task(&Caller::local(), task.head.id).await, Err(SiteError::NoSuchTask(_))));
 }
+
+/// An agent made of a scripted model.
+fn thinker(
+    story: &Story,
+    name: &str,
+    runtime: &str,
+    budget: &str,
+    turns: Vec<agentsite_host::llm::ScriptedTurn>,
+) -> (AgentName, Arc<agentsite_host::llm::ScriptedModel>) {
+    use agentsite_host::llm::{LlmRunner, ScriptedModel};
+
+    let text = format!(
+        "name = \"{name}\"\ndescription = \"Thinks\"\nvisibility = \"public\"\n[runtime]\nkind = \"llm\"\n{runtime}\n[budget]\n{budget}\n"
+    );
+    let manifest = Manifest::read(&text).unwrap();
+    let agentsite_host::Runtime::Llm(runtime) = &manifest.runtime else { panic!("an llm agent") };
+    let model = Arc::new(ScriptedModel::new(turns));
+    let log = agentsite_host::AgentLog::new(story.clock.clone());
+    let egress = agentsite_client_for_tests();
+    let runner = LlmRunner::with_model(runtime, &manifest, model.clone(), &egress, log).unwrap();
+    story.site.install_runner(manifest.clone(), runner);
+    (manifest.name, model)
+}
+
+#[tokio::test]
+async fn a_token_budget_covers_the_agents_that_a_message_reaches() {
+    use agentsite_host::llm::ScriptedTurn;
+
+    let story = Story::begin().await;
+    let asks = |agent: &str| {
+        ScriptedTurn::says([]).calls("c1", &format!("ask_{agent}"), r#"{"message":"write"}"#).costs(50, 10)
+    };
+    let says = |words| ScriptedTurn::says([words]).costs(400, 400);
+    let (planner, planning) = thinker(
+        &story,
+        "planner",
+        "tools = [\"agent:editor\"]",
+        "tokens_per_task = 2000",
+        vec![asks("editor"), asks("editor"), asks("editor"), says("never")],
+    );
+    // Neither of the two below has a limit that would stop it.
+    let (_, _) = thinker(
+        &story,
+        "editor",
+        "tools = [\"agent:writer\"]",
+        "tokens_per_task = 0",
+        vec![asks("writer"), says("edited"), asks("writer"), says("edited"), asks("writer"), says("edited")],
+    );
+    let (writer, writing) =
+        thinker(&story, "writer", "", "tokens_per_task = 0", (0..5).map(|_| says("text")).collect());
+    let task = story.ask(&planner, "a book").await;
+    assert_eq!(state(&task), TaskState::Failed);
+    assert!(last_words(&task).contains("agents/planner/agent.toml"), "{}", last_words(&task));
+    let spent = planning.requests().len() * 60 + writing.requests().len() * 800;
+    assert!(writing.requests().len() <= 2, "{spent} tokens were spent");
+    // Alone, the one that was refused on the way has its own budget.
+    assert_eq!(state(&story.ask(&writer, "a letter").await), TaskState::Completed);
+}

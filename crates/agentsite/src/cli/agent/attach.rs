@@ -10,7 +10,8 @@ use std::sync::Arc;
 use agentsite_client::agent::{Agent, Ending, EndingWay, News, Work};
 use agentsite_client::{Circuits, Egress, Token};
 use agentsite_host::{
-    AgentLog, Aside, Credential, Environment, InMemory, Job, Manifest, NoCalls, Reporter, Runner, Workshop,
+    AgentLog, Aside, Confinement, Credential, Environment, InMemory, Job, Manifest, NoCalls, Reporter,
+    Runner, Workshop,
 };
 use agentsite_protocol::link::{Assignment, Introduction, Progress};
 use agentsite_protocol::{AgentName, Ids, Message, Outcome, Owner, Step, TraceContext, Usage, Visibility};
@@ -167,6 +168,8 @@ fn workshop(shell: &Shell, ids: &Ids) -> Result<Workshop, CliError> {
         models,
         environment: Environment::new(shell.variables.clone()),
         credentials: Arc::new(InMemory::default()),
+        // A person runs this program by hand, with their own rights.
+        confinement: Confinement::none(),
     })
 }
 

@@ -84,6 +84,7 @@ fn workshop(models: ModelSettings, variables: &[(&str, &str)]) -> (Workshop, Arc
             models,
             environment,
             credentials: Arc::new(crate::InMemory::default()),
+            confinement: crate::Confinement::none(),
         },
         clock,
     )

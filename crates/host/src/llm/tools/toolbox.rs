@@ -276,6 +276,7 @@ fn exchange(job: &Job) -> Exchange {
     let mut exchange =
         Exchange::silent(caller, Abilities { forms: true, urls: true, ..Abilities::default() });
     exchange.cancel = job.cancel.child_token();
+    exchange.budget = job.aside.budget.clone();
     exchange
 }
 

@@ -3,7 +3,7 @@
 //! Promises: a server is started here or lives elsewhere, and comes in with one kind of authorization at most; whatever else is written is
 //! refused under its own key.
 
-use super::{RuntimeTable, START_TIMEOUT, Wrong, here_or_elsewhere, wrong};
+use super::{RuntimeTable, TOOL_SERVER_START_TIMEOUT, Wrong, here_or_elsewhere, wrong};
 use crate::manifest::{McpRuntime, ServerAuth, ServerGrant};
 
 impl RuntimeTable {
@@ -28,7 +28,7 @@ impl RuntimeTable {
             cpu: self.cpu_limit,
             file_size: self.file_size_limit,
             open_files: self.open_files_limit,
-            start_timeout: self.start_timeout.unwrap_or(START_TIMEOUT),
+            start_timeout: self.start_timeout.unwrap_or(TOOL_SERVER_START_TIMEOUT),
             token_env: self.token_env,
             auth,
             approve: self.approve.unwrap_or_default(),
