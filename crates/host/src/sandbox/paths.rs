@@ -1,6 +1,6 @@
 //! Paths: which files of the machine an agent may see when its manifest adds nothing.
 //!
-//! Promises: system folders, the public part of `/etc`, the folders of `PATH` with the installations they belong to, what the
+//! Promises: system folders, the public part of `/etc`, the folders of `PATH` with the installations they belong to, the code that the
 //! agent's own command names, its folder and its private home. Never the data of the site, folders of other agents, or the operator's
 //! home as a whole: a folder that contains one of those is opened entry by entry without it.
 //!
@@ -93,6 +93,12 @@ const MIXED: &[&str] = &[".cargo", ".local"];
 /// Files by which the folder of a project is recognised; a script in it needs the rest of it.
 const PROJECT: &[&str] = &["package.json", "pyproject.toml", "setup.py", "deno.json", "go.mod", "Cargo.toml"];
 
+/// Programs that run the file they are given: what such a file is named decides that it is code, and may be read.
+const INTERPRETERS: &[&str] = &[
+    "Rscript", "bash", "bun", "dash", "deno", "java", "ksh", "lua", "node", "nodejs", "perl", "php", "pypy",
+    "python", "ruby", "run", "sh", "ts-node", "tsx", "zsh",
+];
+
 /// Links followed from a program to its file; more are a circle.
 const MAX_LINKS: usize = 16;
 
@@ -124,7 +130,10 @@ impl Surroundings {
         }
         found.extend(self.home.iter().flat_map(|home| INSTALLATIONS.iter().map(|name| home.join(name))));
         found.extend(self.program(program));
-        found.extend(command.iter().skip(1).filter_map(|argument| self.named(argument, folder)));
+        for code in code_of(command, folder) {
+            found.extend(self.program(&code));
+            found.push(self.named(&code));
+        }
         self.without_hidden(found)
     }
 
@@ -182,19 +191,11 @@ impl Surroundings {
         found
     }
 
-    /// A file or folder that the command names is readable: the operator wrote it there. A script brings its project, or the files
-    /// beside it.
-    fn named(&self, argument: &str, folder: &Path) -> Option<PathBuf> {
-        if !argument.contains('/') {
-            return None;
-        }
-        let path = real(&folder.join(argument));
-        if !path.exists() || self.is_wide(&path) {
-            return None;
-        }
-        let beside =
-            path.parent().filter(|parent| path.is_file() && !self.is_wide(parent) && !is_shared(parent));
-        self.project(&path).or_else(|| beside.map(Path::to_owned)).or(Some(path))
+    /// What a script brings: its project, or the files beside it.
+    fn named(&self, script: &Path) -> PathBuf {
+        let script = real(script);
+        let beside = script.parent().filter(|parent| !self.is_wide(parent) && !is_shared(parent));
+        self.project(&script).or_else(|| beside.map(Path::to_owned)).unwrap_or(script)
     }
 
     /// The project that a script belongs to: the outermost folder of packages around it, or the nearest folder that says it is one.
@@ -205,6 +206,37 @@ impl Surroundings {
         let project = || around().find(|folder| PROJECT.iter().any(|name| folder.join(name).is_file()));
         packages.last().or_else(project).map(Path::to_owned)
     }
+}
+
+/// The files that a command executes besides its program: scripts that an interpreter is given, and programs by their path, in the words of a
+/// shell line as well. Files that a command only reads are data, which the manifest declares.
+fn code_of(command: &[String], folder: &Path) -> Vec<PathBuf> {
+    let is_end = |letter: char| letter.is_whitespace() || "'\"`;|&()<>".contains(letter);
+    let words = command.iter().flat_map(|argument| argument.split(is_end)).filter(|word| !word.is_empty());
+    let (mut found, mut interpreted) = (Vec::new(), false);
+    for (at, word) in words.enumerate() {
+        if word.starts_with('-') {
+            interpreted = word == "-jar" || (interpreted && !matches!(word, "-c" | "-m" | "-e"));
+            continue;
+        }
+        let file = folder.join(word);
+        let is_code = interpreted || (word.contains('/') && is_executable(&file));
+        if at > 0 && is_code && file.is_file() {
+            found.push(file);
+        }
+        interpreted = is_interpreter(word);
+    }
+    found
+}
+
+fn is_interpreter(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or(word);
+    let name = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    INTERPRETERS.contains(&name)
+}
+
+fn is_executable(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
 /// Folders in which everybody puts things.
@@ -263,18 +295,31 @@ mod tests {
     }
 
     #[test]
-    fn a_script_brings_the_files_beside_it() {
+    fn a_script_brings_its_project_or_the_files_beside_it() {
         let (folder, around) = tree();
-        let script = folder.path().join("home/work/run.py").display().to_string();
-        assert_eq!(around.named(&script, Path::new("/")), Some(real(&folder.path().join("home/work"))));
-        assert_eq!(around.named("-v", Path::new("/")), None);
+        let at = |path: &str| real(&folder.path().join(path));
+        assert_eq!(around.named(&at("home/work/run.py")), at("home/work"));
         fs::create_dir_all(folder.path().join("home/app/node_modules/a/dist")).unwrap();
         fs::write(folder.path().join("home/app/node_modules/a/dist/x.js"), "").unwrap();
-        let script = folder.path().join("home/app/node_modules/a/dist/x.js").display().to_string();
+        assert_eq!(around.named(&at("home/app/node_modules/a/dist/x.js")), at("home/app/node_modules"));
+    }
+
+    #[test]
+    fn code_is_told_from_data() {
+        let (folder, _) = tree();
+        let script = folder.path().join("home/work/run.py");
+        let path = script.display().to_string();
+        let code = |words: &[&str]| {
+            code_of(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), Path::new("/"))
+        };
+        assert_eq!(code(&["python3.12", "-u", &path]), [script.clone()]);
         assert_eq!(
-            around.named(&script, Path::new("/")),
-            Some(real(&folder.path().join("home/app/node_modules")))
+            code(&["sh", "-c", &format!("echo hi; exec /usr/bin/python3 '{path}'")]).last(),
+            Some(&script)
         );
+        assert!(code(&["cat", &path]).is_empty());
+        assert!(code(&["sh", "-c", &format!("cat {path}")]).is_empty());
+        assert!(code(&["python3", "-c", &path]).is_empty());
     }
 
     #[test]

@@ -47,6 +47,7 @@ pub(super) fn restrict_files(policy: &Policy) -> io::Result<i32> {
             .scope(Scope::from_all(LANDLOCK))?
             .create()?
             .add_rules(path_beneath_rules(&policy.read, read))?
+            .add_rules(path_beneath_rules(&policy.write, read))?
             .add_rules(path_beneath_rules(everywhere, read))?
             .add_rules(path_beneath_rules(own, all))?
             .add_rules(path_beneath_rules(DEVICES, all))?

@@ -260,8 +260,8 @@ async fn nothing_of_an_agent_survives_a_site_that_is_killed() {
 #[tokio::test]
 async fn a_manifest_widens_the_sandbox_in_readable_terms() {
     let mut site = TestSite::new();
-    site.write("operator/papers/a.txt", "paper");
-    site.write("shared/b.txt", "shared");
+    site.write("operator/papers/a.txt", "paper\n");
+    site.write("shared/b.txt", "shared\n");
     let script = "cat ~/../operator/papers/a.txt $PAPERS/a.txt 2>/dev/null; echo more >> $SHARED/b.txt && cat $SHARED/b.txt";
     let at = |path: &str| site.path().join(path).display().to_string();
     let manifest = format!(

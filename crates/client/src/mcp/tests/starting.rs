@@ -49,13 +49,13 @@ async fn started_late(
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_starts_slowly_gets_one_greeting_and_is_used() {
-    let client = started_late(python(&[]).expect("run `cargo xtask test`"), pipes()).await;
+    let client = started_late(python(&[]), pipes()).await;
     use_python(&client).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_older_server_that_starts_slowly_is_used() {
-    let client = started_late(everything().expect("run `cargo xtask test`"), pipes()).await;
+    let client = started_late(everything(), pipes()).await;
     assert_eq!(client.revision(), "2025-11-25");
     let said = done(client.call(tool("echo", json!({ "message": "late" })), |_| {}).await.unwrap());
     assert!(said.plain_text().contains("late"), "{said:?}");
@@ -63,7 +63,7 @@ async fn an_older_server_that_starts_slowly_is_used() {
 
 #[tokio::test]
 async fn a_tool_that_answers_only_as_a_task_is_called() {
-    let mut child = everything().expect("run `cargo xtask test`");
+    let mut child = everything();
     let client = by_pipes(&mut child).await;
     let tools = client.tools().await.unwrap();
     let research = tools.iter().find(|tool| tool.name == "simulate-research-query").expect("it has one");
