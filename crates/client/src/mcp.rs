@@ -152,12 +152,7 @@ impl McpClient {
     /// # Errors
     /// [`McpError`] when the list cannot be had whole.
     pub async fn tools(&self) -> Result<Vec<Tool>, McpError> {
-        if !self.connection.about.tools {
-            return Ok(Vec::new());
-        }
-        let tools = pages::tools(&self.connection).await?;
-        self.connection.task_tools.learn(&tools);
-        Ok(tools)
+        if self.connection.about.tools { pages::tools(&self.connection).await } else { Ok(Vec::new()) }
     }
 
     /// All resources with a fixed address.
@@ -210,7 +205,7 @@ impl McpClient {
             }
             return self.connection.call_as_task(subject, &call, on_notice).await;
         }
-        let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments);
+        let mut params = CallToolRequestParams::new(call.name.clone()).with_arguments(call.arguments.clone());
         (params.input_responses, params.request_state) = wire_round(&call.round);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let first =
@@ -220,6 +215,14 @@ impl McpClient {
             Err(error) if error.misses_headers() => {
                 Box::pin(self.tools()).await?;
                 self.connection.go(subject, &call.round, request, on_notice).await
+            }
+            // So a server of revision 2025-11-25 says that the tool answers only as a task.
+            Err(error) if !self.connection.modern && error.is_unsupported() => {
+                let reply = self.connection.call_as_task(subject, &call, on_notice).await;
+                if reply.is_ok() {
+                    self.connection.task_tools.add(&call.name);
+                }
+                reply.map_err(|_| error)
             }
             reply => reply,
         }

@@ -278,7 +278,7 @@ impl Entry {
             skills: self.skills(),
             health: health.word(),
             reason: health.reason().map(Into::into),
-            notice: self.runner.notice(),
+            notice: self.runner.notice().or_else(|| self.manifest.sandbox.notice()),
             running: self.lane.running(),
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,

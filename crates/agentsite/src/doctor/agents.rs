@@ -69,14 +69,14 @@ fn agent(manifest: &Manifest, folder: &Path, variables: &BTreeMap<String, String
     let unset: Vec<&str> =
         passed.iter().filter(|one| !variables.contains_key(*one)).map(String::as_str).collect();
     let path = own.get("PATH").or(variables.get("PATH")).map_or(PLAIN_PATH, String::as_str);
-    match find(program, folder, path) {
+    let found = find(program, folder, path);
+    if let (Some(_), Some(notice)) = (&found, manifest.sandbox.notice()) {
+        return Check::warn(name, notice);
+    }
+    match found {
         None => Check::fail(
             name,
             format!("{program} is not found: install it, or write its full path into command"),
-        ),
-        Some(_) if !manifest.sandbox.enabled => Check::warn(
-            name,
-            "its sandbox is off: it can read and change whatever the site can; remove `enabled = false` from [sandbox], and declare what it needs",
         ),
         Some(found) if unset.is_empty() => Check::ok(name, found.display().to_string()),
         Some(_) => Check::warn(name, format!("pass_env names what is not set here: {}", unset.join(", "))),

@@ -7,17 +7,18 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
+use agentsite_protocol::mcp::{Reply, ToolCall, ToolResult};
 use rmcp::RoleClient;
 use rmcp::model::{ClientRequest, CustomRequest};
 use rmcp::service::Peer;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::calls::OnNotice;
 use super::{Connection, Limits, McpError};
 
-/// The tools of a server that must be called with a task.
+/// The tools of a server that must be called with a task. A server says so by refusing a call without one; what it says in its
+/// list does not come through the engine.
 #[derive(Debug, Default)]
 pub(super) struct TaskTools(
     /// A std lock: held for one look-up, never across an await.
@@ -25,21 +26,15 @@ pub(super) struct TaskTools(
 );
 
 impl TaskTools {
-    /// Learns from a fresh list which tools they are.
-    pub(super) fn learn(&self, tools: &[Tool]) {
-        let required = tools.iter().filter(|tool| requires_task(tool)).map(|tool| tool.name.clone());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = required.collect();
+    /// Remembers one.
+    pub(super) fn add(&self, tool: &str) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(tool.to_owned());
     }
 
     /// Whether this is one of them.
     pub(super) fn has(&self, tool: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(tool)
     }
-}
-
-fn requires_task(tool: &Tool) -> bool {
-    let support = tool.extra.get("execution").and_then(|execution| execution.get("taskSupport"));
-    support.and_then(Value::as_str) == Some("required")
 }
 
 /// The answer to a call with a task.

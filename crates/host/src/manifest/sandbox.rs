@@ -27,6 +27,15 @@ pub struct Sandbox {
     pub file_size: ByteSize,
 }
 
+impl Sandbox {
+    /// What an operator should know of an agent whose programs are not confined.
+    #[must_use]
+    pub fn notice(&self) -> Option<String> {
+        let words = "its sandbox is off: it can read and change whatever the site can; remove `enabled = false` from [sandbox], and declare what it needs";
+        (!self.enabled).then(|| words.to_owned())
+    }
+}
+
 impl Default for Sandbox {
     fn default() -> Self {
         Self {

@@ -281,3 +281,98 @@ async fn a_manifest_widens_the_sandbox_in_readable_terms() {
     assert!(refused.to_string().contains("site's own data") || refused["error"].is_object(), "{refused}");
     assert!(site.log().contains("site's own data"), "{}", site.log());
 }
+
+/// The same site on a kernel that grants no namespaces, which is how some distributions and most containers are set up.
+struct Weak(std::process::Child);
+
+impl Weak {
+    /// Starts the site in a user namespace of its own that allows no further ones.
+    fn start(site: &mut TestSite) -> Self {
+        use std::io::BufRead;
+
+        let script = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+        let mut command = std::process::Command::new("unshare");
+        command.args([
+            "-Ur",
+            "sh",
+            "-c",
+            script,
+            crate::site::binary(),
+            "serve",
+            "--json",
+            "--listen",
+            "127.0.0.1:0",
+        ]);
+        command
+            .current_dir(site.path())
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", site.path().join("operator")).env("OPENAI_API_KEY", SECRET);
+        let log = std::fs::File::create(site.path().join("site.log")).unwrap();
+        let mut child = command.stdout(std::process::Stdio::piped()).stderr(log).spawn().unwrap();
+        let mut line = String::new();
+        std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let banner: Value =
+            serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line:?}: {}", site.log()));
+        site.url = banner["url"].as_str().unwrap().to_owned();
+        Self(child)
+    }
+}
+
+impl Drop for Weak {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn without_namespaces_files_signals_and_network_are_guarded_all_the_same() {
+    let mut site = TestSite::new();
+    for (name, rest) in [("prisoner", ""), ("offline", "[sandbox]\nnetwork = false")] {
+        site.write(&format!("agents/{name}/prisoner.py"), PRISONER);
+        site.write(
+            &format!("agents/{name}/agent.toml"),
+            &exec_agent(name, &["python3", "prisoner.py"], rest),
+        );
+        site.write(&format!("agents/{name}/daemon-ran"), "");
+    }
+    site.write("operator/.ssh/id_ed25519", SECRET);
+    site.write("agents/victim/notes.txt", SECRET);
+    let weak = Weak::start(&mut site);
+    assert!(site.log().contains("user namespaces cannot be used"), "{}", site.log());
+    let pid = weak.0.id();
+    let at = |path: &str| site.path().join(path).display().to_string();
+    for path in [
+        "agentsite-data/site.db",
+        "agentsite-data/admin.token",
+        "agents/victim/notes.txt",
+        "operator/.ssh/id_ed25519",
+    ] {
+        held(&site, "read", json!(at(path))).await;
+    }
+    for path in ["/etc/shadow".to_owned(), format!("/proc/{pid}/environ"), "/root/.bashrc".to_owned()] {
+        held(&site, "read", json!(path)).await;
+    }
+    for path in [
+        at("agentsite-data/new"),
+        at("agents/victim/new"),
+        at("agents/prisoner/agent.toml"),
+        "/etc/new".into(),
+    ] {
+        held(&site, "write", json!(path)).await;
+    }
+    for attack in ["send_signal", "trace", "memory_of"] {
+        held(&site, attack, json!(pid)).await;
+    }
+    for attack in ["core_pattern", "mount", "keyring", "device", "vsock"] {
+        held(&site, attack, Value::Null).await;
+    }
+    let open = TcpListener::bind("127.0.0.1:0").unwrap();
+    let wish = json!({"attack": "tcp", "on": ["127.0.0.1", open.local_addr().unwrap().port()]}).to_string();
+    assert!(answer(&site.send("offline", &wish).await).starts_with("held"));
+    let (said, reply) = attempt(&site, "daemon", json!("daemon-ran")).await;
+    assert!(said.contains("held for now"), "{said:?} {}", status_text(&reply));
+    assert_eq!(prisoners(&site), 0, "a daemon outlived its task");
+    report("sandbox", "all of it without namespaces", "held");
+}
