@@ -192,6 +192,26 @@ fn only_the_library_among_the_built_in_agents_has_a_folder() {
 }
 
 #[test]
+fn a_sandbox_is_widened_key_by_key_and_belongs_to_programs() {
+    let agent = |runtime: &str, sandbox: &str| {
+        Manifest::read(&format!(
+            "name = \"a\"\ndescription = \"d\"\n[runtime]\n{runtime}\n[sandbox]\n{sandbox}\n"
+        ))
+    };
+    let exec = "kind = \"exec\"\ncommand = [\"x\"]";
+    let wide = "read = [\"~/papers\"]\nwrite = [\"../shared\"]\nnetwork = false\nmemory = \"8GiB\"\nprocesses = 2000";
+    let Sandbox { enabled, read, write, network, memory, processes, .. } = agent(exec, wide).unwrap().sandbox;
+    assert_eq!((enabled, network, memory.0, processes), (true, false, 8 << 30, 2_000));
+    assert_eq!((read, write), (vec!["~/papers".to_owned()], vec!["../shared".to_owned()]));
+    let refused = |runtime, sandbox| agent(runtime, sandbox).unwrap_err().to_string();
+    assert!(refused(exec, "netwrk = false").contains("netwrk"));
+    assert!(refused(exec, "memory = \"1KiB\"").contains("at least 4MiB"));
+    assert!(refused("kind = \"llm\"", "network = false").contains("only an agent with a `command`"));
+    let server = "kind = \"a2a\"\ncommand = [\"x\"]";
+    assert!(refused(server, "network = false").contains("called over the network"));
+}
+
+#[test]
 fn broken_toml_points_at_the_break() {
     let error = refused("name = \"a\ndescription = 1");
     assert!(error.starts_with("1:"), "{error}");
