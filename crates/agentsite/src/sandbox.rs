@@ -1,7 +1,7 @@
 //! The sandbox as the binary uses it: the hidden verb of the launcher, and where the site's things are.
 //!
-//! Promises: the launcher is recognised before anything else happens, so that it has one thread and reads no configuration. What is
-//! confined, and how, is decided in `host`.
+//! Promises: the launcher is recognised before anything else happens, so that it has one thread and reads no
+//! configuration. What is confined, and how, is decided in `host`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -34,7 +34,8 @@ pub(crate) fn launch(_: u32) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// How agents are confined on this machine, found out by trying it in processes of their own. Blocks for a few milliseconds.
+/// How agents are confined on this machine, found out by trying it in processes of their own. Blocks for a
+/// few milliseconds.
 pub(crate) fn confinement(loaded: &Loaded, variables: &BTreeMap<String, String>) -> Confinement {
     confinement_with(DataFolder::at(&loaded.config.data).homes(), loaded, variables)
 }

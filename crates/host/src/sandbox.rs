@@ -1,13 +1,15 @@
 //! The sandbox: what the program of an agent may see, reach and use.
 //!
-//! Promises: on Linux every program that the site starts for an agent runs confined before its first instruction: it sees the system's
-//! programs, its own folder and a private home, no other process, and nothing of the site's data; it is bounded in memory, processes,
-//! files and time, and nothing that it starts outlives it. When a part cannot be set up, the program is not started. What this
-//! kernel cannot enforce at all is found out once, at the start of the site, and named by [`Confinement::shortfalls`].
+//! Promises: on Linux every program that the site starts for an agent runs confined before its first
+//! instruction: it sees the system's programs, its own folder and a private home, no other process, and
+//! nothing of the site's data; it is bounded in memory, processes, files and time, and nothing that it starts
+//! outlives it. When a part cannot be set up, the program is not started. What this kernel cannot enforce at
+//! all is found out once, at the start of the site, and named by [`Confinement::shortfalls`].
 //!
-//! How it works: `docs/decisions/` on the sandbox. Without a [`Confinement`] (library tests, other systems, an operator who turned
-//! it off) a program has resource limits, no new privileges, and dies with its parent. This file and `sandbox/fork.rs` hold the only
-//! unsafe blocks of this crate, see `docs/decisions/0001-unsafe-in-sandbox.md`.
+//! How it works: `docs/decisions/` on the sandbox. Without a [`Confinement`] (library tests, other systems,
+//! an operator who turned it off) a program has resource limits, no new privileges, and dies with its parent.
+//! This file and `sandbox/fork.rs` hold the only unsafe blocks of this crate, see
+//! `docs/decisions/0001-unsafe-in-sandbox.md`.
 
 #[cfg(target_os = "linux")]
 mod control;
@@ -46,13 +48,15 @@ use linux::Launcher;
 #[cfg(not(target_os = "linux"))]
 use other::Launcher;
 
-/// The hidden verb with which the site's executable becomes the launcher; its one argument is the number of an open file.
+/// The hidden verb with which the site's executable becomes the launcher; its one argument is the number of
+/// an open file.
 pub const LAUNCHER_VERB: &str = "sandbox-exec";
 
 /// The signal at which the launcher ends the program and all of its descendants at once.
 pub(crate) const END_ALL: Signal = Signal::USR1;
 
-/// Files that a process may hold open when its agent says nothing: what a login shell gives, and what `select` can take.
+/// Files that a process may hold open when its agent says nothing: what a login shell gives, and what
+/// `select` can take.
 const OPEN_FILES: u64 = 1024;
 
 /// Between the signal that a program may catch and the one it may not, when its processor time is used up.
@@ -82,13 +86,15 @@ impl Confinement {
         Self(None)
     }
 
-    /// Finds out what this kernel can enforce by trying it. The running executable must know [`LAUNCHER_VERB`].
+    /// Finds out what this kernel can enforce by trying it. The running executable must know
+    /// [`LAUNCHER_VERB`].
     #[must_use]
     pub fn detect(settings: ConfinementSettings) -> Self {
         Self(Launcher::detect(settings).map(Arc::new))
     }
 
-    /// What a running agent is not kept from on this machine, one sentence each; empty when everything is enforced.
+    /// What a running agent is not kept from on this machine, one sentence each; empty when everything is
+    /// enforced.
     #[must_use]
     pub fn shortfalls(&self) -> Vec<String> {
         match &self.0 {
@@ -159,7 +165,8 @@ impl Program<'_> {
         self.command.first().map_or("", String::as_str)
     }
 
-    /// A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in `PATH`.
+    /// A path is one of the agent's folder, whatever the site's own folder is; a bare name is looked for in
+    /// `PATH`.
     fn file(&self) -> PathBuf {
         let name = self.name();
         if name.contains('/') { self.folder.join(name) } else { name.into() }
@@ -247,7 +254,8 @@ impl Bounds {
         self.cpu.map(|time| (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1))
     }
 
-    /// The limits as the system takes them; core files are never written, because they hold secrets and fill disks.
+    /// The limits as the system takes them; core files are never written, because they hold secrets and fill
+    /// disks.
     fn limits(&self) -> [Option<(Resource, Rlimit)>; 5] {
         [
             self.memory.map(|bytes| within(Resource::As, bytes, 0)),
@@ -266,16 +274,19 @@ fn within(resource: Resource, wanted: u64, grace: u64) -> (Resource, Rlimit) {
     (resource, Rlimit { current: Some(current), maximum: Some(current.saturating_add(grace).min(own)) })
 }
 
-/// Puts a command under bounds; they take effect in the child, between fork and exec. `inherited` is a file that the child keeps open.
+/// Puts a command under bounds; they take effect in the child, between fork and exec. `inherited` is a file
+/// that the child keeps open.
 ///
-/// The child is killed when the *thread* that forked it ends. Workers of the tokio runtime live as long as the runtime, so starting
-/// children on them ties the child to the site; a thread that ends earlier (a blocking task) must not start one.
+/// The child is killed when the *thread* that forked it ends. Workers of the tokio runtime live as long as
+/// the runtime, so starting children on them ties the child to the site; a thread that ends earlier (a
+/// blocking task) must not start one.
 fn bound(command: &mut Command, bounds: &Bounds, inherited: Option<OwnedFd>) {
     let limits = bounds.limits();
     let parent = getpid();
-    // SAFETY: between fork and exec only async-signal-safe work is allowed, because another thread may have held any lock at
-    // the fork. `confine` makes plain system calls through rustix on copied values: it allocates nothing, takes no lock, drops
-    // nothing that frees memory and does not panic. The closure owns the inherited file, so it is open when the child runs.
+    // SAFETY: between fork and exec only async-signal-safe work is allowed, because another thread may have
+    // held any lock at the fork. `confine` makes plain system calls through rustix on copied values: it
+    // allocates nothing, takes no lock, drops nothing that frees memory and does not panic. The closure owns
+    // the inherited file, so it is open when the child runs.
     #[expect(unsafe_code, reason = "pre_exec has no safe form; see docs/decisions/0001-unsafe-in-sandbox.md")]
     unsafe {
         command.pre_exec(move || confine(&limits, parent, inherited.as_ref()));

@@ -1,9 +1,10 @@
 //! TaskBudget: what one message may spend, over everything that it causes.
 //!
-//! Promises: it travels with a run to every agent and every model that the run asks, so that tokens spent by a called agent, or by a tool
-//! that asks the site's model, count against each agent on the way up as its own would. A turn is set aside at all of them before it is
-//! sent, so that calls side by side cannot pass a limit together. It lives in memory: a run that is tried again after a restart
-//! begins with what its own task has used.
+//! Promises: it travels with a run to every agent and every model that the run asks, so that tokens spent by
+//! a called agent, or by a tool that asks the site's model, count against each agent on the way up as its own
+//! would. A turn is set aside at all of them before it is sent, so that calls side by side cannot pass a
+//! limit together. It lives in memory: a run that is tried again after a restart begins with what its own
+//! task has used.
 //!
 //! It knows nothing of days (see `llm/ledger`), and of no limit but `tokens_per_task`.
 
@@ -11,7 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::AgentName;
 
-/// What one message may spend, over everything that it causes; nothing limits it by default. Clones share the count.
+/// What one message may spend, over everything that it causes; nothing limits it by default. Clones share the
+/// count.
 #[derive(Debug, Clone, Default)]
 pub struct TaskBudget(Option<Arc<Node>>);
 

@@ -1,8 +1,9 @@
-//! Tasks of a tool server: calls of tools that answer only as a task (`execution.taskSupport: "required"`, revision 2025-11-25).
+//! Tasks of a tool server: calls of tools that answer only as a task (`execution.taskSupport: "required"`,
+//! revision 2025-11-25).
 //!
-//! Promises: callers see an ordinary call. The tool is called with a task, and its result is waited for with `tasks/result`, through
-//! which the server also asks back; giving the call up cancels the task. It does not list tasks, and tools that only may answer as a
-//! task are called without one.
+//! Promises: callers see an ordinary call. The tool is called with a task, and its result is waited for with
+//! `tasks/result`, through which the server also asks back; giving the call up cancels the task. It does not
+//! list tasks, and tools that only may answer as a task are called without one.
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
@@ -17,8 +18,8 @@ use serde_json::json;
 use super::calls::OnNotice;
 use super::{Connection, Limits, McpError};
 
-/// The tools of a server that must be called with a task. A server says so by refusing a call without one; what it says in its
-/// list does not come through the engine.
+/// The tools of a server that must be called with a task. A server says so by refusing a call without one;
+/// what it says in its list does not come through the engine.
 #[derive(Debug, Default)]
 pub(super) struct TaskTools(
     /// A std lock: held for one look-up, never across an await.

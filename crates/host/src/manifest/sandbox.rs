@@ -1,7 +1,8 @@
-//! The table `[sandbox]` of an `agent.toml`: what the programs of an agent may see, reach and use besides the usual.
+//! The table `[sandbox]` of an `agent.toml`: what the programs of an agent may see, reach and use besides the
+//! usual.
 //!
-//! Promises: left out, it is the sandbox that fits most programs; each key widens or narrows one thing. It enforces nothing: the
-//! crate's sandbox does.
+//! Promises: left out, it is the sandbox that fits most programs; each key widens or narrows one thing. It
+//! enforces nothing: the crate's sandbox does.
 
 use agentsite_protocol::ByteSize;
 use schemars::JsonSchema;
@@ -11,15 +12,18 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sandbox {
-    /// Whether the agent's programs are confined at all. Turn it off only for programs that you trust like the site itself.
+    /// Whether the agent's programs are confined at all. Turn it off only for programs that you trust like
+    /// the site itself.
     pub enabled: bool,
-    /// Files and folders that they may read and execute: absolute, below your home (`~/data`), or relative to the agent's folder.
+    /// Files and folders that they may read and execute: absolute, below your home (`~/data`), or relative to
+    /// the agent's folder.
     pub read: Vec<String>,
     /// Files, folders and devices that they may also change.
     pub write: Vec<String>,
     /// Whether they may use the network.
     pub network: bool,
-    /// Most memory of all processes of one program together (of each process where the site cannot make control groups).
+    /// Most memory of all processes of one program together (of each process where the site cannot make
+    /// control groups).
     pub memory: ByteSize,
     /// Most processes and threads of one program.
     pub processes: u64,

@@ -1,9 +1,11 @@
 //! Control groups: bounds on all processes of a program together.
 //!
-//! Promises: where the site may make control groups (version 1 or 2), memory and the number of processes of each program are bounded as
-//! a whole; a group is removed when its program has ended. Where it may not, nothing is made, and `Control::find` says so.
+//! Promises: where the site may make control groups (version 1 or 2), memory and the number of processes of
+//! each program are bounded as a whole; a group is removed when its program has ended. Where it may not,
+//! nothing is made, and `Control::find` says so.
 //!
-//! It does not move the site itself into another group, except into a child of a group that was delegated to it alone.
+//! It does not move the site itself into another group, except into a child of a group that was delegated to
+//! it alone.
 
 use std::fs;
 use std::io;
@@ -109,8 +111,8 @@ fn mount_of(mounts: &str, controller: &str) -> Option<PathBuf> {
     })
 }
 
-/// In version 2 a group either holds processes or bounds its children, so the folder goes where children are bounded already: into
-/// our own group when it was delegated to us alone, else beside it.
+/// In version 2 a group either holds processes or bounds its children, so the folder goes where children are
+/// bounded already: into our own group when it was delegated to us alone, else beside it.
 fn unified(mount: &Path, own: &Path) -> Option<PathBuf> {
     let alone = fs::read_to_string(own.join("cgroup.procs")).is_ok_and(|all| all.lines().count() == 1);
     if alone && own != mount {
@@ -149,7 +151,8 @@ fn usable(parent: &Path) -> Option<PathBuf> {
         _ => {}
     }
     for left in fs::read_dir(&folder).ok()?.flatten().filter(|entry| entry.path().is_dir()) {
-        // Named after its launcher; one that still runs may be about to use it. Refused as long as a process is in it.
+        // Named after its launcher; one that still runs may be about to use it. Refused as long as a process
+        // is in it.
         if !Path::new("/proc").join(left.file_name()).exists() {
             let _ = fs::remove_dir(left.path());
         }

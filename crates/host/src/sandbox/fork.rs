@@ -1,8 +1,8 @@
 //! Fork: the system calls of the launcher that Rust has no safe form for.
 //!
-//! Promises: a fork happens only in a process that has exactly one thread, which is checked, so that the child may continue as
-//! ordinary Rust code. Together with `sandbox.rs` these are the only unsafe blocks of this crate, see
-//! `docs/decisions/0001-unsafe-in-sandbox.md`.
+//! Promises: a fork happens only in a process that has exactly one thread, which is checked, so that the
+//! child may continue as ordinary Rust code. Together with `sandbox.rs` these are the only unsafe blocks of
+//! this crate, see `docs/decisions/0001-unsafe-in-sandbox.md`.
 
 use std::io;
 
@@ -26,8 +26,8 @@ pub(super) fn fork(namespaces: libc::c_int) -> io::Result<Side> {
     }
     let flags = libc::c_long::from(namespaces | libc::SIGCHLD);
     let zero: libc::c_long = 0;
-    // SAFETY: without CLONE_VM and with a zero stack this is fork(2): the child continues on a copy of this stack. The process has
-    // one thread, so no lock can be held by a thread that does not exist in the child.
+    // SAFETY: without CLONE_VM and with a zero stack this is fork(2): the child continues on a copy of this
+    // stack. The process has one thread, so no lock can be held by a thread that does not exist in the child.
     #[expect(unsafe_code, reason = "fork has no safe form; see docs/decisions/0001-unsafe-in-sandbox.md")]
     let made = unsafe { libc::syscall(libc::SYS_clone, flags, zero, zero, zero, zero) };
     match made {
@@ -39,9 +39,11 @@ pub(super) fn fork(namespaces: libc::c_int) -> io::Result<Side> {
     }
 }
 
-/// Marks a descriptor, known only by its number, to be closed on exec. One that is closed already is left alone.
+/// Marks a descriptor, known only by its number, to be closed on exec. One that is closed already is left
+/// alone.
 pub(super) fn close_on_exec(number: i32) {
-    // SAFETY: the call changes a flag of a descriptor and no memory; a wrong number is an error that is ignored.
+    // SAFETY: the call changes a flag of a descriptor and no memory; a wrong number is an error that is
+    // ignored.
     #[expect(
         unsafe_code,
         reason = "a bare number has no safe form; see docs/decisions/0001-unsafe-in-sandbox.md"

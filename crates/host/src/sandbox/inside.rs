@@ -1,13 +1,14 @@
 //! Inside: the steps from the fork to the program, each of which gives something up.
 //!
-//! Promises: the init process of a namespace builds the view, gives up its powers, starts the program and collects every orphan; when
-//! the program ends, it ends, and the kernel ends whatever is left in the namespace. The program gets its limits, its
-//! rules and its variables, and no open file besides its three pipes.
+//! Promises: the init process of a namespace builds the view, gives up its powers, starts the program and
+//! collects every orphan; when the program ends, it ends, and the kernel ends whatever is left in the
+//! namespace. The program gets its limits, its rules and its variables, and no open file besides its three
+//! pipes.
 
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::process::{Command, exit};
+use std::process::Command;
 
 use nix::errno::Errno;
 use nix::sys::prctl;
@@ -38,8 +39,8 @@ pub(super) fn namespaces(policy: &Policy) -> libc::c_int {
     }
 }
 
-/// Goes on as the first process; never comes back. `go` brings a byte when everything outside is ready, and its end when the
-/// launcher is gone; `tell` takes how the program ended.
+/// Goes on as the first process; never comes back. `go` brings a byte when everything outside is ready, and
+/// its end when the launcher is gone; `tell` takes how the program ended.
 pub(super) fn begin(policy: &Policy, mut go: io::PipeReader, tell: io::PipeWriter) -> ! {
     let begun =
         go.read_exact(&mut [0]).and_then(|()| first_steps(policy, &go)).and_then(|()| match policy.tier {
@@ -47,14 +48,20 @@ pub(super) fn begin(policy: &Policy, mut go: io::PipeReader, tell: io::PipeWrite
             Tier::Reaper => program(policy).map(|never| match never {}),
         });
     match begun {
-        Ok(()) => exit(0),
+        Ok(()) => leave(0),
         Err(error) => refuse(&error),
     }
 }
 
 fn refuse(error: &io::Error) -> ! {
     let _ = writeln!(io::stderr(), "agentsite: the program was not started: {error}");
-    exit(NOT_STARTED)
+    leave(NOT_STARTED)
+}
+
+/// Ends a forked process. What the launcher holds is not this process's to tidy up.
+#[expect(clippy::disallowed_methods, reason = "a forked process does not return to the main of the launcher")]
+fn leave(code: i32) -> ! {
+    std::process::exit(code)
 }
 
 /// Names the step in an error.
@@ -63,7 +70,8 @@ fn step<T>(what: &str, done: io::Result<T>) -> io::Result<T> {
 }
 
 fn first_steps(policy: &Policy, go: &io::PipeReader) -> io::Result<()> {
-    // A session of its own: requests to end reach it through the launcher, and no terminal of the operator is within its reach.
+    // A session of its own: requests to end reach it through the launcher, and no terminal of the operator is
+    // within its reach.
     step("it gets no session", setsid().map_err(io::Error::from))?;
     if matches!(policy.tier, Tier::Namespaces { .. }) {
         step("its view of the files cannot be built", view::enter(policy))?;
@@ -151,7 +159,7 @@ fn program(policy: &Policy) -> io::Result<Infallible> {
     let Some(file) = &policy.program else {
         // Only trying out: whoever asked reads which version of Landlock is in force.
         let _ = writeln!(io::stdout(), "{landlock}");
-        exit(0)
+        leave(0)
     };
     close_others()?;
     let error = Command::new(file)

@@ -1,11 +1,12 @@
 //! Launcher: the small process between the site and the program of an agent.
 //!
-//! Promises: it confines the program before its first instruction runs, passes requests to end on to it, and ends as the program
-//! ended, after everything that the program started has ended, too. SIGUSR1, or the death of the site, ends all of it at once. When
-//! any part of the confinement cannot be set up, the program is not started, and a line on stderr says why.
+//! Promises: it confines the program before its first instruction runs, passes requests to end on to it, and
+//! ends as the program ended, after everything that the program started has ended, too. SIGUSR1, or the death
+//! of the site, ends all of it at once. When any part of the confinement cannot be set up, the program is not
+//! started, and a line on stderr says why.
 //!
-//! It is the site's own executable, started again with a hidden verb; see `docs/decisions/` on the sandbox. It reads no
-//! configuration, and has one thread.
+//! It is the site's own executable, started again with a hidden verb; see `docs/decisions/` on the sandbox.
+//! It reads no configuration, and has one thread.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -64,7 +65,8 @@ impl End {
 }
 
 fn read(descriptor: u32) -> io::Result<Policy> {
-    // Opening the link gives a descriptor of our own, which is closed on exec; the inherited one is closed before the program runs.
+    // Opening the link gives a descriptor of our own, which is closed on exec; the inherited one is closed
+    // before the program runs.
     let mut text = Vec::new();
     fs::File::open(format!("/proc/self/fd/{descriptor}"))?.read_to_end(&mut text)?;
     serde_json::from_slice(&text).map_err(io::Error::from)
@@ -167,7 +169,8 @@ impl Supervisor {
         }
     }
 
-    /// Ends what outlived the program. A process namespace has done so already; otherwise orphans have become our children.
+    /// Ends what outlived the program. A process namespace has done so already; otherwise orphans have become
+    /// our children.
     fn end_the_rest(&self) {
         loop {
             let children = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
@@ -191,8 +194,8 @@ fn let_go_of_pipes() {
     }
 }
 
-/// From now on these signals are taken one by one. Until here the site's death kills this process; from here on it is told by a
-/// signal, so that the program can be ended first.
+/// From now on these signals are taken one by one. Until here the site's death kills this process; from here
+/// on it is told by a signal, so that the program can be ended first.
 fn block_signals() -> io::Result<SigSet> {
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGCHLD, END_ALL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]
@@ -204,7 +207,8 @@ fn block_signals() -> io::Result<SigSet> {
     Ok(signals)
 }
 
-/// Gives the program the users and groups that this process has: all that are there to the superuser, its own to anybody else.
+/// Gives the program the users and groups that this process has: all that are there to the superuser, its own
+/// to anybody else.
 fn map_users(first: Pid) -> io::Result<()> {
     let of = |file: &str| PathBuf::from(format!("/proc/{first}/{file}"));
     if rustix::process::geteuid().is_root() {

@@ -1,7 +1,8 @@
 //! The sandbox on Linux: what the kernel offers, and the policy of each program.
 //!
-//! Promises: what works is found out by trying it in a process of its own, strictest form first; every program is then started in the
-//! strictest form that worked. Reasons for what does not work are kept for the operator.
+//! Promises: what works is found out by trying it in a process of its own, strictest form first; every
+//! program is then started in the strictest form that worked. Reasons for what does not work are kept for the
+//! operator.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +26,8 @@ use crate::{LaunchError, Sandbox};
 /// The executable of the running site, even when the file was replaced since.
 const SELF: &str = "/proc/self/exe";
 
-/// Files of its folder that an agent must not change: they say what the sandbox allows, and which of its tools were approved.
+/// Files of its folder that an agent must not change: they say what the sandbox allows, and which of its
+/// tools were approved.
 const FROZEN: [&str; 2] = ["agent.toml", "tools.lock"];
 
 /// What the site found out about this machine.

@@ -1,8 +1,9 @@
 //! Paths: which files of the machine an agent may see when its manifest adds nothing.
 //!
-//! Promises: system folders, the public part of `/etc`, the folders of `PATH` with the installations they belong to, the code that the
-//! agent's own command names, its folder and its private home. Never the data of the site, folders of other agents, or the operator's
-//! home as a whole: a folder that contains one of those is opened entry by entry without it.
+//! Promises: system folders, the public part of `/etc`, the folders of `PATH` with the installations they
+//! belong to, the code that the agent's own command names, its folder and its private home. Never the data of
+//! the site, folders of other agents, or the operator's home as a whole: a folder that contains one of those
+//! is opened entry by entry without it.
 //!
 //! It looks at the file system to follow links, and changes nothing.
 
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 const SYSTEM: &[&str] =
     &["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store", "/snap"];
 
-/// What programs need of `/etc`. Whatever is not readable for everybody is left out, even when it is listed here.
+/// What programs need of `/etc`. Whatever is not readable for everybody is left out, even when it is listed
+/// here.
 const SETTINGS: &[&str] = &[
     "alternatives",
     "bash.bashrc",
@@ -93,7 +95,8 @@ const MIXED: &[&str] = &[".cargo", ".local"];
 /// Files by which the folder of a project is recognised; a script in it needs the rest of it.
 const PROJECT: &[&str] = &["package.json", "pyproject.toml", "setup.py", "deno.json", "go.mod", "Cargo.toml"];
 
-/// Programs that run the file they are given: what such a file is named decides that it is code, and may be read.
+/// Programs that run the file they are given: what such a file is named decides that it is code, and may be
+/// read.
 const INTERPRETERS: &[&str] = &[
     "Rscript", "bash", "bun", "dash", "deno", "java", "ksh", "lua", "node", "nodejs", "perl", "php", "pypy",
     "python", "ruby", "run", "sh", "ts-node", "tsx", "zsh",
@@ -137,7 +140,8 @@ impl Surroundings {
         self.without_hidden(found)
     }
 
-    /// Leaves out what is hidden: a path inside of it altogether, a folder around it except for its other entries.
+    /// Leaves out what is hidden: a path inside of it altogether, a folder around it except for its other
+    /// entries.
     pub(crate) fn without_hidden(&self, paths: Vec<PathBuf>) -> Vec<PathBuf> {
         let mut open: Vec<PathBuf> = paths.into_iter().filter(|path| path.exists()).collect();
         for hidden in self.sealed.iter().chain(&self.hidden) {
@@ -155,7 +159,8 @@ impl Surroundings {
         sealed.find(|sealed| sealed.starts_with(&real) || real.starts_with(sealed))
     }
 
-    /// The folder of programs, and the installation that it is a part of: `~/.nvm/versions/node/v22/bin` needs the folder above.
+    /// The folder of programs, and the installation that it is a part of: `~/.nvm/versions/node/v22/bin`
+    /// needs the folder above.
     fn installation(&self, folder: &Path) -> Vec<PathBuf> {
         let mut found = vec![folder.to_owned()];
         let real = real(folder);
@@ -198,7 +203,8 @@ impl Surroundings {
         self.project(&script).or_else(|| beside.map(Path::to_owned)).unwrap_or(script)
     }
 
-    /// The project that a script belongs to: the outermost folder of packages around it, or the nearest folder that says it is one.
+    /// The project that a script belongs to: the outermost folder of packages around it, or the nearest
+    /// folder that says it is one.
     fn project(&self, script: &Path) -> Option<PathBuf> {
         let around = || script.ancestors().skip(1).filter(|folder| !self.is_wide(folder));
         let packages =
@@ -208,8 +214,9 @@ impl Surroundings {
     }
 }
 
-/// The files that a command executes besides its program: scripts that an interpreter is given, and programs by their path, in the words of a
-/// shell line as well. Files that a command only reads are data, which the manifest declares.
+/// The files that a command executes besides its program: scripts that an interpreter is given, and programs
+/// by their path, in the words of a shell line as well. Files that a command only reads are data, which the
+/// manifest declares.
 fn code_of(command: &[String], folder: &Path) -> Vec<PathBuf> {
     let is_end = |letter: char| letter.is_whitespace() || "'\"`;|&()<>".contains(letter);
     let words = command.iter().flat_map(|argument| argument.split(is_end)).filter(|word| !word.is_empty());
@@ -253,7 +260,8 @@ pub(crate) fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
-/// The path when it has nothing to do with `hidden`, its other entries when it contains it, nothing when it is inside of it.
+/// The path when it has nothing to do with `hidden`, its other entries when it contains it, nothing when it
+/// is inside of it.
 fn around(path: &Path, hidden: &Path) -> Vec<PathBuf> {
     let real = real(path);
     if real.starts_with(hidden) {

@@ -1,7 +1,8 @@
 //! Policy: everything that the launcher needs to confine one program, worked out before it starts.
 //!
-//! Promises: plain data. It travels to the launcher in a memory file, because it holds the variables of the agent, which may be
-//! secrets and must not be seen on a command line. It decides nothing and touches nothing.
+//! Promises: plain data. It travels to the launcher in a memory file, because it holds the variables of the
+//! agent, which may be secrets and must not be seen on a command line. It decides nothing and touches
+//! nothing.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 /// How a program and its descendants are held together and apart from the rest of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Tier {
-    /// Own user, mount, process and IPC namespaces: the program sees only its own processes and the paths of its policy.
+    /// Own user, mount, process and IPC namespaces: the program sees only its own processes and the paths of
+    /// its policy.
     Namespaces {
         /// Whether the kernel lets us mount a `/proc` that shows only the program's own processes.
         own_proc: bool,
@@ -66,7 +68,8 @@ pub(crate) struct ProcessLimits {
     pub(crate) file_size: Option<u64>,
     /// Open files.
     pub(crate) open_files: Option<u64>,
-    /// Processes and threads of the program together; counted by the kernel in the program's own user namespace only.
+    /// Processes and threads of the program together; counted by the kernel in the program's own user
+    /// namespace only.
     pub(crate) processes: Option<u64>,
 }
 

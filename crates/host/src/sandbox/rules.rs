@@ -1,8 +1,9 @@
 //! Rules: what the kernel refuses a confined process, whatever its view of the file system is.
 //!
-//! Promises: Landlock limits files, signals and abstract sockets as far as this kernel knows them; a seccomp filter refuses system
-//! calls that no agent needs and that reach past every namespace; capabilities that are left concern files only. All of it holds
-//! for every descendant and cannot be undone. It does not limit amounts: `limits` and control groups do.
+//! Promises: Landlock limits files, signals and abstract sockets as far as this kernel knows them; a seccomp
+//! filter refuses system calls that no agent needs and that reach past every namespace; capabilities that are
+//! left concern files only. All of it holds for every descendant and cannot be undone. It does not limit
+//! amounts: `limits` and control groups do.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,7 +23,8 @@ use super::policy::{Policy, Tier};
 /// The Landlock version whose rights are asked for; older kernels grant as many of them as they know.
 const LANDLOCK: ABI = ABI::V7;
 
-/// What is left of a superuser's powers: those over files that its own paths already allow, and over its own processes.
+/// What is left of a superuser's powers: those over files that its own paths already allow, and over its own
+/// processes.
 const KEPT: CapabilitySet = CapabilitySet::CHOWN
     .union(CapabilitySet::DAC_OVERRIDE)
     .union(CapabilitySet::FOWNER)
@@ -34,7 +36,8 @@ const KEPT: CapabilitySet = CapabilitySet::CHOWN
 /// Devices that every program may use.
 pub(super) const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Puts the calling thread under Landlock. Gives the version of Landlock that is in force; zero when the kernel has none.
+/// Puts the calling thread under Landlock. Gives the version of Landlock that is in force; zero when the
+/// kernel has none.
 pub(super) fn restrict_files(policy: &Policy) -> io::Result<i32> {
     let (read, all) = (AccessFs::from_read(LANDLOCK), AccessFs::from_all(LANDLOCK));
     let isolated = matches!(policy.tier, Tier::Namespaces { .. });
@@ -62,8 +65,8 @@ pub(super) fn restrict_files(policy: &Policy) -> io::Result<i32> {
     })
 }
 
-/// The paths that may be written. Landlock has no exceptions, so where frozen files cannot be covered by a mount, their
-/// folder is opened entry by entry without them.
+/// The paths that may be written. Landlock has no exceptions, so where frozen files cannot be covered by a
+/// mount, their folder is opened entry by entry without them.
 fn writable(policy: &Policy, isolated: bool) -> Vec<PathBuf> {
     let mut paths = Vec::new();
     for path in &policy.write {
@@ -78,7 +81,8 @@ fn writable(policy: &Policy, isolated: bool) -> Vec<PathBuf> {
     paths
 }
 
-/// Gives up every power of a superuser that is not about files or own processes. Does nothing for other users.
+/// Gives up every power of a superuser that is not about files or own processes. Does nothing for other
+/// users.
 pub(super) fn drop_capabilities() -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -93,7 +97,8 @@ pub(super) fn drop_capabilities() -> io::Result<()> {
     Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
-/// System calls that no agent needs: they change the machine, read the kernel, or reach what no namespace separates.
+/// System calls that no agent needs: they change the machine, read the kernel, or reach what no namespace
+/// separates.
 const REFUSED: &[libc::c_long] = &[
     libc::SYS_acct,
     libc::SYS_add_key,
@@ -126,8 +131,8 @@ const REFUSED: &[libc::c_long] = &[
 /// Socket families that reach past a network namespace or into the kernel.
 const REFUSED_FAMILIES: [libc::c_int; 2] = [libc::AF_VSOCK, libc::AF_ALG];
 
-/// Puts the calling thread under the system call filter. Without `network` and without a network namespace of its own, only
-/// Unix sockets can be made.
+/// Puts the calling thread under the system call filter. Without `network` and without a network namespace of
+/// its own, only Unix sockets can be made.
 pub(super) fn filter_calls(policy: &Policy) -> io::Result<()> {
     let wrong = |error: seccompiler::BackendError| io::Error::other(error.to_string());
     let arch = std::env::consts::ARCH.try_into().map_err(wrong)?;

@@ -1,11 +1,11 @@
 //! View: the file system as a confined program sees it.
 //!
-//! Promises: in a mount namespace of its own, a program sees the paths of its policy, its own `/proc`, a few devices and private
-//! folders for temporary files; nothing else exists for it, so sockets of other programs cannot be reached either. Files that are
-//! frozen, and paths that are only read, are mounted read-only.
+//! Promises: in a mount namespace of its own, a program sees the paths of its policy, its own `/proc`, a few
+//! devices and private folders for temporary files; nothing else exists for it, so sockets of other programs
+//! cannot be reached either. Files that are frozen, and paths that are only read, are mounted read-only.
 //!
-//! It does not judge which paths are right: `paths` does. It changes nothing outside of the namespace, except that mount points
-//! may appear in the program's own folder for temporary files.
+//! It does not judge which paths are right: `paths` does. It changes nothing outside of the namespace, except
+//! that mount points may appear in the program's own folder for temporary files.
 
 use std::fs;
 use std::io;

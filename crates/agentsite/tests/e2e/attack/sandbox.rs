@@ -1,8 +1,8 @@
 //! Sandbox: the process of an agent reaches only what its manifest declares.
 //!
-//! Promises that are tested, with a real exec agent that tries to break out: no file outside of its own, no other process, no signal, no
-//! socket, no kernel interface, bounded memory and processes, nothing left behind, and other callers do not notice. The script that
-//! tries is `sandbox/prisoner.py`.
+//! Promises that are tested, with a real exec agent that tries to break out: no file outside of its own, no
+//! other process, no signal, no socket, no kernel interface, bounded memory and processes, nothing left
+//! behind, and other callers do not notice. The script that tries is `sandbox/prisoner.py`.
 
 use std::net::{TcpListener, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
@@ -110,7 +110,8 @@ fn everything_below(folder: &std::path::Path) -> Vec<(std::path::PathBuf, u64)> 
 #[tokio::test]
 async fn nothing_outside_of_the_own_folder_can_be_changed() {
     let site = site_with("");
-    // The site of a test lies below /tmp, and the agent has a private one: it may write there, where nobody else sees it.
+    // The site of a test lies below /tmp, and the agent has a private one: it may write there, where nobody
+    // else sees it.
     let before = everything_below(site.path());
     for path in [
         "agentsite-data/new",
@@ -282,7 +283,8 @@ async fn a_manifest_widens_the_sandbox_in_readable_terms() {
     assert!(site.log().contains("site's own data"), "{}", site.log());
 }
 
-/// The same site on a kernel that grants no namespaces, which is how some distributions and most containers are set up.
+/// The same site on a kernel that grants no namespaces, which is how some distributions and most containers
+/// are set up.
 struct Weak(std::process::Child);
 
 impl Weak {

@@ -1,7 +1,8 @@
-//! Stories of the first words and of what older servers ask for: a slow start, tools that answer as tasks, folders asked for at any time.
+//! Stories of the first words and of what older servers ask for: a slow start, tools that answer as tasks,
+//! folders asked for at any time.
 //!
-//! The servers are the official Python package and the protocol's own example server; one is played by hand, because it must ask
-//! at a moment that no real one can be made to choose.
+//! The servers are the official Python package and the protocol's own example server; one is played by hand,
+//! because it must ask at a moment that no real one can be made to choose.
 
 use std::time::Duration;
 
