@@ -304,6 +304,8 @@ impl Weak {
             "--json",
             "--listen",
             "127.0.0.1:0",
+            "--anonymous",
+            "admin",
         ]);
         command
             .current_dir(site.path())
