@@ -57,7 +57,7 @@ pub use runner::{
 };
 #[cfg(target_os = "linux")]
 pub use sandbox::run_launcher;
-pub use sandbox::{Confinement, ConfinementSettings, LAUNCHER_VERB};
+pub use sandbox::{Confinement, ConfinementSettings, LAUNCHER_VERB, SandboxError};
 pub use schemas::load_schemas;
 pub use scripted::ScriptedRunner;
 pub use task_budget::TaskBudget;

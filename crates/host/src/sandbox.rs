@@ -39,7 +39,7 @@ use agentsite_protocol::{ByteSize, Period};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getpid, getrlimit, setrlimit};
 use tokio::process::Command;
 
-use crate::{LaunchError, Manifest, Sandbox};
+use crate::{Manifest, Sandbox};
 
 #[cfg(target_os = "linux")]
 pub use launcher::launch as run_launcher;
@@ -61,6 +61,11 @@ const OPEN_FILES: u64 = 1024;
 
 /// Between the signal that a program may catch and the one it may not, when its processor time is used up.
 const CPU_GRACE_SECONDS: u64 = 1;
+
+/// Why an agent cannot be confined as its manifest wishes, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SandboxError(String);
 
 /// Where the site's things are, for the sandbox to hide.
 #[derive(Debug, Clone, Default)]
@@ -112,13 +117,13 @@ impl Confinement {
     /// The confinement of one agent. `folder` is where its file lies.
     ///
     /// # Errors
-    /// [`LaunchError`] when its `[sandbox]` names a path that does not exist or that belongs to the site.
+    /// [`SandboxError`] when its `[sandbox]` names a path that does not exist or that belongs to the site.
     pub(crate) fn of(
         &self,
         manifest: &Manifest,
         folder: &Path,
         bounds: Bounds,
-    ) -> Result<Confined, LaunchError> {
+    ) -> Result<Confined, SandboxError> {
         let launcher = match &self.0 {
             Some(launcher) if manifest.sandbox.enabled => launcher,
             _ => return Ok(Confined { bounds, agent: None }),
@@ -327,7 +332,7 @@ fn confine_on_linux(_: Pid) -> io::Result<()> {
 #[cfg(not(target_os = "linux"))]
 mod other {
     use super::{
-        AgentSandbox, Arc, Bounds, Command, ConfinementSettings, LaunchError, Path, Program, Sandbox, io,
+        AgentSandbox, Arc, Bounds, Command, ConfinementSettings, Path, Program, Sandbox, SandboxError, io,
     };
 
     use agentsite_protocol::AgentName;
@@ -353,7 +358,7 @@ mod other {
             _: &AgentName,
             _: &Sandbox,
             _: &Path,
-        ) -> Result<AgentSandbox, LaunchError> {
+        ) -> Result<AgentSandbox, SandboxError> {
             match **self {}
         }
     }

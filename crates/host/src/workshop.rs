@@ -12,7 +12,7 @@ use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;
 use crate::orphans::SITE_MARK;
-use crate::sandbox::Confinement;
+use crate::sandbox::{Confinement, SandboxError};
 
 /// What runners are made from; shared by all of them.
 #[derive(Debug, Clone)]
@@ -138,4 +138,10 @@ pub enum LaunchError {
     /// The manifest asks for something that cannot be.
     #[error("{0}")]
     Setup(String),
+}
+
+impl From<SandboxError> for LaunchError {
+    fn from(error: SandboxError) -> Self {
+        Self::Setup(error.to_string())
+    }
 }

@@ -20,8 +20,8 @@ use tokio::process::Command;
 use super::control::Control;
 use super::paths::{Surroundings, real};
 use super::policy::{Policy, ProcessLimits, Tier};
-use super::{AgentSandbox, Bounds, ConfinementSettings, LAUNCHER_VERB, Program, bound};
-use crate::{LaunchError, Sandbox};
+use super::{AgentSandbox, Bounds, ConfinementSettings, LAUNCHER_VERB, Program, SandboxError, bound};
+use crate::Sandbox;
 
 /// The executable of the running site, even when the file was replaced since.
 const SELF: &str = "/proc/self/exe";
@@ -170,9 +170,9 @@ impl Launcher {
         name: &AgentName,
         settings: &Sandbox,
         folder: &Path,
-    ) -> Result<AgentSandbox, LaunchError> {
+    ) -> Result<AgentSandbox, SandboxError> {
         let folder = real(&absolute(folder));
-        let all = |key: &str, paths: &[String]| -> Result<Vec<PathBuf>, LaunchError> {
+        let all = |key: &str, paths: &[String]| -> Result<Vec<PathBuf>, SandboxError> {
             paths.iter().map(|path| self.declared(key, path, &folder)).collect()
         };
         Ok(AgentSandbox {
@@ -186,7 +186,7 @@ impl Launcher {
     }
 
     /// A path that a manifest declares.
-    fn declared(&self, key: &str, path: &str, folder: &Path) -> Result<PathBuf, LaunchError> {
+    fn declared(&self, key: &str, path: &str, folder: &Path) -> Result<PathBuf, SandboxError> {
         let below_home = path.strip_prefix("~/").or_else(|| (path == "~").then_some(""));
         let full = match (below_home, &self.surroundings.home) {
             (Some(rest), Some(home)) => home.join(rest),
@@ -195,7 +195,7 @@ impl Launcher {
         // A view is built name by name, so a path goes down only.
         let goes_up = full.components().any(|component| component == Component::ParentDir);
         let full = if goes_up { real(&full) } else { full };
-        let wrong = |what: &str| Err(LaunchError::Setup(format!("sandbox.{key} names `{path}`, {what}")));
+        let wrong = |what: &str| Err(SandboxError(format!("sandbox.{key} names `{path}`, {what}")));
         if !full.exists() {
             return wrong("which does not exist; create it, or correct the path");
         }
