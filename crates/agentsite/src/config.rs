@@ -103,9 +103,7 @@ impl Loaded {
                 "write each with its scheme, like https://finder.example/search",
             ));
         }
-        if config.limits.connections == 0 {
-            return Err(self.wrong(text, "limits.connections", "must be at least 1"));
-        }
+        self.check_limits(text)?;
         for (key, period) in [
             ("push.deadline", config.push.deadline),
             ("push.timeout", config.push.timeout),
@@ -129,6 +127,29 @@ impl Loaded {
         self.check_oauth(text)?;
         self.check_search(text)?;
         self.check_models(text)
+    }
+
+    fn check_limits(&self, text: &str) -> Result<(), ConfigError> {
+        let limits = &self.config.limits;
+        for (key, most) in [
+            ("limits.connections", limits.connections),
+            ("limits.connections_per_address", limits.connections_per_address),
+            ("limits.requests", limits.requests),
+            ("limits.requests_per_address", limits.requests_per_address),
+            ("limits.requests_per_key", limits.requests_per_key),
+        ] {
+            if most == 0 {
+                return Err(self.wrong(text, key, "must be at least 1"));
+            }
+        }
+        if limits.reserve > 90 {
+            return Err(self.wrong(
+                text,
+                "limits.reserve",
+                "must be at most 90, so that callers can begin to authenticate",
+            ));
+        }
+        Ok(())
     }
 
     fn check_oauth(&self, text: &str) -> Result<(), ConfigError> {

@@ -37,6 +37,7 @@ use tracing::Span;
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use crate::trace;
+use crate::visit::StreamPlace;
 use address::{Address, Place};
 use extensions::Wanted;
 
@@ -111,9 +112,14 @@ impl<'a> Call<'a> {
         Ok(Self { front, parts, caller, agent, for_site, wanted, as_old: false })
     }
 
-    /// Keeps the connection from being ended as idle while a stream lasts.
+    /// Keeps the connection from being ended as idle while an agent works.
     fn at_work(&self) -> Result<crate::line::AtWork, Failure> {
         Ok(line(self.parts)?.begin())
+    }
+
+    /// Takes a place for a stream, before anything is done for it.
+    fn stream_place(&self) -> Result<StreamPlace, Failure> {
+        self.front.open_stream(self.parts)
     }
 }
 

@@ -3,8 +3,9 @@
 //! Promises: no handler gets a Caller but from here, so that every one was recognised and counted. It does not route and
 //! does not know any protocol.
 
-use std::net::SocketAddr;
-use std::sync::Arc;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use agentsite_protocol::{AccessToken, Caller};
 use agentsite_site::{Site, SiteError};
@@ -12,19 +13,23 @@ use axum::body::Body;
 use bytes::Bytes;
 use http::request::Parts;
 use prometheus_client::registry::Registry;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::arriving::Bodies;
 use crate::caller::{Claim, Door, SESSION_COOKIE};
 use crate::charts::Charts;
+use crate::connections::Connections;
 use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
 use crate::line::Line;
+use crate::metrics::Refusal;
 use crate::settings::GatewaySettings;
+use crate::shares::{Full, Holder, Shares};
 use crate::transcripts::Transcripts;
+use crate::visit::{StreamPlace, Visit};
 
-/// Most sockets at once: the agents that a site takes, and some that are just about to say who they are.
-const MAX_SOCKETS: usize = 1_100;
+/// When to come back for something whose share is used up: about as long as a request or a short stream takes.
+pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// What every handler works with.
 #[derive(Debug)]
@@ -36,8 +41,21 @@ pub(crate) struct Front {
     pub(crate) stop: CancellationToken,
     /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
     pub(crate) closing: CancellationToken,
-    /// Places for sockets, which stay open for as long as their programs run.
-    pub(crate) sockets: Arc<Semaphore>,
+    /// The open connections, but for those that have become sockets.
+    // A std lock: held when a connection comes, goes or is proven, never across an await.
+    pub(crate) connections: Mutex<Connections<Arc<Line>>>,
+    /// Requests under way.
+    pub(crate) requests: Arc<Shares>,
+    /// Open streams of events.
+    pub(crate) streams: Arc<Shares>,
+    /// Bodies that are arriving.
+    pub(crate) bodies: Arc<Bodies>,
+    /// Sockets, which stay open for as long as their programs run.
+    pub(crate) sockets: Arc<Shares>,
+    /// Sockets whose program has not registered.
+    pub(crate) unregistered: Arc<Shares>,
+    /// Bytes of messages that come by sockets.
+    pub(crate) socket_memory: Arc<Shares>,
     /// How the site fared over the last day.
     pub(crate) charts: Charts,
     /// Conversations with programs that tell the whole transcript each time.
@@ -56,13 +74,24 @@ impl Front {
         stop: CancellationToken,
     ) -> Arc<Self> {
         let (door, throttle) = (Door::new(&settings), Throttle::new(&settings.rates));
+        let limits = settings.limits;
         Arc::new(Self {
             site,
             settings,
             registry,
             stop,
             closing: CancellationToken::new(),
-            sockets: Arc::new(Semaphore::new(MAX_SOCKETS)),
+            connections: Mutex::new(Connections::new(limits.connections)),
+            requests: Shares::new(limits.requests),
+            streams: Shares::new(limits.streams),
+            bodies: Arc::new(Bodies {
+                memory: Shares::new(limits.body_memory),
+                // As many as may be under way, because each of them will be.
+                slow: Shares::new(limits.requests),
+            }),
+            sockets: Shares::new(limits.sockets),
+            unregistered: Shares::new(limits.unregistered),
+            socket_memory: Shares::new(limits.socket_memory),
             charts: Charts::default(),
             transcripts: Transcripts::default(),
             listen,
@@ -90,13 +119,72 @@ impl Front {
                 return Err(failure);
             }
         };
-        self.throttle.admit(&caller)?;
+        self.throttle(&caller)?;
+        self.count(parts, &caller)?;
         Ok(caller)
     }
 
     /// Counts a request by the address it comes from, whoever sent it.
     pub(crate) fn admit_stranger(&self, parts: &Parts) -> Result<(), Failure> {
-        self.throttle.admit(&Caller::anonymous(self.door.peer(line(parts)?, &parts.headers)))
+        self.throttle(&Caller::anonymous(self.address(parts)?))
+    }
+
+    fn throttle(&self, caller: &Caller) -> Result<(), Failure> {
+        self.throttle.admit(caller).inspect_err(|_| self.settings.metrics.refused(Refusal::Rate))
+    }
+
+    /// The address of the caller, also behind proxies that are trusted.
+    pub(crate) fn address(&self, parts: &Parts) -> Result<IpAddr, Failure> {
+        Ok(self.door.peer(line(parts)?, &parts.headers))
+    }
+
+    /// Gives the request its caller's share until it is answered; a connection on which a caller has authenticated is known from then on.
+    fn count(&self, parts: &Parts, caller: &Caller) -> Result<(), Failure> {
+        let (visit, holder) = (visit(parts)?, Holder::of(caller, self.address(parts)?));
+        if visit.line.is_unproven() && !caller.is_anonymous() {
+            self.prove(&visit.line, &holder);
+        }
+        visit.enter(&self.requests, holder).map_err(|full| {
+            let own = "you have as many requests under way here as you may; wait for one to be answered";
+            let all = "as many requests are under way here as this site takes; try again soon";
+            self.no_share(Refusal::Requests, full, own, all)
+        })
+    }
+
+    fn prove(&self, line: &Line, holder: &Holder) {
+        let owner = if let Holder::Owner(owner) = holder { Some(owner) } else { None };
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        if connections.prove(line.id, owner) {
+            line.set_proven();
+        }
+    }
+
+    /// Takes a place for a stream that answers this request.
+    pub(crate) fn open_stream(&self, parts: &Parts) -> Result<StreamPlace, Failure> {
+        visit(parts)?.stream(&self.streams).map_err(|full| {
+            let own = "you have as many streams open here as you may (limits.streams_per_address, limits.streams_per_key); \
+                       close one, or use GetTask instead";
+            let all = "as many streams are open here as this site takes; try again soon, or use GetTask instead";
+            self.no_share(Refusal::Streams, full, own, all)
+        })
+    }
+
+    /// The refusal of something whose share is used up: the caller's own, or that of all.
+    pub(crate) fn no_share(
+        &self,
+        what: Refusal,
+        full: Full,
+        own: &'static str,
+        all: &'static str,
+    ) -> Failure {
+        self.settings.metrics.refused(what);
+        let sentence = if full == Full::Own { own } else { all };
+        Failure::new(Fault::TooMany, sentence).retry_after(TRY_AGAIN)
+    }
+
+    /// Whether connections from this address come from a proxy that the operator trusts.
+    pub(crate) fn is_proxy(&self, address: IpAddr) -> bool {
+        self.settings.trusted_proxies.iter().any(|network| network.contains(address))
     }
 
     async fn recognise(&self, claim: Claim<'_>, parts: &Parts) -> Result<Caller, Failure> {
@@ -137,7 +225,11 @@ impl Front {
 
     /// Reads a request body within the limits.
     pub(crate) async fn body(&self, body: Body) -> Result<Bytes, Failure> {
-        read_body(body, &self.settings.limits).await
+        read_body(body, &self.settings.limits).await.inspect_err(|failure| match failure.fault {
+            Fault::TooSlow => self.settings.metrics.refused(Refusal::SlowBody),
+            Fault::TooMany => self.settings.metrics.refused(Refusal::Bodies),
+            _ => {}
+        })
     }
 
     /// The addresses of the site for which a token may have been made, when the site knows its own address: all of it, a face, or the very
@@ -186,7 +278,12 @@ fn plain_caller(claim: &Claim<'_>) -> Result<Caller, Failure> {
     }
 }
 
-/// The connection of a request; the server puts it there.
+/// The connection of a request.
 pub(crate) fn line(parts: &Parts) -> Result<&Arc<Line>, Failure> {
+    Ok(&visit(parts)?.line)
+}
+
+/// The visit that a request is; the server puts it there.
+pub(crate) fn visit(parts: &Parts) -> Result<&Arc<Visit>, Failure> {
     parts.extensions.get().ok_or_else(|| Failure::new(Fault::Internal, "the request has no connection"))
 }

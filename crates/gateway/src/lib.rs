@@ -1,7 +1,7 @@
 //! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, discovery, the REST face, pages and operations.
 //!
 //! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
-//! the site to all of them. Every request is recognised (`caller`), bounded (`limits`) and counted (`metrics`) before the
+//! the site to all of them. Every request is recognised (`caller`), bounded (`limits`, `shares`) and counted (`metrics`) before the
 //! site hears of it. No foreign bytes make it panic.
 //!
 //! It decides nothing about agents and tasks, and reads no file and no environment variable.
@@ -11,8 +11,11 @@
 mod a2a;
 mod api;
 mod ard;
+mod arriving;
+mod authority;
 mod caller;
 mod charts;
+mod connections;
 mod cursor;
 mod document;
 mod failure;
@@ -24,6 +27,7 @@ mod limits;
 mod line;
 mod logbook;
 mod mcp;
+mod meter;
 mod metrics;
 mod oauth;
 mod openai;
@@ -37,12 +41,16 @@ mod rpc;
 mod server;
 mod servers;
 mod settings;
+mod shares;
 mod socket;
 mod sse;
 mod tls;
 mod trace;
 mod transcripts;
 mod unanswered;
+mod unread;
+mod visit;
+mod wire;
 mod workshop;
 
 pub use a2a::a2a_methods;
@@ -58,8 +66,8 @@ pub use operator::{
 };
 pub use server::{Gateway, GatewayError};
 pub use settings::{
-    AnonymousAccess, BadNetwork, DEFAULT_PORT, GatewaySettings, HttpLimits, Network, Rate, Rates, ReloadHook,
-    TlsSettings,
+    AnonymousAccess, BadNetwork, DEFAULT_PORT, Division, GatewaySettings, HttpLimits, Network, Rate, Rates,
+    ReloadHook, TlsSettings,
 };
 pub use tls::TlsError;
 pub use unanswered::Unanswered;

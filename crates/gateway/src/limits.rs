@@ -14,6 +14,7 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::{DefaultKeyedRateLimiter, Quota};
 use http_body_util::BodyExt;
 
+use crate::arriving::ArrivalError;
 use crate::failure::{Failure, Fault};
 use crate::settings::{HttpLimits, Rate, Rates};
 
@@ -26,6 +27,9 @@ const LOOK_EVERY: usize = 1_024;
 /// How much of an oversized body is read and thrown away before the refusal is sent: a client that is cut off while it
 /// writes never reads the answer.
 const READ_ON: usize = 8 << 20;
+
+/// When to send a body again for which there was no room.
+const LATER: Duration = Duration::from_secs(5);
 
 /// How long that may take.
 const READ_ON_TIME: Duration = Duration::from_secs(2);
@@ -52,8 +56,7 @@ async fn collect(mut body: Body, cap: usize) -> Result<Bytes, Failure> {
     let mut first = Bytes::new();
     let mut rest: Option<BytesMut> = None;
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|error| Failure::new(Fault::BadRequest, format!("the body broke off: {error}")))?;
+        let frame = frame.map_err(not_arrived)?;
         let Ok(data) = frame.into_data() else { continue };
         if first.is_empty() && rest.is_none() {
             first = data;
@@ -66,6 +69,24 @@ async fn collect(mut body: Body, cap: usize) -> Result<Bytes, Failure> {
         }
     }
     Ok(rest.map_or(first, BytesMut::freeze))
+}
+
+/// Why a body did not arrive, in words for its sender.
+fn not_arrived(error: axum::Error) -> Failure {
+    match error.into_inner().downcast::<ArrivalError>().map(|error| *error) {
+        Ok(ArrivalError::TooSlow) => {
+            Failure::new(Fault::TooSlow, "the body comes too slowly; send it faster (limits.body_rate)")
+        }
+        Ok(ArrivalError::NoRoom) => {
+            let sentence =
+                "too much is being sent to this site at once; send this again later, or less at once";
+            Failure::new(Fault::TooMany, sentence).retry_after(LATER)
+        }
+        Ok(ArrivalError::Broken(error)) => {
+            Failure::new(Fault::BadRequest, format!("the body broke off: {error}"))
+        }
+        Err(error) => Failure::new(Fault::BadRequest, format!("the body broke off: {error}")),
+    }
 }
 
 async fn too_large(mut body: Body, cap: usize) -> Failure {

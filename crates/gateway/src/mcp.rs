@@ -40,6 +40,7 @@ use crate::failure::{Era, Failure, Fault};
 use crate::front::{Front, line};
 use crate::line::AtWork;
 use crate::trace;
+use crate::visit::StreamPlace;
 use message::Incoming;
 use params::{Params, object};
 use round::{Bond, Seal};
@@ -84,9 +85,14 @@ struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Keeps the connection from being ended as idle while a stream lasts.
+    /// Keeps the connection from being ended as idle while a tool works.
     fn at_work(&self) -> Result<AtWork, Failure> {
         Ok(line(self.parts)?.begin())
+    }
+
+    /// Takes a place for a stream, before anything is done for it.
+    fn stream_place(&self) -> Result<StreamPlace, Failure> {
+        self.front.open_stream(self.parts)
     }
 
     /// What a state that is given out with the answer to this request is bound to.

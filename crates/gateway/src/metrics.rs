@@ -112,6 +112,78 @@ impl Outcome {
     }
 }
 
+/// Why something was turned away to keep the site fair.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Refusal {
+    /// A connection was ended or not taken, because its address or the site has too many.
+    Connections,
+    /// Too many requests under way.
+    Requests,
+    /// Too many open streams.
+    Streams,
+    /// Too many sockets.
+    Sockets,
+    /// Too many sockets whose program has not registered, or one that did not register in time.
+    Unregistered,
+    /// Too many bytes in messages of sockets.
+    SocketMemory,
+    /// Too many bodies that are arriving, or too many bytes in them.
+    Bodies,
+    /// A body that came too slowly.
+    SlowBody,
+    /// A caller that did not read its answer.
+    SlowReader,
+    /// Too many requests a second.
+    Rate,
+    /// No host, or more than one.
+    Host,
+}
+
+impl Refusal {
+    /// All of them, in the order of their counters.
+    pub(crate) const ALL: [Self; 11] = [
+        Self::Connections,
+        Self::Requests,
+        Self::Streams,
+        Self::Sockets,
+        Self::Unregistered,
+        Self::SocketMemory,
+        Self::Bodies,
+        Self::SlowBody,
+        Self::SlowReader,
+        Self::Rate,
+        Self::Host,
+    ];
+
+    /// What it is called in figures.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Connections => "connections",
+            Self::Requests => "requests",
+            Self::Streams => "streams",
+            Self::Sockets => "sockets",
+            Self::Unregistered => "unregistered_sockets",
+            Self::SocketMemory => "socket_memory",
+            Self::Bodies => "bodies",
+            Self::SlowBody => "slow_body",
+            Self::SlowReader => "slow_reader",
+            Self::Rate => "rate",
+            Self::Host => "host",
+        }
+    }
+}
+
+impl EncodeLabelValue for Refusal {
+    fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
+        std::fmt::Write::write_str(out, self.word())
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RefusalLabel {
+    reason: Refusal,
+}
+
 impl EncodeLabelValue for Face {
     fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
         std::fmt::Write::write_str(out, self.word())
@@ -147,13 +219,16 @@ struct FaceLabel {
 pub struct GatewayMetrics {
     requests: Family<RequestLabels, Counter>,
     latency: Family<FaceLabel, Histogram>,
+    refusals: Family<RefusalLabel, Counter>,
     connections: Gauge,
     streams: Gauge,
+    sockets: Gauge,
     /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a histogram cannot be read back.
     took: Arc<[AtomicU64; LATENCY.len() + 1]>,
     // The members of the two families, so that a request takes no lock to find its own.
     counters: [[Counter; 3]; 8],
     histograms: [Histogram; 8],
+    refused: [Counter; Refusal::ALL.len()],
 }
 
 impl Default for GatewayMetrics {
@@ -164,8 +239,21 @@ impl Default for GatewayMetrics {
             Outcome::ALL.map(|outcome| requests.get_or_create_owned(&RequestLabels { face, outcome }))
         });
         let histograms = Face::ALL.map(|face| latency.get_or_create_owned(&FaceLabel { face }));
-        let (connections, streams, took) = Default::default();
-        Self { requests, latency, connections, streams, took, counters, histograms }
+        let refusals = Family::<RefusalLabel, Counter>::default();
+        let refused = Refusal::ALL.map(|reason| refusals.get_or_create_owned(&RefusalLabel { reason }));
+        let (connections, streams, sockets, took) = Default::default();
+        Self {
+            requests,
+            latency,
+            refusals,
+            connections,
+            streams,
+            sockets,
+            took,
+            counters,
+            histograms,
+            refused,
+        }
     }
 }
 
@@ -177,6 +265,9 @@ impl GatewayMetrics {
         registry.register_with_unit("http_request_latency", what, Unit::Seconds, self.latency.clone());
         registry.register("http_connections", "Open connections", self.connections.clone());
         registry.register("http_streams", "Open streams of events", self.streams.clone());
+        registry.register("http_sockets", "Programs connected by WebSocket", self.sockets.clone());
+        let what = "Connections, requests, streams and sockets that were turned away, by reason";
+        registry.register("http_refused", what, self.refusals.clone());
         registry.register_collector(Box::new(Process));
     }
 
@@ -202,6 +293,27 @@ impl GatewayMetrics {
             failed: ended(Outcome::Failed),
             took: std::array::from_fn(|bucket| self.took[bucket].load(Ordering::Relaxed)),
         }
+    }
+
+    /// Counts something that was turned away.
+    pub(crate) fn refused(&self, why: Refusal) {
+        self.refused[why as usize].inc();
+    }
+
+    /// How often each kind of thing was turned away since the start.
+    pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        Refusal::ALL.into_iter().map(|why| (why.word(), self.refused[why as usize].get()))
+    }
+
+    /// Counts a socket until the guard is dropped.
+    pub(crate) fn socket(&self) -> OpenConnection {
+        self.sockets.inc();
+        OpenConnection(self.sockets.clone())
+    }
+
+    /// Sockets that are open now.
+    pub(crate) fn open_sockets(&self) -> u64 {
+        u64::try_from(self.sockets.get()).unwrap_or(0)
     }
 
     /// Connections and streams that are open now.

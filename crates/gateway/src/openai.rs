@@ -32,6 +32,7 @@ use serde::de::DeserializeOwned;
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use crate::line::AtWork;
+use crate::visit::StreamPlace;
 use crate::{document, trace};
 
 /// The routes of this face.
@@ -90,6 +91,11 @@ impl Call {
     /// Keeps the connection from being ended as idle while an agent works.
     fn at_work(&self) -> Result<AtWork, Failure> {
         Ok(line(&self.parts)?.begin())
+    }
+
+    /// Takes a place for a stream, before anything is done for it.
+    fn stream_place(&self) -> Result<StreamPlace, Failure> {
+        self.front.open_stream(&self.parts)
     }
 }
 

@@ -7,16 +7,27 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::body::Body;
 use axum::response::Response;
+use futures::StreamExt as _;
+use http_body_util::{BodyStream, StreamBody};
+use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower::Service;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::line::Line;
-use crate::metrics::{Face, Outcome};
-use crate::{a2a, api, ard, identity, mcp, oauth, openai, openapi, operations, pages, rpc, servers, socket};
+use crate::metrics::{Face, Outcome, Refusal};
+use crate::unread::Guarded;
+use crate::visit::Visit;
+use crate::{
+    a2a, api, ard, arriving, authority, identity, mcp, oauth, openai, openapi, operations, pages, rpc,
+    servers, socket,
+};
+
+/// Bytes of an answer above which it counts as one that is worth holding for.
+const LARGE_ANSWER: u64 = 64 << 10;
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
@@ -41,14 +52,40 @@ pub(crate) fn join(front: &Arc<Front>) -> Router {
 /// Answers one request that came over `line`.
 pub(crate) async fn answer(
     front: &Front,
-    mut router: Router,
+    router: Router,
     line: &Arc<Line>,
-    mut request: Request,
+    request: hyper::Request<Incoming>,
 ) -> Response {
     let begun = Instant::now();
     let face = Face::of(request.uri().path());
     let at_work = line.begin();
-    request.extensions_mut().insert(Arc::clone(line));
+    let response = match authority::check(request.version(), request.uri(), request.headers()) {
+        Ok(()) => route(front, router, line, request, face, begun).await,
+        Err(wrong) => {
+            front.settings.metrics.refused(Refusal::Host);
+            Failure::from(wrong).rest()
+        }
+    };
+    let outcome = response.extensions().get().copied().unwrap_or_else(|| Outcome::of(response.status()));
+    let took = begun.elapsed();
+    front.settings.metrics.count(face, outcome, took);
+    tracing::debug!(?face, status = response.status().as_u16(), ?took, "answered");
+    drop(at_work);
+    response
+}
+
+async fn route(
+    front: &Front,
+    mut router: Router,
+    line: &Arc<Line>,
+    request: hyper::Request<Incoming>,
+    face: Face,
+    begun: Instant,
+) -> Response {
+    let (visit, version) = (Visit::new(line), request.version());
+    let mut request =
+        request.map(|body| arriving::body(body, &visit, &front.bodies, &front.settings.limits, begun));
+    request.extensions_mut().insert(Arc::clone(&visit));
     let challenge = oauth::Challenge::of(front, &request);
     let answer = router.call(request);
     let response = match face {
@@ -60,12 +97,22 @@ pub(crate) async fn answer(
     if let Some(challenge) = challenge {
         challenge.put(&mut response);
     }
-    let outcome = response.extensions().get().copied().unwrap_or_else(|| Outcome::of(response.status()));
-    let took = begun.elapsed();
-    front.settings.metrics.count(face, outcome, took);
-    tracing::debug!(?face, status = response.status().as_u16(), ?took, "answered");
-    drop(at_work);
-    response
+    if version == http::Version::HTTP_2 { held_while_sent(response, visit) } else { response }
+}
+
+/// Keeps the share of a request for as long as a large answer takes to be read. HTTP/1 needs none of this: there a caller that does not
+/// read blocks its connection, which is ended.
+fn held_while_sent(response: Response, visit: Arc<Visit>) -> Response {
+    if hyper::body::Body::size_hint(response.body()).lower() <= LARGE_ANSWER {
+        return response;
+    }
+    response.map(|body| {
+        let line = Arc::clone(&visit.line);
+        let frames = BodyStream::new(body).inspect(move |_| {
+            let _held = &visit;
+        });
+        Body::new(StreamBody::new(Guarded::new(&line, frames)))
+    })
 }
 
 async fn within<E>(

@@ -1,18 +1,17 @@
 //! The server: listening, accepting, and ending connections.
 //!
-//! Promises: at most so many connections at once; one that sends nothing, or its head a byte at a time, is ended; running out of
-//! files slows accepting down and does not end it. When told to stop it accepts no more, lets requests
+//! Promises: at most so many connections at once, divided fairly (`connections`); one that sends nothing, sends its head a byte at a
+//! time, or does not read its answers is ended; running out of files slows accepting down and does not end it. When told to stop it accepts no more, lets requests
 //! finish within the site's drain period, and ends what is left. It does not look into requests.
 
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agentsite_site::Site;
 use axum::Router;
-use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -20,16 +19,18 @@ use hyper_util::server::conn::auto;
 use prometheus_client::registry::Registry;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connections::{Admission, ConnectionId, Source};
 use crate::front::Front;
 use crate::line::Line;
+use crate::metrics::Refusal;
 use crate::router;
 use crate::settings::{AnonymousAccess, GatewaySettings, HttpLimits};
 use crate::tls::{self, TlsError};
+use crate::wire::Wire;
 
 /// How long accepting rests when the machine has no file left for a connection.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
@@ -45,6 +46,11 @@ const LOOK_LEAST: Duration = Duration::from_millis(10);
 
 /// How often an HTTP/2 peer is asked whether it is still there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(20);
+
+/// Bytes that an HTTP/2 peer may send of one body before the site has taken them, and of all bodies of a connection: what a connection
+/// can make the site hold without being counted.
+const STREAM_WINDOW: u32 = 64 << 10;
+const CONNECTION_WINDOW: u32 = 256 << 10;
 
 /// Why the gateway cannot listen.
 #[derive(Debug, thiserror::Error)]
@@ -135,28 +141,20 @@ impl Gateway {
         connections.spawn(async move {
             drawing.charts.keep(&drawing.site, &drawing.settings.metrics, &until).await;
         });
-        let places = Arc::new(Semaphore::new(front.settings.limits.connections));
         let house = Arc::new(House {
             router: router::join(&front),
             http: http(&front.settings.limits),
             front,
             tls: self.tls,
-            cut: CancellationToken::new(),
         });
-        loop {
-            let place = tokio::select! {
-                place = Arc::clone(&places).acquire_owned() => place.expect("the semaphore is never closed"),
-                () = stop.cancelled() => break,
-            };
+        for id in 0.. {
             let (stream, peer) = tokio::select! {
                 accepted = accept(&self.listener) => accepted,
                 () = stop.cancelled() => break,
             };
+            let Some(open) = house.admit(id, peer) else { continue };
             let house = Arc::clone(&house);
-            connections.spawn(async move {
-                house.receive(stream, peer).await;
-                drop(place);
-            });
+            connections.spawn(async move { house.receive(stream, &open.line).await });
         }
         drop(self.listener);
         connections.close();
@@ -226,7 +224,9 @@ fn http(limits: &HttpLimits) -> auto::Builder<TokioExecutor> {
         .max_buf_size(limits.head.max(MIN_BUFFER));
     http.http2()
         .timer(TokioTimer::new())
-        .max_concurrent_streams(limits.streams)
+        .max_concurrent_streams(limits.http2_streams)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(u32::try_from(limits.head).unwrap_or(u32::MAX))
         .keep_alive_interval(PING_EVERY)
         .keep_alive_timeout(PING_EVERY);
@@ -239,43 +239,74 @@ struct House {
     router: Router,
     http: auto::Builder<TokioExecutor>,
     tls: Option<TlsAcceptor>,
-    /// Cancelled when the last connections are ended, whatever they do.
-    cut: CancellationToken,
+}
+
+/// A connection among those that are counted, until it is dropped.
+struct Open {
+    front: Arc<Front>,
+    line: Arc<Line>,
+}
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        self.front.connections.lock().unwrap_or_else(PoisonError::into_inner).close(self.line.id);
+    }
 }
 
 impl House {
-    async fn receive(&self, stream: TcpStream, peer: SocketAddr) {
+    /// Takes a connection in; the one that must end for it, if any, is told to.
+    fn admit(&self, id: ConnectionId, peer: SocketAddr) -> Option<Open> {
+        let line = Line::new(id, peer.ip(), self.tls.is_some());
+        let place = line.peer.into();
+        let source =
+            if self.front.is_proxy(line.peer) { Source::Proxy(place) } else { Source::Direct(place) };
+        let mut connections = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        let admission = connections.admit(id, source, Arc::clone(&line), |line| line.standing());
+        drop(connections);
+        if !matches!(admission, Admission::Open) {
+            self.front.settings.metrics.refused(Refusal::Connections);
+        }
+        match admission {
+            Admission::Open => {}
+            Admission::Instead(ended) => ended.cut.cancel(),
+            Admission::Refused => return None,
+        }
+        Some(Open { front: Arc::clone(&self.front), line })
+    }
+
+    async fn receive(&self, stream: TcpStream, line: &Arc<Line>) {
         let _open = self.front.settings.metrics.connection();
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
             return;
         }
-        let line = Line::new(peer.ip(), self.tls.is_some());
-        match &self.tls {
-            None => self.speak(stream, &line).await,
-            Some(tls) => {
-                match tokio::time::timeout(self.front.settings.limits.head_time, tls.accept(stream)).await {
-                    Ok(Ok(stream)) => self.speak(stream, &line).await,
-                    Ok(Err(error)) => tracing::debug!(%error, %peer, "no TLS could be agreed"),
-                    Err(_) => tracing::debug!(%peer, "TLS took too long"),
-                }
-            }
+        let Some(tls) = &self.tls else { return self.speak(stream, line).await };
+        let agreed = tokio::time::timeout(self.front.settings.limits.head_time, tls.accept(stream));
+        let agreed = tokio::select! {
+            agreed = agreed => agreed,
+            () = line.cut.cancelled() => return,
+        };
+        match agreed {
+            Ok(Ok(stream)) => self.speak(stream, line).await,
+            Ok(Err(error)) => tracing::debug!(%error, peer = %line.peer, "no TLS could be agreed"),
+            Err(_) => tracing::debug!(peer = %line.peer, "TLS took too long"),
         }
     }
 
     async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, line: &Arc<Line>) {
+        let stream = Wire::new(stream, Arc::clone(line));
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (front, router, line) = (Arc::clone(&self.front), self.router.clone(), Arc::clone(line));
             async move {
-                let response = router::answer(&front, router, &line, request.map(Body::new)).await;
+                let response = router::answer(&front, router, &line, request).await;
                 Ok::<_, std::convert::Infallible>(response)
             }
         });
         let mut connection = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut look =
             tokio::time::interval(self.front.settings.limits.head_time.clamp(LOOK_LEAST, LOOK_EVERY));
-        // Tokens of its own: each look at a shared one would take the same lock on every connection.
-        let (stop, cut) = (self.front.stop.child_token(), self.cut.child_token());
+        // A token of its own: each look at a shared one would take the same lock on every connection.
+        let stop = self.front.stop.child_token();
         let (mut leaving, mut told_to_leave) = (false, false);
         loop {
             tokio::select! {
@@ -290,8 +321,9 @@ impl House {
                     leaving = true;
                     connection.as_mut().graceful_shutdown();
                 }
-                () = cut.cancelled() => return,
+                () = line.cut.cancelled() => return,
                 _ = look.tick() => match line.idle() {
+                    _ if self.is_unread(line) => return,
                     Some(_) if told_to_leave => return,
                     Some(idle) if idle > self.patience(line) => {
                         connection.as_mut().graceful_shutdown();
@@ -303,10 +335,26 @@ impl House {
         }
     }
 
+    /// Whether the other end has stopped reading; answers that it does not read on their own are given up.
+    fn is_unread(&self, line: &Line) -> bool {
+        let limit = self.front.settings.limits.send_time;
+        let blocked = line.blocked().is_some_and(|blocked| blocked > limit);
+        for _ in 0..line.abandon_unread(limit) + usize::from(blocked) {
+            self.front.settings.metrics.refused(Refusal::SlowReader);
+        }
+        blocked
+    }
+
     /// How long a connection may idle: one that never asked anything only as long as a head may take.
     fn patience(&self, line: &Line) -> Duration {
         let limits = &self.front.settings.limits;
         if line.has_asked() { limits.idle_time } else { limits.head_time }
+    }
+
+    /// Ends every connection, whatever it does.
+    fn cut_all(&self) {
+        let open = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        open.handles().for_each(|line| line.cut.cancel());
     }
 
     /// Waits for the connections to end, and ends those that do not.
@@ -318,7 +366,7 @@ impl House {
         self.front.closing.cancel();
         if tokio::time::timeout(LAST_WORDS, connections.wait()).await.is_err() {
             tracing::warn!(left = connections.len(), "Some connections did not end in time and are cut.");
-            self.cut.cancel();
+            self.cut_all();
             connections.wait().await;
         }
     }

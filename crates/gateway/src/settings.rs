@@ -174,6 +174,34 @@ impl FromStr for Network {
     }
 }
 
+/// How something is divided among callers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Division {
+    /// Most in total.
+    pub total: usize,
+    /// How much of it only authenticated callers may have.
+    pub reserve: usize,
+    /// Most for the callers without a credential at one address (IPv6: the /64).
+    pub per_address: usize,
+    /// Most for one authenticated caller; the people who run the site are limited by the total alone.
+    pub per_owner: usize,
+}
+
+impl Division {
+    /// A division that keeps a quarter of the total for authenticated callers.
+    #[must_use]
+    pub const fn with_reserve(total: usize, per_address: usize, per_owner: usize) -> Self {
+        Self { total, reserve: total / 4, per_address, per_owner }
+    }
+
+    /// How much callers without a credential may have together; at least one, so that anybody can begin to authenticate.
+    #[must_use]
+    pub(crate) const fn public(&self) -> usize {
+        let left = self.total.saturating_sub(self.reserve);
+        if left == 0 { 1 } else { left }
+    }
+}
+
 /// How much one request and one connection may cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HttpLimits {
@@ -181,16 +209,36 @@ pub struct HttpLimits {
     pub body: usize,
     /// Longest time a request body may take to arrive. 1 MiB in 30 s is a slow telephone line.
     pub body_time: Duration,
+    /// Bytes a second at which a request body must arrive on average, once [`Self::body_grace`] is over. 0 for no minimum.
+    pub body_rate: usize,
+    /// How long a request body may take before its rate counts: a lost packet is sent again within that.
+    pub body_grace: Duration,
+    /// Bytes of bodies that have begun to arrive and are not complete.
+    pub body_memory: Division,
     /// Longest time a request head may take to arrive, which is also how long an HTTP/1 connection may idle.
     pub head_time: Duration,
     /// Most bytes of a request head; cookies and tokens of real callers stay below 8 KiB.
     pub head: usize,
     /// How long a connection may stay without a request. 75 s is what proxies expect.
     pub idle_time: Duration,
-    /// Most connections at once; each costs about 20 KiB, so this is 80 MiB at worst.
-    pub connections: usize,
+    /// How long a caller may leave an answer unread before it is cut off.
+    pub send_time: Duration,
+    /// Connections at once; each costs about 20 KiB, so this is 80 MiB at worst. A page of a browser opens six.
+    pub connections: Division,
+    /// Requests at once, whatever connections they come by, until they are answered.
+    pub requests: Division,
+    /// Streams of events at once, on all faces. A caller without a credential needs one for each task that it follows.
+    pub streams: Division,
     /// Most requests at once on one HTTP/2 connection, the number browsers assume.
-    pub streams: u32,
+    pub http2_streams: u32,
+    /// Programs that are connected by WebSocket at once; each costs about 30 KiB.
+    pub sockets: Division,
+    /// Sockets whose program has not registered yet.
+    pub unregistered: Division,
+    /// How long a program may take to register.
+    pub register_time: Duration,
+    /// Bytes of WebSocket messages that are not complete or not handled yet.
+    pub socket_memory: Division,
     /// Longest time an answer may take that does not wait for an agent.
     pub answer_time: Duration,
     /// Longest silence in a stream: the official Python client gives up after 5 s.
@@ -202,11 +250,21 @@ impl Default for HttpLimits {
         Self {
             body: 1 << 20,
             body_time: Duration::from_secs(30),
+            body_rate: 1 << 10,
+            body_grace: Duration::from_secs(5),
+            body_memory: Division::with_reserve(64 << 20, 8 << 20, 16 << 20),
             head_time: Duration::from_secs(10),
             head: 32 << 10,
             idle_time: Duration::from_secs(75),
-            connections: 4096,
-            streams: 100,
+            send_time: Duration::from_secs(40),
+            connections: Division::with_reserve(4_096, 256, 1_024),
+            requests: Division::with_reserve(4_096, 64, 512),
+            streams: Division::with_reserve(4_096, 8, 256),
+            http2_streams: 100,
+            sockets: Division { total: 10_000, reserve: 0, per_address: 0, per_owner: 1_000 },
+            unregistered: Division { total: 512, reserve: 0, per_address: 32, per_owner: 16 },
+            register_time: Duration::from_secs(10),
+            socket_memory: Division { total: 64 << 20, reserve: 0, per_address: 0, per_owner: 16 << 20 },
             answer_time: Duration::from_secs(60),
             keep_alive: Duration::from_secs(2),
         }

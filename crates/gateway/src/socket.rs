@@ -1,13 +1,15 @@
 //! `/ws/agent`: where programs connect to be agents of the site.
 //!
-//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in time who it is loses it. It is the
-//! only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of it the site's.
+//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in time who it is loses it. Each owner
+//! has a share of the sockets, of those that have not registered, and of the bytes that are being received; before it has registered a program
+//! sends small messages only. It is the only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of it the site's.
 
 mod drive;
 mod pace;
 
 use std::sync::Arc;
 
+use agentsite_protocol::Caller;
 use agentsite_protocol::link::MAX_FRAME;
 use axum::Router;
 use axum::extract::ws::WebSocketUpgrade;
@@ -16,11 +18,24 @@ use axum::response::Response;
 use axum::routing::get;
 
 use crate::failure::{Failure, Fault};
-use crate::front::Front;
+use crate::front::{Front, visit};
+use crate::meter::{FREE, Meter};
+use crate::metrics::Refusal;
+use crate::shares::{Full, Holder, Share};
 use drive::Drive;
+use http::request::Parts;
 
 /// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is answered in words.
 const ROOM: usize = 64 << 10;
+
+/// Largest message of a program before it has registered: any introduction with a hundred skills.
+const FIRST_MESSAGE: usize = 64 << 10;
+
+/// Bytes that a socket reads at once. Most sockets are idle most of the time, and each holds this much.
+const READ_BUFFER: usize = FREE;
+
+/// Bytes that a socket gathers before it writes.
+const WRITE_BUFFER: usize = 4 << 10;
 
 /// The routes of this face.
 pub(crate) fn routes() -> Router<Arc<Front>> {
@@ -45,13 +60,44 @@ async fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure>
             "programs connect here by WebSocket to be agents of this site; see docs/connect-agents.md";
         Failure::new(Fault::BadRequest, sentence)
     })?;
-    let place = Arc::clone(&front.sockets).try_acquire_owned().map_err(|_| {
-        Failure::new(Fault::TooMany, "as many programs are connected as this site takes; try again later")
-    })?;
-    let front = Arc::clone(front);
-    let upgrade = upgrade.max_message_size(MAX_FRAME + ROOM).max_frame_size(MAX_FRAME + ROOM);
+    let (holder, line) = (visit(&parts)?.holder(), Arc::clone(&visit(&parts)?.line));
+    let (place, newcomer) = (place(front, &holder)?, newcomer(front, &parts, &caller, &holder)?);
+    let (front, open) = (Arc::clone(front), front.settings.metrics.socket());
+    let upgrade = upgrade
+        .read_buffer_size(READ_BUFFER)
+        .write_buffer_size(WRITE_BUFFER)
+        .max_message_size(MAX_FRAME + ROOM)
+        .max_frame_size(MAX_FRAME + ROOM);
     Ok(upgrade.on_upgrade(move |socket| async move {
-        Drive::new(front, socket).run(caller, base).await;
-        drop(place);
+        let meter = Meter::new(&front.socket_memory, holder, FIRST_MESSAGE + FREE);
+        // Nobody else sets it: a connection becomes a socket once.
+        let _ = line.meter.set(Arc::clone(&meter));
+        // Boxed where it begins, so that what waits for the upgrade stays small.
+        Box::pin(Drive::new(front, socket, meter, newcomer).run(caller, base)).await;
+        drop((place, open));
     }))
+}
+
+/// The owner's place among all sockets.
+fn place(front: &Front, holder: &Holder) -> Result<Share, Failure> {
+    front.sockets.take(holder, 1).map_err(|full| {
+        let own = "you have as many programs connected here as you may (limits.sockets_per_key)";
+        let all = "as many programs are connected as this site takes (limits.sockets); try again later";
+        front.no_share(Refusal::Sockets, full, own, all)
+    })
+}
+
+/// The places among the sockets that have not registered: one of the owner's, and one of the address. The people who run the site need none.
+fn newcomer(front: &Front, parts: &Parts, caller: &Caller, holder: &Holder) -> Result<Vec<Share>, Failure> {
+    if caller.is_admin() {
+        return Ok(Vec::new());
+    }
+    let refused = |full: Full| {
+        let own = "you have as many sockets open here that have not registered as you may; register first";
+        let all = "too many programs are about to register here; try again soon";
+        front.no_share(Refusal::Unregistered, full, own, all)
+    };
+    let address = Holder::Address(front.address(parts)?.into());
+    let of_owner = front.unregistered.take(holder, 1).map_err(refused)?;
+    Ok(vec![of_owner, front.unregistered.take(&address, 1).map_err(refused)?])
 }

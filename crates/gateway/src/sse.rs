@@ -2,7 +2,7 @@
 //!
 //! Promises: one event is one `data:` line of JSON, with the sequence number as its id; a silent stream gets a comment before any
 //! client loses patience; a stream ends when its source ends or the gateway stops. A caller that reads slowly
-//! holds back only its own stream. It does not know what the events mean.
+//! holds back only its own stream, and loses it when it stops reading. It does not know what the events mean.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -15,8 +15,9 @@ use futures::{StreamExt as _, stream};
 use http::{HeaderValue, header};
 
 use crate::front::Front;
-use crate::line::AtWork;
 use crate::metrics::OpenConnection;
+use crate::unread::Guarded;
+use crate::visit::StreamPlace;
 
 /// A comment that keeps the connection awake; clients ignore it.
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
@@ -58,11 +59,18 @@ pub(crate) fn json_event(out: &mut Vec<u8>, id: Option<&str>, json: &[u8]) {
 }
 
 /// A response that sends `first` at once and then what the source gives.
-pub(crate) fn respond(front: &Arc<Front>, at_work: AtWork, first: Vec<u8>, source: impl Source) -> Response {
+pub(crate) fn respond(
+    front: &Arc<Front>,
+    place: StreamPlace,
+    first: Vec<u8>,
+    source: impl Source,
+) -> Response {
     let open = front.settings.metrics.stream();
+    let line = Arc::clone(&place.line);
     let state =
-        Following { front: Arc::clone(front), first: Some(first), source, _at_work: at_work, _open: open };
-    let mut response = Response::new(Body::from_stream(stream::unfold(state, Following::step)));
+        Following { front: Arc::clone(front), first: Some(first), source, _place: place, _open: open };
+    let events = Guarded::new(&line, stream::unfold(state, Following::step));
+    let mut response = Response::new(Body::from_stream(events));
     mark(&mut response);
     response
 }
@@ -89,7 +97,7 @@ struct Following<S> {
     front: Arc<Front>,
     first: Option<Vec<u8>>,
     source: S,
-    _at_work: AtWork,
+    _place: StreamPlace,
     _open: OpenConnection,
 }
 

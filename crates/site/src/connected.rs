@@ -21,9 +21,6 @@ use tokio::sync::Notify;
 
 use crate::SiteError;
 
-/// Most agents in all that connect to a site: each holds a socket and about 100 kB of buffers.
-const MAX_IN_ALL: usize = 1_000;
-
 /// Most skills of one agent, as in an `agent.toml`.
 const MAX_SKILLS: usize = 100;
 
@@ -137,12 +134,12 @@ impl Connected {
     }
 
     /// Refuses one more than there may be.
-    pub(crate) fn check_room(&self) -> Result<(), SiteError> {
-        if self.lock().len() < MAX_IN_ALL {
+    pub(crate) fn check_room(&self, most: usize) -> Result<(), SiteError> {
+        if self.lock().len() < most {
             return Ok(());
         }
         Err(SiteError::Forbidden(format!(
-            "{MAX_IN_ALL} agents are connected to this site, as many as may be; try again later"
+            "{most} agents are connected to this site, as many as may be (limits.sockets); try again later"
         )))
     }
 

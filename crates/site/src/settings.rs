@@ -29,6 +29,8 @@ pub struct SiteSettings {
     pub retention: Retention,
     /// Largest message that is taken.
     pub max_message: ByteSize,
+    /// Most agents whose programs connect to the site, at once.
+    pub max_connected: usize,
     /// How long a stop waits for running work.
     pub drain: Period,
     /// Whether and how receivers are told about tasks.
@@ -54,6 +56,7 @@ impl Default for SiteSettings {
             hybrid_cards: true,
             retention: Retention::default(),
             max_message: ByteSize(1 << 20),
+            max_connected: 10_000,
             drain: Period::seconds(10),
             push: PushSettings::default(),
             hub: HubSettings::default(),

@@ -2089,12 +2089,18 @@ export interface components {
                 openFiles?: number;
                 pid: number;
             };
+            /** @description What was turned away since the start to keep the site fair, by reason */
+            refused: {
+                [key: string]: number;
+            };
             search: {
                 entries: number;
                 model: string;
                 /** @description Entries that still have only quick vectors */
                 pending: number;
             };
+            /** @description Programs connected by WebSocket */
+            sockets: number;
             /** Format: date-time */
             startedAt: string;
             store: {

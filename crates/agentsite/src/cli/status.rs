@@ -72,10 +72,18 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
 /// What the process holds open, in a line.
 fn process(status: &Value) -> String {
     let memory = ByteSize(status["process"]["memory"].as_u64().unwrap_or_default() & !0xf_ffff);
+    let refused = status["refused"].as_object().into_iter().flatten();
+    let refused: Vec<String> = refused
+        .filter(|(_, count)| count.as_u64().is_some_and(|count| count > 0))
+        .map(|(reason, count)| format!("{reason} {count}"))
+        .collect();
+    let refused =
+        if refused.is_empty() { String::new() } else { format!("; turned away: {}", refused.join(", ")) };
     format!(
-        "memory {memory}, {} connections, {} streams; {} agents can be found",
+        "memory {memory}, {} connections, {} streams, {} connected programs{refused}; {} agents can be found",
         field(status, "connections"),
         field(status, "streams"),
+        field(status, "sockets"),
         field(&status["search"], "entries")
     )
 }

@@ -176,10 +176,46 @@ pub(crate) struct LimitsSection {
     pub(crate) body: ByteSize,
     /// Longest that the body of a request may take to arrive.
     pub(crate) body_time: Period,
+    /// Bytes per second at which the body of a request must arrive on average after its first five seconds; 0 means no minimum.
+    pub(crate) body_rate: ByteSize,
+    /// Memory for the bodies of requests that have not arrived completely. One address has an eighth of it, one key a quarter.
+    pub(crate) body_memory: ByteSize,
     /// Largest head of a request.
     pub(crate) head: ByteSize,
-    /// Connections at once.
+    /// Longest that a caller may leave an answer unread before the site ends it.
+    pub(crate) send_time: Period,
+    /// Percent of all connections, requests and streams that only authenticated callers may use.
+    pub(crate) reserve: u8,
+    /// Connections at once. When there are more, the site ends one of the address that has most.
     pub(crate) connections: usize,
+    /// Connections at once from one address (IPv6: one /64 network) on which nobody has authenticated. A proxy in trusted_proxies may have more.
+    pub(crate) connections_per_address: usize,
+    /// Connections at once that stay open for one key whatever others do.
+    pub(crate) connections_per_key: usize,
+    /// Requests at once.
+    pub(crate) requests: usize,
+    /// Requests at once from one address without a key.
+    pub(crate) requests_per_address: usize,
+    /// Requests at once of one key.
+    pub(crate) requests_per_key: usize,
+    /// Streams of events at once.
+    pub(crate) streams: usize,
+    /// Streams of events at once to one address without a key.
+    pub(crate) streams_per_address: usize,
+    /// Streams of events at once to one key.
+    pub(crate) streams_per_key: usize,
+    /// Programs that are connected by WebSocket to be agents at once.
+    pub(crate) sockets: usize,
+    /// Programs that one key has connected at once.
+    pub(crate) sockets_per_key: usize,
+    /// WebSockets of one key whose programs have not registered as an agent yet.
+    pub(crate) unregistered_per_key: usize,
+    /// WebSockets from one address whose programs have not registered as an agent yet.
+    pub(crate) unregistered_per_address: usize,
+    /// How long a program may take to register after it has connected.
+    pub(crate) register_time: Period,
+    /// Memory for messages from connected programs that are not complete or not handled yet. One key has a quarter of it.
+    pub(crate) socket_memory: ByteSize,
     /// Requests per second of one API key; 0 means no limit.
     pub(crate) key_rate: u32,
     /// Requests that one API key may send at once before its rate counts.
@@ -196,8 +232,26 @@ impl Default for LimitsSection {
         Self {
             body: ByteSize(http.body as u64),
             body_time: Period(http.body_time),
+            body_rate: ByteSize(http.body_rate as u64),
+            body_memory: ByteSize(http.body_memory.total as u64),
             head: ByteSize(http.head as u64),
-            connections: http.connections,
+            send_time: Period(http.send_time),
+            reserve: 25,
+            connections: http.connections.total,
+            connections_per_address: http.connections.per_address,
+            connections_per_key: http.connections.per_owner,
+            requests: http.requests.total,
+            requests_per_address: http.requests.per_address,
+            requests_per_key: http.requests.per_owner,
+            streams: http.streams.total,
+            streams_per_address: http.streams.per_address,
+            streams_per_key: http.streams.per_owner,
+            sockets: http.sockets.total,
+            sockets_per_key: http.sockets.per_owner,
+            unregistered_per_key: http.unregistered.per_owner,
+            unregistered_per_address: http.unregistered.per_address,
+            register_time: Period(http.register_time),
+            socket_memory: ByteSize(http.socket_memory.total as u64),
             key_rate: rates.key.per_second,
             key_burst: rates.key.burst,
             anonymous_rate: rates.anonymous.per_second,

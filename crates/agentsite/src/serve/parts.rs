@@ -5,7 +5,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use agentsite_client::{Egress, EgressSettings};
-use agentsite_gateway::{AnonymousAccess, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
+use agentsite_gateway::{AnonymousAccess, Division, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
 use agentsite_site::{HubSettings, PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -66,6 +66,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             ..Retention::default()
         },
         max_message: config.limits.body,
+        max_connected: config.limits.sockets,
         drain: config.site.drain,
         push: PushSettings {
             enabled: config.push.enabled,
@@ -111,12 +112,44 @@ pub(super) fn gateway_settings(config: &Config) -> Result<GatewaySettings, CliEr
 
 fn limits(section: &LimitsSection) -> (HttpLimits, Rates) {
     let bytes = |size: agentsite_protocol::ByteSize| usize::try_from(size.0).unwrap_or(usize::MAX);
+    let usual = HttpLimits::default();
+    let total = |total: usize| Division {
+        total,
+        reserve: part(total, section.reserve),
+        per_address: 0,
+        per_owner: 0,
+    };
     let http = HttpLimits {
         body: bytes(section.body),
         body_time: section.body_time.0,
         head: bytes(section.head),
-        connections: section.connections,
-        ..HttpLimits::default()
+        body_rate: bytes(section.body_rate),
+        body_memory: memory(bytes(section.body_memory), section.reserve),
+        send_time: section.send_time.0,
+        connections: Division {
+            per_address: section.connections_per_address,
+            per_owner: section.connections_per_key,
+            ..total(section.connections)
+        },
+        requests: Division {
+            per_address: section.requests_per_address,
+            per_owner: section.requests_per_key,
+            ..total(section.requests)
+        },
+        streams: Division {
+            per_address: section.streams_per_address,
+            per_owner: section.streams_per_key,
+            ..total(section.streams)
+        },
+        sockets: Division { total: section.sockets, per_owner: section.sockets_per_key, ..usual.sockets },
+        unregistered: Division {
+            per_address: section.unregistered_per_address,
+            per_owner: section.unregistered_per_key,
+            ..usual.unregistered
+        },
+        register_time: section.register_time.0,
+        socket_memory: memory(bytes(section.socket_memory), 0),
+        ..usual
     };
     let rates = Rates {
         key: Rate { per_second: section.key_rate, burst: section.key_burst },
@@ -124,6 +157,16 @@ fn limits(section: &LimitsSection) -> (HttpLimits, Rates) {
         ..Rates::default()
     };
     (http, rates)
+}
+
+/// Memory of which one address has an eighth and one key a quarter.
+fn memory(total: usize, reserve: u8) -> Division {
+    Division { total, reserve: part(total, reserve), per_address: total / 8, per_owner: total / 4 }
+}
+
+/// So many percent.
+fn part(total: usize, percent: u8) -> usize {
+    total / 100 * usize::from(percent) + total % 100 * usize::from(percent) / 100
 }
 
 fn tls(config: &Config) -> Result<Option<TlsSettings>, CliError> {

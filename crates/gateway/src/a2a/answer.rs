@@ -13,15 +13,15 @@ use super::Call;
 use super::binding::Binding;
 use super::operation::Answer;
 use super::stream::Events;
-use crate::failure::Failure;
 use crate::sse;
+use crate::visit::StreamPlace;
 
 /// Room for the first event of a small task.
 const FIRST_EVENT: usize = 1024;
 
 /// Writes an answer in this binding.
-pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) -> Result<Response, Failure> {
-    Ok(match answer {
+pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) -> Response {
+    match answer {
         Answer::Message(message) => binding.answer(&WireStreamItem::Message(&message)),
         Answer::Sent(task, history) => binding.answer(&WireStreamItem::Task(task.wire(history))),
         Answer::Task(task, history) => binding.answer(&task.wire(history)),
@@ -30,14 +30,14 @@ pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) ->
         Answer::PushConfig(config) => binding.answer(&config),
         Answer::PushConfigs(list) => binding.answer(&list),
         Answer::Nothing => binding.answer(&JsonMap::new()),
-        Answer::Events(events) => return stream(events, call, binding.to_owned()),
-    })
+        Answer::Events(events, place) => stream(events, place, call, binding.to_owned()),
+    }
 }
 
-fn stream(events: Events, call: &Call<'_>, binding: Binding<'static>) -> Result<Response, Failure> {
+fn stream(events: Events, place: StreamPlace, call: &Call<'_>, binding: Binding<'static>) -> Response {
     let mut first = Vec::with_capacity(FIRST_EVENT);
     events.open(|seq, item| binding.event(&mut first, seq, item));
-    Ok(sse::respond(call.front, call.at_work()?, first, Feed { events, binding }))
+    sse::respond(call.front, place, first, Feed { events, binding })
 }
 
 /// The events of a task as the frames of one answer.

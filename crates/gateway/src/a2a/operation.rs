@@ -12,6 +12,7 @@ use super::task::{self, ListWanted, TaskList, TaskWanted};
 use super::{Call, card, read};
 use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
+use crate::visit::StreamPlace;
 
 /// Methods of A2A 1.0, by the names that all bindings share.
 pub(super) const METHODS: [&str; 11] = [
@@ -53,7 +54,8 @@ pub(super) enum Answer {
     Task(Task, Option<usize>),
     Tasks(TaskList),
     Card(Box<AgentCard>),
-    Events(Events),
+    /// Events, and the place of the stream that tells them.
+    Events(Events, StreamPlace),
     PushConfig(PushConfig),
     PushConfigs(ConfigList),
     /// It is done, and there is nothing to say.
@@ -84,7 +86,10 @@ impl Operation {
         let limit = call.front.settings.limits.answer_time;
         match self {
             Self::Send(sending) => send::send(call, sending).await,
-            Self::Stream(sending) => stream::send(call, sending).await.map(Answer::Events),
+            Self::Stream(sending) => {
+                let place = call.stream_place()?;
+                Ok(Answer::Events(stream::send(call, sending).await?, place))
+            }
             quick => tokio::time::timeout(limit, Box::pin(quick.look(call))).await.unwrap_or_else(|_| {
                 let sentence = "the site took too long; it may be overloaded, try again later";
                 Err(Failure::new(Fault::TimedOut, sentence))
@@ -98,7 +103,10 @@ impl Operation {
             Self::Get(wanted) => task::get(call, &wanted).await,
             Self::Cancel(wanted) => task::cancel(call, &wanted).await,
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
-            Self::Subscribe(wanted) => stream::subscribe(call, &wanted).await.map(Answer::Events),
+            Self::Subscribe(wanted) => {
+                let place = call.stream_place()?;
+                Ok(Answer::Events(stream::subscribe(call, &wanted).await?, place))
+            }
             Self::CreatePush(config) => push::create(call, config).await,
             Self::GetPush(wanted) => push::get(call, &wanted).await,
             Self::ListPush(wanted) => push::list(call, &wanted).await,

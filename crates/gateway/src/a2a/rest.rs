@@ -38,7 +38,7 @@ pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: R
         let tenant = tenant(&parts, text(&body)?)?;
         let call = Call::new(front, &parts, caller, tenant::agreed(address.agent, tenant.as_deref())?)?;
         let answer = operation(&address.place, &parts, &body)?.perform(&call).await?;
-        answer::respond(answer, &call, &binding)
+        Ok(answer::respond(answer, &call, &binding))
     };
     answer.instrument(span).await.unwrap_or_else(|failure: Failure| binding.refuse(&failure))
 }

@@ -48,9 +48,9 @@ pub(super) async fn answer(front: &Arc<Front>, agent: Option<&str>, request: Req
         let tenant = tenant::in_json(request.params)?;
         let mut call = Call::new(front, &parts, caller, tenant::agreed(agent, tenant.as_deref())?)?;
         call.as_old = binding.is_old();
-        answer::respond(operation.perform(&call).await?, &call, &binding)
+        Ok(answer::respond(operation.perform(&call).await?, &call, &binding))
     };
-    answer.instrument(span).await.unwrap_or_else(|failure| binding.refuse_done(&failure))
+    answer.instrument(span).await.unwrap_or_else(|failure: Failure| binding.refuse_done(&failure))
 }
 
 /// What is asked, and how it is answered: in the version in which it was asked.

@@ -22,8 +22,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Asking, Given, Wanted, bad, json, nothing, parse};
 use crate::failure::Failure;
-use crate::front::{Front, line};
-use crate::line::AtWork;
+use crate::front::Front;
+use crate::unread::Guarded;
+use crate::visit::StreamPlace;
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -211,16 +212,16 @@ pub(super) async fn events(
     asking: Asking,
     Path(id): Path<String>,
 ) -> Answer {
+    let place = front.open_stream(&asking.parts)?;
     let watch = front.site.follow_conversations(&asking.caller, Some(named(&id)?)).await?;
-    let at_work = line(&asking.parts)?.begin();
-    Ok(sse::respond(&front, at_work, Vec::new(), Following(watch)))
+    Ok(sse::respond(&front, place, Vec::new(), Following(watch)))
 }
 
 pub(super) async fn all_events(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
+    let place = front.open_stream(&asking.parts)?;
     let watch = front.site.follow_conversations(&asking.caller, None).await?;
-    let at_work = line(&asking.parts)?.begin();
     // Something at once, so that a reader knows that it listens.
-    Ok(sse::respond(&front, at_work, b": listening\n\n".to_vec(), Following(watch)))
+    Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), Following(watch)))
 }
 
 /// What happens to conversations.
@@ -258,8 +259,10 @@ pub(super) async fn export(
     };
     let id = named(&id)?;
     let export = front.site.export_conversation(&asking.caller, id, format).await?;
-    let state = (export, line(&asking.parts)?.begin());
-    let mut response = Response::new(Body::from_stream(stream::unfold(Some(state), piece)));
+    let place = front.open_stream(&asking.parts)?;
+    let connection = Arc::clone(&place.line);
+    let pieces = Guarded::new(&connection, stream::unfold(Some((export, place)), piece));
+    let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -272,13 +275,13 @@ pub(super) async fn export(
     Ok(response)
 }
 
-type Exporting = Option<(ConversationExport, AtWork)>;
+type Exporting = Option<(ConversationExport, StreamPlace)>;
 
 /// The next piece of an export; an export that cannot go on is cut off, so that nobody takes it for whole.
 async fn piece(state: Exporting) -> Option<(Result<String, SiteError>, Exporting)> {
-    let (mut export, at_work) = state?;
+    let (mut export, place) = state?;
     match export.next().await {
-        Ok(piece) => Some((Ok(piece?), Some((export, at_work)))),
+        Ok(piece) => Some((Ok(piece?), Some((export, place)))),
         Err(error) => {
             tracing::error!(%error, "an export of a conversation could not go on");
             Some((Err(error), None))

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tasks::{last_seen, wants_stream};
 use super::{Answer, Asking, Wanted, admin_only, json, parse};
-use crate::front::{Front, line};
+use crate::front::Front;
 use crate::logbook::{LogFilter, LogRecord, LogWatch, Portion};
 use crate::sse;
 
@@ -51,12 +51,12 @@ pub(super) async fn list(
         after => book.since(&filter, after),
     };
     if wants_stream(headers) {
-        let at_work = line(&asking.parts)?.begin();
+        let place = front.open_stream(&asking.parts)?;
         // A comment first, so that a reader knows that it is listening although the log is silent.
         let mut begin = b": listening\n\n".to_vec();
         let watch = book.follow(filter, first.last);
         write(&mut begin, &first);
-        return Ok(sse::respond(&front, at_work, begin, Following(watch)));
+        return Ok(sse::respond(&front, place, begin, Following(watch)));
     }
     json(StatusCode::OK, &Lines { lines: first.lines, missed: first.missed, last: first.last })
 }

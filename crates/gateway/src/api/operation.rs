@@ -2,6 +2,7 @@
 //!
 //! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a task.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,7 +24,9 @@ const LINES: usize = 100;
 pub(super) async fn status(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
     let report = front.site.status(&asking.caller).await?;
     let (connections, streams) = front.settings.metrics.open();
-    json(StatusCode::OK, &Status { report, process: Process::now(), connections, streams })
+    let (sockets, refused) =
+        (front.settings.metrics.open_sockets(), front.settings.metrics.refusals().collect());
+    json(StatusCode::OK, &Status { report, process: Process::now(), connections, streams, sockets, refused })
 }
 
 /// How the site and the process around it fare.
@@ -36,6 +39,10 @@ struct Status {
     connections: u64,
     /// Open streams of events.
     streams: u64,
+    /// Programs connected by WebSocket.
+    sockets: u64,
+    /// What was turned away since the start to keep the site fair, by reason.
+    refused: BTreeMap<&'static str, u64>,
 }
 
 #[derive(Deserialize)]

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::tasks::{last_seen, wants_stream};
 use super::{Answer, Asking, Given, Wanted, json, nothing};
-use crate::front::{Front, line};
+use crate::front::Front;
 use crate::sse;
 
 /// A query to keep.
@@ -77,8 +77,8 @@ pub(super) async fn events(
     let after = last_seen(headers, wanted.after);
     if wants_stream(headers) {
         let watch = front.site.follow_query(&asking.caller, &id, after)?;
-        let at_work = line(&asking.parts)?.begin();
-        return Ok(sse::respond(&front, at_work, Vec::new(), Following(watch)));
+        let place = front.open_stream(&asking.parts)?;
+        return Ok(sse::respond(&front, place, Vec::new(), Following(watch)));
     }
     let mut kept = front.site.kept_query(&asking.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Answer, Asking, Wanted, bad, json, parse};
 use crate::failure::Failure;
-use crate::front::{Front, line};
+use crate::front::Front;
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -218,8 +218,8 @@ pub(super) async fn events(
     let (id, headers) = (named(&id)?, &asking.parts.headers);
     if wants_stream(headers) {
         let watch = front.site.watch(&asking.caller, id, last_seen(headers, wanted.after)).await?;
-        let at_work = line(&asking.parts)?.begin();
-        return Ok(sse::respond(&front, at_work, Vec::new(), Following { watch, ended: false }));
+        let place = front.open_stream(&asking.parts)?;
+        return Ok(sse::respond(&front, place, Vec::new(), Following { watch, ended: false }));
     }
     let limit = wanted.limit.unwrap_or(EVENTS);
     let events = front.site.events(&asking.caller, id, wanted.after.unwrap_or(0), limit).await?;

@@ -17,7 +17,7 @@ fn head(method: &str, headers: Headers<'_>) -> Parts {
 }
 
 fn line(peer: &str) -> std::sync::Arc<Line> {
-    Line::new(peer.parse().unwrap(), false)
+    Line::new(0, peer.parse().unwrap(), false)
 }
 
 fn door(settings: &GatewaySettings) -> Door {

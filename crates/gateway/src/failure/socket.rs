@@ -26,6 +26,8 @@ pub(crate) enum Closing {
     NoIntroduction,
     /// It was silent for too long.
     Silent,
+    /// Too much is being sent at once, by its owner or by all.
+    Busy,
 }
 
 impl Closing {
@@ -37,6 +39,7 @@ impl Closing {
             Self::NoFrame(_) => 1007,
             Self::Refused(_) => 1008,
             Self::TooLarge => 1009,
+            Self::Busy => 1013,
             Self::Ended(LinkEnd::Replaced) => 4001,
             Self::Ended(LinkEnd::Overflow) => 4002,
             Self::Ended(LinkEnd::Removed) => 4003,
@@ -52,8 +55,15 @@ impl Closing {
             Self::Ended(end) => end.to_string().into(),
             Self::Refused(why) | Self::NoFrame(why) => why.clone().into(),
             Self::NotText => "frames are text; bytes are not taken".into(),
-            Self::TooLarge => format!("a frame could not be read; it has at most {MAX_FRAME} bytes").into(),
+            Self::TooLarge => format!(
+                "a frame could not be read; it has at most {MAX_FRAME} bytes, and 65536 before agent/register"
+            )
+            .into(),
             Self::NoIntroduction => "the first frame must be agent/register, and come soon".into(),
+            Self::Busy => {
+                "too much is being sent to this site at once; connect again later, and send less at once"
+                    .into()
+            }
             Self::Silent => "nothing was heard for too long, not even the answer to a ping".into(),
         }
     }
@@ -82,6 +92,7 @@ mod tests {
             Closing::TooLarge,
             Closing::NoIntroduction,
             Closing::Silent,
+            Closing::Busy,
         ]);
         let codes: std::collections::BTreeSet<u16> = all.iter().map(Closing::code).collect();
         assert_eq!(codes.len(), all.len());

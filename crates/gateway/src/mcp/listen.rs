@@ -85,6 +85,7 @@ pub(super) async fn answer(
     let raw =
         params.notifications.ok_or_else(|| wrong("`notifications` must say what you want to be told"))?;
     let mut filter: Filter = parse(raw, "notifications")?;
+    let place = call.stream_place()?;
     if filter.resource_subscriptions.len() + filter.task_ids.len() > MAX_WATCHED {
         return Err(wrong(format!(
             "`notifications` names more than {MAX_WATCHED} things; listen several times"
@@ -112,7 +113,7 @@ pub(super) async fn answer(
     let agreed = json!({ "notifications": listening.filter });
     let mut first = Vec::new();
     listening.frame(&mut first, "notifications/subscriptions/acknowledged", agreed);
-    Ok(sse::respond(call.front, call.at_work()?, first, listening))
+    Ok(sse::respond(call.front, place, first, listening))
 }
 
 /// Somebody who listens.

@@ -147,6 +147,8 @@ async fn operate(
             Done::Input(_) => Err(Failure::new(Fault::AgentFailed, "the server asks back where it must not")),
         };
     }
+    // A call that says something on the way needs a stream, and cannot be told so when it has begun.
+    let place = if call.takes_events { Some(call.stream_place()?) } else { None };
     let meta = params.meta.unwrap_or_default();
     let progress = meta.progress.map(|token| token.get().to_owned());
     let running = session.begin(asked.id)?;
@@ -164,10 +166,10 @@ async fn operate(
     };
     // The work ends with its session at the latest, and the tracker knows of it until then.
     call.desk.work.spawn(work.go());
-    let at_work = call.at_work()?;
-    if !call.takes_events {
+    let _at_work = call.at_work()?;
+    let Some(place) = place else {
         return feed.end().await.map_or_else(|| Ok(accepted()), |json| Ok(json_response(json.to_vec())));
-    }
+    };
     if let Ok(Some(json)) = tokio::time::timeout(PATIENCE, feed.settled()).await
         && super::takes(&call.parts.headers, "application/json")
     {
@@ -178,7 +180,7 @@ async fn operate(
         feed.prime(&mut first);
     }
     let source = Reading { follower: feed.follow_first(), session: Arc::clone(session) };
-    Ok(sse::respond(call.front, at_work, first, source))
+    Ok(sse::respond(call.front, place, first, source))
 }
 
 /// A call at work. It goes on when its client hangs up.
@@ -355,16 +357,17 @@ pub(super) fn open_stream(call: &Call<'_>) -> Result<Response, Failure> {
     let feed = session
         .stream(number)
         .ok_or_else(|| wrong("the stream of this Last-Event-ID is no longer kept; ask again"))?;
+    let place = call.stream_place()?;
     let mut first = Vec::new();
     if session.revision.has_priming() && number == 0 && seen == 0 {
         feed.prime(&mut first);
     }
     let follower = feed.follow(seen);
     if number > 0 {
-        return Ok(sse::respond(call.front, call.at_work()?, first, Reading { follower, session }));
+        return Ok(sse::respond(call.front, place, first, Reading { follower, session }));
     }
     let changes = call.toolkit.changes();
-    Ok(sse::respond(call.front, call.at_work()?, first, General { follower, session, changes }))
+    Ok(sse::respond(call.front, place, first, General { follower, session, changes }))
 }
 
 /// Ends a session.

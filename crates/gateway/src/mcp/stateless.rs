@@ -27,6 +27,7 @@ use super::{Call, Desk, describe, headers, listen, version};
 use crate::failure::{Era, Failure};
 use crate::jsonrpc::no_such_method;
 use crate::sse;
+use crate::visit::StreamPlace;
 
 /// The methods of these revisions; some only where the set of tools has what they are about.
 pub(super) const METHODS: [&str; 13] = [
@@ -132,7 +133,8 @@ async fn operate(
         return answer.response(Era::Stateless, asked.id).map(json_response);
     };
     let asking = Asking::new(&call, asked, &params, abilities)?;
-    Box::pin(stream(&call, asked, operation, exchange, asking, Telling { wanted, notices, guard })).await
+    let (place, telling) = (call.stream_place()?, Telling { wanted, notices, guard });
+    Box::pin(stream(&call, asked, operation, exchange, asking, telling, place)).await
 }
 
 /// What it takes to turn questions into an answer with a sealed state.
@@ -204,6 +206,7 @@ async fn stream(
     exchange: Exchange,
     asking: Asking,
     mut telling: Telling,
+    place: StreamPlace,
 ) -> Result<Response, Failure> {
     let (toolkit, id) = (call.toolkit.clone(), asked.id.to_owned());
     let mut working: Working = Box::pin(async move {
@@ -232,7 +235,7 @@ async fn stream(
         }
     };
     let source = CallStream { working: Some(working), telling: Some(telling), id: asked.id.to_owned() };
-    Ok(sse::respond(call.front, call.at_work()?, first, source))
+    Ok(sse::respond(call.front, place, first, source))
 }
 
 /// A call at work; it ends in a JSON-RPC response.

@@ -102,11 +102,13 @@ async fn answer(front: State<Arc<Front>>, request: Request) -> Result<Response, 
     let wants_usage = asked.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
     let is_stream = asked.stream == Some(true);
     let errand = errand(&call, asked).await?;
-    let at_work = call.at_work()?;
-    let mut exchange = Exchange::begin(&call, errand).await?;
     if is_stream {
-        return Ok(stream::respond(&call.front, at_work, exchange, wants_usage));
+        let place = call.stream_place()?;
+        let exchange = Exchange::begin(&call, errand).await?;
+        return Ok(stream::respond(&call.front, place, exchange, wants_usage));
     }
+    let _at_work = call.at_work()?;
+    let mut exchange = Exchange::begin(&call, errand).await?;
     exchange.whole().await?;
     failed(&exchange)?;
     let message = Said { role: "assistant", content: &exchange.turn.text, refusal: None, annotations: [] };

@@ -40,11 +40,12 @@ async fn begin(front: State<Arc<Front>>, request: Request) -> Result<Response, F
     let (is_stream, background) = (asked.is_stream(), asked.is_background());
     let frame = asked.frame();
     let errand = asked.errand(&call).await?;
-    let at_work = call.at_work()?;
+    let place = if is_stream { Some(call.stream_place()?) } else { None };
+    let _at_work = call.at_work()?;
     let mut exchange = Exchange::begin(&call, errand).await?;
     let title = Title::of(&exchange);
-    if is_stream {
-        return Ok(stream::respond(&call.front, at_work, exchange, &title, frame));
+    if let Some(place) = place {
+        return Ok(stream::respond(&call.front, place, exchange, &title, frame));
     }
     if !background {
         exchange.whole().await?;
@@ -74,9 +75,10 @@ async fn tell(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Re
     let (exchange, title, frame) = call.turn_again(id).await?;
     if wanted.stream == Some(true) {
         let Title::Task(task, seq) = title else { return Err(no_such_response(id)) };
+        let place = call.stream_place()?;
         let mut anew = Exchange::again(&call, task, seq).await?;
         anew.created = exchange.created;
-        return Ok(stream::respond(&call.front, call.at_work()?, anew, &title, frame));
+        return Ok(stream::respond(&call.front, place, anew, &title, frame));
     }
     answer_json(&View::of(&exchange, &title, &frame).json())
 }

@@ -11,21 +11,26 @@ use agentsite_protocol::link::{
     BadFrame, FrameId, FromAgent, FromSite, Introduction, LINK_VERSION, LinkUrls, MAX_FRAME, Welcome,
 };
 use agentsite_site::{ConnectedAgent, Link, LinkEnd};
-use axum::extract::ws::{Message, WebSocket};
+use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
+use futures::FutureExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
+use super::ROOM;
 use super::pace::Pace;
 use crate::failure::{Closing, Failure, Fault};
 use crate::front::Front;
-
-/// How long a program may take to say who it is.
-const INTRODUCTION_TIME: Duration = Duration::from_secs(10);
+use crate::meter::{Meter, Overrun};
+use crate::metrics::Refusal;
+use crate::shares::Share;
 
 /// How often a program is asked whether it is still there; shorter than the minute after which home routers forget a connection.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// How long nothing may be heard, and how long a frame may take to be sent: three pings unanswered.
 const SILENCE: Duration = Duration::from_secs(60);
+
+/// Bytes of a message above which its buffer is not kept.
+const LARGE: usize = 16 << 10;
 
 /// How long the other end may take to agree that the socket is closed.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -37,14 +42,23 @@ type Over = Option<Closing>;
 pub(super) struct Drive {
     front: Arc<Front>,
     socket: WebSocket,
+    /// Counts what the program sends.
+    meter: Arc<Meter>,
+    /// The places among those that have not registered; given back when the program has.
+    newcomer: Vec<Share>,
+    /// What was read ahead.
+    ahead: Option<Received>,
     pace: Pace,
     heard: Instant,
 }
 
+/// What reading a socket gives.
+type Received = Option<Result<Message, axum::Error>>;
+
 impl Drive {
-    pub(super) fn new(front: Arc<Front>, socket: WebSocket) -> Self {
+    pub(super) fn new(front: Arc<Front>, socket: WebSocket, meter: Arc<Meter>, newcomer: Vec<Share>) -> Self {
         let now = Instant::now();
-        Self { front, socket, pace: Pace::new(now), heard: now }
+        Self { front, socket, meter, newcomer, ahead: None, pace: Pace::new(now), heard: now }
     }
 
     /// Speaks with the program until one of the two ends it.
@@ -75,12 +89,19 @@ impl Drive {
 
     /// Learns who the program is and makes it an agent.
     async fn meet(&mut self, caller: &Caller, base: &str) -> Result<Link, Over> {
-        let (id, introduction) = match timeout(INTRODUCTION_TIME, self.introduction()).await {
-            Ok(met) => met?,
-            Err(_) => return Err(Some(Closing::NoIntroduction)),
-        };
+        let (id, introduction) =
+            match timeout(self.front.settings.limits.register_time, self.introduction()).await {
+                Ok(met) => met?,
+                Err(_) => {
+                    self.front.settings.metrics.refused(Refusal::Unregistered);
+                    return Err(Some(Closing::NoIntroduction));
+                }
+            };
+        self.meter.settle();
         match self.front.site.connect_agent(caller, *introduction).await {
             Ok(ConnectedAgent { name, resume, lease, warnings, link }) => {
+                self.newcomer.clear();
+                self.meter.allow(MAX_FRAME + ROOM);
                 let urls = LinkUrls { a2a: format!("{base}/a2a/{name}"), mcp: format!("{base}/mcp/{name}") };
                 let lease_seconds = lease.as_secs();
                 let welcome = Welcome { protocol: LINK_VERSION, name, urls, lease_seconds, resume, warnings };
@@ -124,7 +145,12 @@ impl Drive {
                     Err(end) => return Some(Closing::Ended(end)),
                 },
                 heard = self.hear() => match heard {
-                    Ok(Some(text)) => self.take(link, &text).await,
+                    Ok(Some(text)) => {
+                        let taken = self.take(link, &text).await;
+                        drop(text);
+                        self.meter.settle();
+                        taken
+                    }
                     Ok(None) => Ok(()),
                     Err(over) => return over,
                 },
@@ -168,17 +194,33 @@ impl Drive {
     }
 
     /// Waits for the next text; `None` for a frame without one. Cancellation safe.
-    async fn hear(&mut self) -> Result<Option<String>, Over> {
-        let received = self.socket.recv().await;
+    async fn hear(&mut self) -> Result<Option<Utf8Bytes>, Over> {
+        let received = match self.ahead.take() {
+            Some(received) => received,
+            None => self.socket.recv().await,
+        };
         self.heard = Instant::now();
         match received {
             Some(Ok(Message::Text(text))) if text.len() > MAX_FRAME => Err(Some(Closing::TooLarge)),
-            Some(Ok(Message::Text(text))) => Ok(Some(text.as_str().to_owned())),
+            Some(Ok(Message::Text(text))) => {
+                if text.len() > LARGE {
+                    // The socket takes a new, small buffer when it reads while the message still holds the old one. Otherwise it would keep
+                    // the large one for as long as it lives.
+                    self.ahead = self.socket.recv().now_or_never();
+                }
+                Ok(Some(text))
+            }
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(None),
             Some(Ok(Message::Binary(_))) => Err(Some(Closing::NotText)),
             Some(Ok(Message::Close(_))) | None => Err(None),
             // A frame that is larger than can be read, or a connection that broke: then nobody hears the reason.
-            Some(Err(_)) => Err(Some(Closing::TooLarge)),
+            Some(Err(_)) => Err(Some(match self.meter.overrun() {
+                Some(Overrun::NoRoom) => {
+                    self.front.settings.metrics.refused(Refusal::SocketMemory);
+                    Closing::Busy
+                }
+                Some(Overrun::TooLarge) | None => Closing::TooLarge,
+            })),
         }
     }
 

@@ -28,6 +28,7 @@ mod rest;
 mod resume;
 mod server;
 mod servers;
+mod shares;
 mod socket;
 mod story;
 mod streams;

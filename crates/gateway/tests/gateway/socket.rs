@@ -3,6 +3,7 @@
 //! Nothing here waits for time: each story waits for what the other end says.
 
 mod sdk;
+mod shares;
 
 use std::time::Duration;
 

@@ -76,7 +76,7 @@ impl Site {
         let claim =
             claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
         if claim == Claim::New {
-            connected.check_room()?;
+            connected.check_room(self.0.settings.max_connected)?;
             self.0.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
         }
         let resume = match (claim, &said.resume) {

@@ -25,7 +25,9 @@ use super::super::task::TaskList;
 use super::frame;
 use crate::failure::{Failure, Fault, GRPC, grpc_success};
 use crate::front::Front;
-use crate::line::AtWork;
+use crate::metrics::OpenConnection;
+use crate::unread::Guarded;
+use crate::visit::StreamPlace;
 
 /// Writes an answer.
 pub(super) fn respond(answer: Answer, call: &Call<'_>) -> Result<Response, Failure> {
@@ -45,7 +47,7 @@ pub(super) fn respond(answer: Answer, call: &Call<'_>) -> Result<Response, Failu
             next_page_token: list.next_page_token,
         })),
         Answer::Nothing => Ok(whole(&())),
-        Answer::Events(events) => follow(events, call),
+        Answer::Events(events, place) => follow(events, place, call),
     }
 }
 
@@ -89,13 +91,15 @@ fn response(body: Body) -> Response {
 }
 
 /// An answer of many messages.
-fn follow(events: Events, call: &Call<'_>) -> Result<Response, Failure> {
+fn follow(events: Events, place: StreamPlace, call: &Call<'_>) -> Result<Response, Failure> {
     let (mut first, mut opened) = (Vec::new(), Ok(()));
     events.open(|_, item| opened = append(&mut first, item));
     opened?;
-    let (front, at_work) = (Arc::clone(call.front), call.at_work()?);
-    let following = Following { front, events, stage: Stage::Opening(first), _at_work: at_work };
-    Ok(response(Body::new(StreamBody::new(stream::unfold(following, Following::step)))))
+    let (front, line) = (Arc::clone(call.front), Arc::clone(&place.line));
+    let open = front.settings.metrics.stream();
+    let following = Following { front, events, stage: Stage::Opening(first), _place: place, _open: open };
+    let frames = Guarded::new(&line, stream::unfold(following, Following::step));
+    Ok(response(Body::new(StreamBody::new(frames))))
 }
 
 fn append(out: &mut Vec<u8>, item: &WireStreamItem<'_>) -> Result<(), Failure> {
@@ -108,7 +112,8 @@ struct Following {
     front: Arc<Front>,
     events: Events,
     stage: Stage,
-    _at_work: AtWork,
+    _place: StreamPlace,
+    _open: OpenConnection,
 }
 
 /// What comes next in a stream.

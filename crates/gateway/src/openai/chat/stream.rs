@@ -17,8 +17,8 @@ use super::super::seconds;
 use super::{Tokens, failed};
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::line::AtWork;
 use crate::sse;
+use crate::visit::StreamPlace;
 
 #[derive(Serialize)]
 struct Chunk<'a> {
@@ -58,7 +58,7 @@ struct Chunks {
 
 pub(super) fn respond(
     front: &Arc<Front>,
-    at_work: AtWork,
+    place: StreamPlace,
     exchange: Exchange,
     wants_usage: bool,
 ) -> Response {
@@ -66,7 +66,7 @@ pub(super) fn respond(
     let chunks = Chunks { id, exchange, wants_usage, is_over: false };
     let mut first = Vec::new();
     chunks.write(&mut first, Delta { role: Some("assistant"), content: Some("") }, None);
-    sse::respond(front, at_work, first, chunks)
+    sse::respond(front, place, first, chunks)
 }
 
 impl Chunks {

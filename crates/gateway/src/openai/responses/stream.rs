@@ -14,8 +14,8 @@ use super::super::exchange::Exchange;
 use super::title::Title;
 use super::view::{Frame, View, part};
 use crate::front::Front;
-use crate::line::AtWork;
 use crate::sse;
+use crate::visit::StreamPlace;
 
 struct Events {
     exchange: Exchange,
@@ -30,7 +30,7 @@ struct Events {
 
 pub(super) fn respond(
     front: &Arc<Front>,
-    at_work: AtWork,
+    place: StreamPlace,
     exchange: Exchange,
     title: &Title,
     frame: Frame,
@@ -41,7 +41,7 @@ pub(super) fn respond(
     let begun = events.begun();
     events.write(&mut first, "response.created", json!({ "response": begun }));
     events.write(&mut first, "response.in_progress", json!({ "response": begun }));
-    sse::respond(front, at_work, first, events)
+    sse::respond(front, place, first, events)
 }
 
 impl Events {

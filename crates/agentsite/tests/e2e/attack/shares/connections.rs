@@ -1,0 +1,218 @@
+//! Floods of connections, bodies, requests, streams and resets.
+//!
+//! Each attack runs while an honest caller works; the short form checks that it is served, the full form also how fast.
+
+use super::*;
+use crate::attack::{is_full, report};
+use crate::site::eventually;
+
+/// Connections of an attacker.
+fn many() -> usize {
+    if is_full() { 5_000 } else { 600 }
+}
+
+/// Requests of an honest caller in a measurement.
+fn asked() -> usize {
+    if is_full() { 500 } else { 20 }
+}
+
+/// Opens many connections and sends this over each.
+async fn flood(site: &TestSite, bytes: &[u8]) -> Vec<TcpStream> {
+    let mut open = Vec::new();
+    for _ in 0..many() {
+        let mut stream = connect(site, ATTACKER).await.unwrap();
+        // The site may have ended it already.
+        let _ = stream.write_all(bytes).await;
+        open.push(stream);
+    }
+    open
+}
+
+async fn withstands(attack: &str, bytes: &str) {
+    let site = site();
+    let (honest, same) = (Caller::at(&site, HONEST), Caller::at(&site, ATTACKER));
+    honest.asks(20).await;
+    let (quiet, memory) = (honest.asks(asked()).await, resident(&site));
+    let open = flood(&site, bytes.as_bytes()).await;
+    honest.asks(asked()).await.against(quiet, &format!("{} {attack} from one address", many()));
+    // Somebody at the very same address gets in, too, and with a key on every new connection.
+    same.ask().await;
+    let key = key(&site, "honest").await;
+    Caller::at(&site, HONEST).with_key(key.clone()).ask().await;
+    Caller::at(&site, ATTACKER).with_key(key).ask().await;
+    grown(&site, memory, attack);
+    let status = status(&site).await;
+    assert!(status["connections"].as_u64().unwrap() < 400, "{status}");
+    drop(open);
+}
+
+#[tokio::test]
+async fn slow_bodies_from_one_address_do_not_stop_others() {
+    withstands("slow bodies", &(head("/a2a/echo", 1000) + "{")).await;
+}
+
+#[tokio::test]
+async fn slow_heads_from_one_address_do_not_stop_others() {
+    withstands("slow heads", "POST /a2a/echo HTTP/1.1\r\nHost: agents.exam").await;
+}
+
+#[tokio::test]
+async fn silent_connections_from_one_address_do_not_stop_others() {
+    withstands("silent connections", "").await;
+}
+
+#[tokio::test]
+async fn one_stranger_follows_a_handful_of_tasks() {
+    let site = site();
+    let limit = 8;
+    let (mut open, mut taken) = (Vec::new(), 0);
+    let tries = 60;
+    for _ in 0..tries {
+        let request = call("SendStreamingMessage", message("sleep")).to_string();
+        let mut stream = connect(&site, ATTACKER).await.unwrap();
+        throw(&mut stream, (head("/a2a/waits", request.len()) + &request).as_bytes()).await;
+        let answer = first(&mut stream).await;
+        if answer.starts_with("HTTP/1.1 200") {
+            taken += 1;
+        } else {
+            assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+        }
+        open.push(stream);
+    }
+    assert!(taken <= limit, "{taken}");
+    // The subscriptions that never end: `listen` of MCP has no task that could.
+    let listen = json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": {
+        "notifications": { "toolsListChanged": true },
+        "_meta": { "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} },
+    }});
+    let (mut listening, mut refused) = (0, 0);
+    let caller = Caller::at(&site, ATTACKER);
+    let mut streams = Vec::new();
+    for _ in 0..tries {
+        let request = caller.post("/mcp", &listen).header("accept", "application/json, text/event-stream");
+        let request =
+            request.header("mcp-protocol-version", "2026-07-28").header("mcp-method", "subscriptions/listen");
+        let answer = request.send().await.unwrap();
+        match answer.status().as_u16() {
+            200 => listening += 1,
+            429 => {
+                assert!(answer.headers().contains_key("retry-after"));
+                refused += 1;
+            }
+            _ => panic!("{:?} {}", answer.status(), answer.text().await.unwrap()),
+        }
+        streams.push(answer);
+    }
+    let outcome = format!("{} taken, {} refused", taken + listening, tries - taken + refused);
+    report(AREA, &format!("{} endless subscriptions by one stranger", 2 * tries), outcome);
+    assert!(taken + listening <= limit && refused > 0, "{taken} {listening} {refused}");
+    Caller::at(&site, HONEST).ask().await;
+    drop((streams, open));
+    let status = eventually("places come back", async || {
+        let status = status(&site).await;
+        (status["streams"] == 0).then_some(status)
+    })
+    .await;
+    assert!(status["refused"]["streams"].as_u64().unwrap() > 0, "{status}");
+}
+
+#[tokio::test]
+async fn a_request_with_two_hosts_is_refused() {
+    let site = site();
+    let mut refused = 0;
+    for hosts in [
+        "Host: agents.example.org\r\nHost: agents.example.org\r\n",
+        "Host: localhost\r\nHost: evil.example\r\n",
+        "Host: evil.example\r\nhost: localhost\r\n",
+        "Host: localhost, evil.example\r\n",
+        "Host: \r\n",
+        "",
+    ] {
+        for path in ["/", "/api/status", "/a2a/echo", "/metrics", "/v1/models"] {
+            let mut stream = connect(&site, ATTACKER).await.unwrap();
+            throw(&mut stream, format!("GET {path} HTTP/1.1\r\n{hosts}\r\n").as_bytes()).await;
+            let answer = first(&mut stream).await;
+            assert!(answer.starts_with("HTTP/1.1 400"), "{path} {hosts:?}: {answer}");
+            refused += 1;
+        }
+    }
+    report(AREA, "two hosts, none, or a list of them", format!("{refused} of {refused} refused"));
+}
+
+/// The beginning of an HTTP/2 connection, and then so many requests that are taken back at once.
+fn resets(count: u32) -> Vec<u8> {
+    let mut out = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    out.extend_from_slice(&[0, 0, 0, 4, 0, 0, 0, 0, 0]);
+    let mut block = vec![0x82, 0x86, 0x84, 0x41, HOST.len() as u8];
+    block.extend_from_slice(HOST.as_bytes());
+    for number in 0..count {
+        let stream = (number * 2 + 1).to_be_bytes();
+        out.extend_from_slice(&[0, 0, block.len() as u8, 1, 5]);
+        out.extend_from_slice(&stream);
+        out.extend_from_slice(&block);
+        out.extend_from_slice(&[0, 0, 4, 3, 0]);
+        out.extend_from_slice(&stream);
+        out.extend_from_slice(&[0, 0, 0, 8]);
+    }
+    out
+}
+
+#[tokio::test]
+async fn requests_that_are_taken_back_at_once_cost_nothing() {
+    let site = site();
+    let honest = Caller::at(&site, HONEST);
+    honest.asks(20).await;
+    let (quiet, memory) = (honest.asks(asked()).await, resident(&site));
+    let (connections, count) = if is_full() { (50, 20_000) } else { (5, 2_000) };
+    let bytes = resets(count);
+    let mut attack = tokio::task::JoinSet::new();
+    for _ in 0..connections {
+        let (mut stream, bytes) = (connect(&site, ATTACKER).await.unwrap(), bytes.clone());
+        attack.spawn(async move {
+            throw(&mut stream, &bytes).await;
+            stream
+        });
+    }
+    let open = attack.join_all().await;
+    honest.asks(asked()).await.against(quiet, &format!("{connections} connections with {count} resets each"));
+    grown(&site, memory, "rapid reset");
+    drop(open);
+}
+
+#[tokio::test]
+async fn a_stranger_at_a_hundred_times_the_rate_leaves_others_theirs() {
+    let mut site = TestSite::new();
+    site.write("agentsite.toml", &format!("public_url = \"https://{HOST}\"\n[limits]\nkey_rate = 0\n"));
+    site.start();
+    raise_open_files();
+    let key = key(&site, "honest").await;
+    let honest = Caller::at(&site, HONEST).with_key(key);
+    // An honest caller asks twenty times a second; the attacker tries to ask two thousand times.
+    let (pause, rounds, lanes) = (Duration::from_millis(50), if is_full() { 200 } else { 5 }, 20);
+    let paced = async |rounds: usize| {
+        let (begun, mut took, mut tick) = (Instant::now(), Vec::new(), tokio::time::interval(pause));
+        for _ in 0..rounds {
+            tick.tick().await;
+            took.push(honest.ask().await);
+        }
+        took.sort();
+        Measured { rate: rounds as f64 / begun.elapsed().as_secs_f64(), p99: took[took.len() * 99 / 100] }
+    };
+    paced(5).await;
+    let quiet = paced(rounds).await;
+    let mut attack = tokio::task::JoinSet::new();
+    for _ in 0..lanes {
+        let attacker = Caller::at(&site, ATTACKER);
+        attack.spawn(async move {
+            let mut tick = tokio::time::interval(Duration::from_millis(10));
+            loop {
+                tick.tick().await;
+                let _ = attacker.post("/a2a/echo", &call("SendMessage", message("me"))).send().await;
+            }
+        });
+    }
+    paced(rounds).await.against(quiet, "a stranger at 100 times the rate");
+    attack.abort_all();
+    let status = status(&site).await;
+    assert!(!is_full() || status["refused"]["rate"].as_u64().unwrap() > 1_000, "{status}");
+}
