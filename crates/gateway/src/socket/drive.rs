@@ -204,8 +204,8 @@ impl Drive {
             Some(Ok(Message::Text(text))) if text.len() > MAX_FRAME => Err(Some(Closing::TooLarge)),
             Some(Ok(Message::Text(text))) => {
                 if text.len() > LARGE {
-                    // The socket takes a new, small buffer when it reads while the message still holds the old one. Otherwise it would keep
-                    // the large one for as long as it lives.
+                    // The library takes a new, small buffer when it reads while the message still holds the old one and no room is left
+                    // behind the message; otherwise it keeps the large one for as long as the socket lives.
                     self.ahead = self.socket.recv().now_or_never();
                 }
                 Ok(Some(text))
