@@ -18,7 +18,7 @@ const OLLAMA: &str = "http://127.0.0.1:11434";
 pub struct ModelSettings {
     /// Configured model servers, the preferred one first.
     pub providers: Vec<ProviderSettings>,
-    /// Where to look for a running Ollama when no provider is configured; `None` never looks.
+    /// Where to look for a running Ollama, when an agent names it or no provider is configured; `None` never looks.
     pub ollama: Option<Url>,
 }
 
@@ -50,6 +50,17 @@ pub struct ProviderSettings {
     pub key: Option<Secret>,
     /// The model of agents that name none.
     pub default_model: Option<String>,
+    /// What the operator must set before it can be used, such as a key that was named and is not there.
+    pub missing: Option<String>,
+}
+
+/// Providers that need no configuration: their key in the environment is enough. The name and the variable of the key.
+const BY_KEY_ALONE: [(&str, &str); 2] = [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")];
+
+/// The variable that holds the key of a provider that needs no configuration; `None` for other names.
+#[must_use]
+pub fn key_variable(provider: &str) -> Option<&'static str> {
+    BY_KEY_ALONE.into_iter().find(|(name, _)| *name == provider).map(|(_, variable)| variable)
 }
 
 /// A text that is used but never shown.
@@ -95,6 +106,7 @@ mod tests {
             base_url: "https://api.openai.com/v1".parse().unwrap(),
             key: Some(Secret::new("sk-very-secret")),
             default_model: None,
+            missing: None,
         };
         let settings = ModelSettings { providers: vec![provider], ..ModelSettings::default() };
         let text = format!("{settings:?}");

@@ -98,17 +98,16 @@ impl Ollama {
         }
     }
 
-    /// The model to use of those that are there: the wanted one, or else the first that can chat.
-    pub(super) fn server(&self, models: &[String], wanted: Option<&str>) -> Option<(ModelServer, String)> {
-        let model = pick(models, wanted)?.to_owned();
+    /// One of its models, as a server.
+    pub(super) fn server(&self, model: String) -> ModelServer {
         let address = ServerAddress {
             api: ModelApi::Openai,
             base_url: self.base_url.clone(),
             key: None,
-            model: model.clone(),
+            model,
             remedy: "an Ollama of your own wants no key; look what else listens there".into(),
         };
-        Some((ModelServer::new(address, &self.egress, IDLE), model))
+        ModelServer::new(address, &self.egress, IDLE)
     }
 
     async fn look(&self) -> Sight {
@@ -139,12 +138,14 @@ impl Ollama {
     }
 }
 
-fn pick<'a>(models: &'a [String], wanted: Option<&str>) -> Option<&'a str> {
-    let is_wanted = |model: &&String| wanted.is_some_and(|wanted| names(model, wanted));
-    // Models that only embed are listed beside the others and cannot chat.
+/// The model to use of those that are there: the wanted one and no other, or the first that can chat when none is wanted.
+pub(super) fn pick<'a>(models: &'a [String], wanted: Option<&str>) -> Option<&'a str> {
+    // Models that only embed are listed too and cannot chat.
     let chats = |model: &&String| !model.to_lowercase().contains("embed");
-    let found =
-        models.iter().find(is_wanted).or_else(|| models.iter().find(chats)).or_else(|| models.first());
+    let found = match wanted {
+        Some(wanted) => models.iter().find(|model| names(model, wanted)),
+        None => models.iter().find(chats).or_else(|| models.first()),
+    };
     found.map(String::as_str)
 }
 
@@ -161,7 +162,7 @@ mod tests {
         let models = ["nomic-embed-text:latest", "qwen3:4b", "llama3.2:latest"].map(String::from);
         assert_eq!(pick(&models, Some("llama3.2")), Some("llama3.2:latest"));
         assert_eq!(pick(&models, Some("qwen3:4b")), Some("qwen3:4b"));
-        assert_eq!(pick(&models, Some("gone")), Some("qwen3:4b"));
+        assert_eq!(pick(&models, Some("gone")), None);
         assert_eq!(pick(&models, None), Some("qwen3:4b"));
         assert_eq!(pick(&models[..1], None), Some("nomic-embed-text:latest"));
         assert_eq!(pick(&[], None), None);

@@ -1,24 +1,25 @@
 //! Which model an agent uses: its own server, a configured provider, or a running Ollama.
 //!
-//! Promises: the choice is made once, from the agent's file and the settings; asking about it later is cheap. Where there is
-//! no model, the words say what to set. It sends no chat.
+//! Promises: the choice is made once, from the agent's file and the settings; asking about it later is cheap. The prompt goes to
+//! the provider and model that were named or configured, never to a substitute: a provider that is misspelt, not configured or without its
+//! key is missing, and the words say what to set. It sends no chat.
 
 use std::sync::Arc;
 
 use super::model::Model;
-use super::ollama::{Ollama, Sight};
+use super::ollama::{self, Ollama, Sight};
 use super::server::{IDLE, ModelServer, ServerAddress};
-use crate::models::{ModelSettings, ProviderSettings, Secret};
+use crate::models::{ModelSettings, ProviderSettings, Secret, key_variable};
 use crate::{Health, LlmRuntime, Workshop};
 
 /// What to do when there is no model.
 pub const NEEDS_A_MODEL: &str = "needs a model: set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add [models.NAME] \
     base_url = ... to agentsite.toml; see docs/agents.md";
 
-/// The name of a model when nobody names one; servers with a single model take any.
+/// The model name sent to a server when neither the agent nor the provider names one; servers with a single model accept any.
 const ANY_MODEL: &str = "default";
 
-/// The name under which agents ask for a running Ollama in `PROVIDER:MODEL`.
+/// The provider name that means the running Ollama.
 const OLLAMA: &str = "ollama";
 
 /// Where an agent's model comes from.
@@ -26,7 +27,7 @@ const OLLAMA: &str = "ollama";
 pub(super) enum Source {
     /// It is there.
     Chosen(Arc<dyn Model>),
-    /// It may be there: whatever Ollama has, the wanted model before others.
+    /// It may be there: the wanted model of a running Ollama, or any of its models when none is wanted.
     Ollama(Arc<Ollama>, Option<String>),
     /// Something must be set first; the words say what.
     Missing(String),
@@ -40,6 +41,7 @@ impl Source {
         }
         let settings = &workshop.models;
         match choice(settings, runtime.model.as_deref()) {
+            Choice::Missing(what) => Self::Missing(what),
             Choice::Provider(provider, model) => Self::Chosen(Arc::new(server(provider, model, workshop))),
             Choice::Ollama(wanted) => {
                 let clock = workshop.ids.clock().clone();
@@ -54,10 +56,12 @@ impl Source {
         match self {
             Self::Chosen(_) => Health::Ready,
             Self::Missing(what) => Health::Needs(what.clone()),
-            Self::Ollama(ollama, _) => match ollama.glance() {
+            Self::Ollama(ollama, wanted) => match ollama.glance() {
                 Sight::Unknown => Health::Starting,
-                Sight::Absent => Health::Needs(NEEDS_A_MODEL.into()),
-                Sight::Running(_) => Health::Ready,
+                sight => match pick(&sight, wanted.as_deref()) {
+                    Ok(_) => Health::Ready,
+                    Err(what) => Health::Needs(what),
+                },
             },
         }
     }
@@ -68,13 +72,44 @@ impl Source {
             Self::Chosen(model) => Ok(model.clone()),
             Self::Missing(what) => Err(what.clone()),
             Self::Ollama(ollama, wanted) => {
-                let Sight::Running(models) = ollama.find().await else { return Err(NEEDS_A_MODEL.into()) };
-                let found = ollama.server(&models, wanted.as_deref());
-                let (server, model) = found.ok_or_else(|| NEEDS_A_MODEL.to_owned())?;
+                let model = pick(&ollama.find().await, wanted.as_deref())?;
                 tracing::debug!(%model, "uses a model of the running Ollama");
-                Ok(Arc::new(server))
+                Ok(Arc::new(ollama.server(model)))
             }
         }
+    }
+}
+
+/// The model of Ollama that serves this wish, or what to do. A wanted model is never replaced by another one.
+fn pick(sight: &Sight, wanted: Option<&str>) -> Result<String, String> {
+    let models: &[String] = match sight {
+        Sight::Running(models) => models,
+        Sight::Unknown | Sight::Absent => &[],
+    };
+    let found = ollama::pick(models, wanted).map(str::to_owned);
+    found.ok_or_else(|| match wanted {
+        None => NEEDS_A_MODEL.into(),
+        Some(wanted) if models.is_empty() => {
+            format!("needs the model `{wanted}`, but no Ollama answers: {}", remedy_for(wanted))
+        }
+        Some(wanted) => {
+            format!(
+                "needs the model `{wanted}`, which the running Ollama does not have: {}",
+                remedy_for(wanted)
+            )
+        }
+    })
+}
+
+/// How to get a model that no provider is configured for.
+fn remedy_for(wanted: &str) -> String {
+    let pull = format!("start Ollama and run `ollama pull {wanted}`");
+    match wanted.split_once(':') {
+        Some((provider, _)) => format!(
+            "if `{provider}` is a provider, add [models.{provider}] to agentsite.toml or correct `model` in agent.toml; if it \
+             is a model, {pull}"
+        ),
+        None => format!("{pull}, or configure a provider for it with [models.NAME] in agentsite.toml"),
     }
 }
 
@@ -104,18 +139,15 @@ fn own_server(runtime: &LlmRuntime, workshop: &Workshop) -> Source {
 enum Choice<'a> {
     Provider(&'a ProviderSettings, String),
     Ollama(Option<String>),
+    Missing(String),
 }
 
-/// Reads `PROVIDER:MODEL` or `MODEL`. Names of models have colons too, so only a known provider counts as one.
+/// Reads `PROVIDER:MODEL` or `MODEL`. A text with a colon names its provider; only that provider gets the prompt. Names of Ollama's
+/// models have colons too (`qwen3:4b`): without any configured provider such a text is looked for in Ollama, as a whole and exactly.
 fn choice<'a>(settings: &'a ModelSettings, wanted: Option<&str>) -> Choice<'a> {
     let providers = &settings.providers;
     if let Some((name, model)) = wanted.and_then(|wanted| wanted.split_once(':')) {
-        if let Some(provider) = providers.iter().find(|provider| provider.name == name) {
-            return Choice::Provider(provider, model.to_owned());
-        }
-        if name == OLLAMA {
-            return Choice::Ollama(Some(model.to_owned()));
-        }
+        return named(settings, name, model);
     }
     let preferred = match wanted {
         Some(_) => providers.first(),
@@ -125,14 +157,66 @@ fn choice<'a>(settings: &'a ModelSettings, wanted: Option<&str>) -> Choice<'a> {
     };
     let Some(provider) = preferred else { return Choice::Ollama(wanted.map(str::to_owned)) };
     let model = wanted.or(provider.default_model.as_deref()).unwrap_or(ANY_MODEL);
-    Choice::Provider(provider, model.to_owned())
+    usable(provider, model)
+}
+
+fn named<'a>(settings: &'a ModelSettings, name: &str, model: &str) -> Choice<'a> {
+    let providers = &settings.providers;
+    let provider = providers.iter().find(|provider| provider.name == name);
+    match provider {
+        _ if name.trim().is_empty() || model.trim().is_empty() => Choice::Missing(format!(
+            "needs a model: `{name}:{model}` lacks the provider or the model; write model = \"PROVIDER:MODEL\" in agent.toml"
+        )),
+        Some(provider) => usable(provider, model),
+        None if name == OLLAMA => Choice::Ollama(Some(model.to_owned())),
+        None => match key_variable(name) {
+            Some(variable) => Choice::Missing(format!(
+                "needs a key for the model provider `{name}`: set {variable}, or add [models.{name}] to agentsite.toml"
+            )),
+            None if providers.is_empty() => Choice::Ollama(Some(format!("{name}:{model}"))),
+            None => Choice::Missing(unknown(providers, name, model)),
+        },
+    }
+}
+
+/// The provider, unless the operator must set something first.
+fn usable<'a>(provider: &'a ProviderSettings, model: &str) -> Choice<'a> {
+    match &provider.missing {
+        Some(what) => {
+            Choice::Missing(format!("needs setup of the model provider `{}`: {what}", provider.name))
+        }
+        None => Choice::Provider(provider, model.to_owned()),
+    }
+}
+
+fn unknown(providers: &[ProviderSettings], name: &str, model: &str) -> String {
+    let known: Vec<&str> = providers.iter().map(|provider| provider.name.as_str()).collect();
+    let first = known.first().copied().unwrap_or(OLLAMA);
+    format!(
+        "names the model provider `{name}`, which is not configured (configured: {}): correct `model` in agent.toml or add \
+         [models.{name}] to agentsite.toml; if `{name}:{model}` is a model, write `{first}:{name}:{model}` or \
+         `{OLLAMA}:{name}:{model}`",
+        known.join(", ")
+    )
+}
+
+impl ModelSettings {
+    /// What must be set before an agent that asks for `wanted` has a model. `None` when nothing is missing as far as the settings
+    /// tell; whether Ollama runs and has the model is not looked up.
+    #[must_use]
+    pub fn missing(&self, wanted: Option<&str>) -> Option<String> {
+        match choice(self, wanted) {
+            Choice::Provider(..) => None,
+            Choice::Missing(what) => Some(what),
+            Choice::Ollama(_) => self.ollama.is_none().then(|| NEEDS_A_MODEL.to_owned()),
+        }
+    }
 }
 
 fn server(provider: &ProviderSettings, model: String, workshop: &Workshop) -> ModelServer {
-    let remedy = match provider.name.as_str() {
-        "openai" => "set OPENAI_API_KEY to a key that it takes".into(),
-        "anthropic" => "set ANTHROPIC_API_KEY to a key that it takes".into(),
-        name => format!("set the key of [models.{name}] in agentsite.toml to one that it takes"),
+    let remedy = match key_variable(&provider.name) {
+        Some(variable) => format!("set {variable} to a key that it takes"),
+        None => format!("set the key of [models.{}] in agentsite.toml to one that it takes", provider.name),
     };
     let address = ServerAddress {
         api: provider.api,
@@ -156,6 +240,7 @@ mod tests {
             base_url: "https://models.example/v1".parse().unwrap(),
             key: None,
             default_model: default_model.map(str::to_owned),
+            missing: None,
         }
     }
 
@@ -164,15 +249,55 @@ mod tests {
         match choice(&settings, wanted) {
             Choice::Provider(provider, model) => format!("{} {model}", provider.name),
             Choice::Ollama(wanted) => format!("found {wanted:?}"),
+            Choice::Missing(what) => format!("missing: {what}"),
+        }
+    }
+
+    fn both() -> Vec<ProviderSettings> {
+        vec![provider("lab", Some("mouse")), provider("gpu", None)]
+    }
+
+    #[test]
+    fn a_named_provider_gets_the_prompt_and_later_colons_belong_to_the_model() {
+        assert_eq!(chosen(both(), Some("gpu:qwen3:4b")), "gpu qwen3:4b");
+        assert_eq!(chosen(both(), Some("ollama:llama3.2:3b")), "found Some(\"llama3.2:3b\")");
+        assert_eq!(chosen(both(), Some("plain")), "lab plain");
+    }
+
+    #[test]
+    fn a_provider_that_is_not_configured_is_never_replaced_by_another() {
+        let table = [
+            ("locl:llama", "names the model provider `locl`, which is not configured (configured: lab, gpu)"),
+            ("Lab:mouse", "names the model provider `Lab`, which is not configured"),
+            ("gpu :mouse", "names the model provider `gpu `"),
+            ("qwen3:4b", "write `lab:qwen3:4b` or `ollama:qwen3:4b`"),
+            ("openai:gpt-4o", "set OPENAI_API_KEY"),
+            ("anthropic:claude", "set ANTHROPIC_API_KEY"),
+            (":gpt-4o", "lacks the provider or the model"),
+            ("lab:", "lacks the provider or the model"),
+            ("ollama: ", "lacks the provider or the model"),
+        ];
+        for (wanted, what) in table {
+            let chosen = chosen(both(), Some(wanted));
+            assert!(chosen.starts_with("missing: ") && chosen.contains(what), "{wanted}: {chosen}");
+        }
+        for wanted in ["openai:gpt-4o", "anthropic:claude"] {
+            assert!(chosen(vec![], Some(wanted)).contains("_API_KEY"), "{wanted}");
         }
     }
 
     #[test]
-    fn a_named_provider_is_taken_and_other_colons_belong_to_the_model() {
-        let both = || vec![provider("openai", Some("gpt-x")), provider("lab", None)];
-        assert_eq!(chosen(both(), Some("lab:qwen3:4b")), "lab qwen3:4b");
-        assert_eq!(chosen(both(), Some("llama3.2:3b")), "openai llama3.2:3b");
-        assert_eq!(chosen(both(), Some("ollama:llama3.2:3b")), "found Some(\"llama3.2:3b\")");
+    fn a_provider_whose_key_is_missing_is_never_replaced_by_another() {
+        let broken = || {
+            let lab =
+                ProviderSettings { missing: Some("set LAB_KEY".into()), ..provider("lab", Some("mouse")) };
+            vec![lab, provider("gpu", Some("rat"))]
+        };
+        for wanted in [None, Some("mouse"), Some("lab:mouse")] {
+            let chosen = chosen(broken(), wanted);
+            assert_eq!(chosen, "missing: needs setup of the model provider `lab`: set LAB_KEY", "{wanted:?}");
+        }
+        assert_eq!(chosen(broken(), Some("gpu:rat")), "gpu rat");
     }
 
     #[test]
@@ -185,8 +310,24 @@ mod tests {
     }
 
     #[test]
-    fn without_providers_ollama_is_looked_for() {
+    fn without_providers_ollama_is_looked_for_and_must_have_the_wanted_model() {
         assert_eq!(chosen(vec![], None), "found None");
         assert_eq!(chosen(vec![], Some("qwen3:4b")), "found Some(\"qwen3:4b\")");
+        let running = Sight::Running(vec!["qwen3:4b".to_owned()].into());
+        assert_eq!(pick(&running, Some("qwen3:4b")).unwrap(), "qwen3:4b");
+        assert_eq!(pick(&running, None).unwrap(), "qwen3:4b");
+        let wrong = pick(&running, Some("locl:llama")).unwrap_err();
+        assert!(wrong.contains("[models.locl]") && wrong.contains("ollama pull locl:llama"), "{wrong}");
+        assert!(pick(&Sight::Absent, Some("gone")).unwrap_err().contains("no Ollama answers"));
+        assert_eq!(pick(&Sight::Absent, None).unwrap_err(), NEEDS_A_MODEL);
+    }
+
+    #[test]
+    fn the_settings_alone_tell_what_is_missing() {
+        let settings = ModelSettings { providers: both(), ollama: None };
+        assert!(settings.missing(Some("locl:llama")).is_some());
+        assert_eq!((settings.missing(Some("lab:x")), settings.missing(None)), (None, None));
+        assert_eq!(ModelSettings::none().missing(None).as_deref(), Some(NEEDS_A_MODEL));
+        assert_eq!(ModelSettings::default().missing(Some("qwen3:4b")), None);
     }
 }

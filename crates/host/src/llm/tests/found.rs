@@ -171,6 +171,7 @@ async fn a_provider_is_preferred_to_what_is_found() {
         base_url: lab.open().await,
         key: Some(Secret::new("sk-of-the-lab")),
         default_model: Some("mouse".into()),
+        missing: None,
     };
     let models = ModelSettings { providers: vec![provider], ollama: Some(home.open().await) };
     let (workshop, _) = workshop(models, &[]);
@@ -183,6 +184,39 @@ async fn a_provider_is_preferred_to_what_is_found() {
     let asked: Vec<Value> = lab.chats.lock().unwrap().iter().map(|body| body["model"].clone()).collect();
     assert_eq!(asked, ["mouse", "rat"]);
     assert_eq!(home.looks.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_prompt_is_never_sent_to_a_provider_that_the_agent_did_not_name() {
+    let (lab, home) = (Kitchen::with(&[]), Kitchen::with(&["cat:7b"]));
+    let lab_settings = |missing: Option<&str>, base_url: Url| ProviderSettings {
+        name: "lab".into(),
+        api: ModelApi::Openai,
+        base_url,
+        key: None,
+        default_model: Some("mouse".into()),
+        missing: missing.map(str::to_owned),
+    };
+    let (lab_url, home_url) = (lab.open().await, home.open().await);
+    let sites = [
+        (
+            vec![lab_settings(None, lab_url.clone())],
+            vec!["locl:mouse", "openai:gpt-4o", "cat:8b", "ollama:dog"],
+        ),
+        (vec![lab_settings(Some("set LAB_KEY"), lab_url)], vec!["lab:mouse", "mouse", "locl:mouse"]),
+        (vec![], vec!["locl:cat", "openai:gpt-4o", "anthropic:claude", "dog", "cat:8b"]),
+    ];
+    for (providers, models) in sites {
+        let settings = ModelSettings { providers, ollama: Some(home_url.clone()) };
+        let (workshop, _) = workshop(settings, &[]);
+        for model in models {
+            let runner = launched(&format!("model = \"{model}\""), &workshop);
+            let (ending, words) = run(&*runner, job("a secret prompt")).await.ending();
+            assert_eq!(ending, "failed", "{model}: {words}");
+            assert_eq!(runner.health(), Health::Needs(words), "{model}: a call and the health say the same");
+        }
+    }
+    assert!(lab.chats.lock().unwrap().is_empty() && home.chats.lock().unwrap().is_empty());
 }
 
 #[tokio::test]
