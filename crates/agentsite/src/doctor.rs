@@ -71,18 +71,30 @@ impl Check {
 pub(crate) enum Running {
     /// None does.
     No,
-    /// One does; its status, unless it was not told.
-    Yes(Option<Value>),
+    /// One does.
+    Yes {
+        /// Where it listens, as it announced itself in the data folder.
+        url: Option<String>,
+        /// Its status, unless it was not told.
+        status: Option<Value>,
+    },
 }
 
 impl Running {
     fn is(&self) -> bool {
-        matches!(self, Self::Yes(_))
+        matches!(self, Self::Yes { .. })
     }
 
     fn status(&self) -> Option<&Value> {
         match self {
-            Self::Yes(status) => status.as_ref(),
+            Self::Yes { status, .. } => status.as_ref(),
+            Self::No => None,
+        }
+    }
+
+    fn url(&self) -> Option<&str> {
+        match self {
+            Self::Yes { url, .. } => url.as_deref(),
             Self::No => None,
         }
     }
@@ -106,11 +118,13 @@ pub(crate) async fn examine(
     found.extend(checks::machine());
     found.extend(checks::sandbox(&possible_confinement(loaded, variables)));
     found.extend(checks::data(&loaded.config));
-    found.extend(checks::port(&loaded.config, running.is()));
+    found.extend(checks::port(&loaded.config, running));
     found.extend(checks::database(&loaded.config, running.is()).await);
     found.extend(running.status().into_iter().flat_map(checks::outbox));
-    found.extend(agents::agents(&loaded.config, variables));
-    found.extend(running.status().into_iter().flat_map(checks::notices));
+    found.extend(match running.status() {
+        Some(status) => agents::of_site(status),
+        None => agents::of_folder(&loaded.config, variables).await,
+    });
     found.extend(checks::models(&loaded.config, variables).await);
     found
 }

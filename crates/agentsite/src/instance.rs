@@ -117,10 +117,10 @@ impl DataFolder {
         serde_json::from_str(&text).ok()
     }
 
-    /// The site that was announced here and whose process is still there. Another program may listen on the port of a site that was
+    /// The site that was announced here, whose process is still there and holds the data. Another program may listen on the port of a site that was
     /// killed, and must not be given the admin token.
     pub(crate) fn running(&self) -> Option<RunningSite> {
-        self.announced().filter(|site| self.is_process_of_owner(site.pid))
+        self.announced().filter(|site| self.is_process_of_owner(site.pid) && self.is_in_use())
     }
 
     /// Whether the process exists and belongs to the user who owns the announcement.
@@ -131,6 +131,11 @@ impl DataFolder {
         let owner = |path: &Path| fs::metadata(path).ok().map(|metadata| metadata.uid());
         let process = owner(Path::new(&format!("/proc/{pid}")));
         process.is_some() && process == owner(&self.0.join(SITE))
+    }
+
+    /// Whether a site runs on this folder: its process holds the database.
+    pub(crate) fn is_in_use(&self) -> bool {
+        agentsite_store::is_in_use(&self.database())
     }
 
     /// The sentence for a command that needs a site when there is none.

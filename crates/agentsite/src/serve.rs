@@ -137,7 +137,8 @@ async fn serve(
     // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
     let reload = Arc::new(Notify::new());
     let in_force = InForce::new(startup.loaded.clone());
-    let operator = Process::new(startup.reader.clone(), in_force.clone(), site.clone(), reload.clone());
+    let operator =
+        Process::new(startup.reader.clone(), in_force.clone(), data.clone(), site.clone(), reload.clone());
     let (looks, asked) = Looks::channel();
     let workshop = FolderWorkshop::new(&config.agents, data.trash(), world.clock.clone(), looks);
     let settings = GatewaySettings {

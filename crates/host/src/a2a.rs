@@ -115,6 +115,10 @@ impl Runner for A2aRunner {
         }
     }
 
+    fn notice(&self) -> Option<String> {
+        self.watch.notice()
+    }
+
     fn card(&self) -> Option<Arc<AgentCard>> {
         self.watch.way().map(|client| client.card().clone())
     }

@@ -80,7 +80,7 @@ impl AcpRunner {
             patience: runtime.start_timeout.0,
             log: log.clone(),
         };
-        let (bulletin, watch) = bulletin();
+        let (bulletin, watch) = bulletin(&log);
         let stop = CancellationToken::new();
         let keeper = Keeper::new(command, Arc::new(bulletin), log, stop.clone());
         let lives = AtomicU64::new(0);
@@ -116,6 +116,10 @@ impl Runner for AcpRunner {
 
     fn health(&self) -> Health {
         self.house.watch.health()
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.house.watch.notice()
     }
 
     fn forget(&self, task: TaskId) {

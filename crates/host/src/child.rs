@@ -27,7 +27,7 @@ use tokio::task::JoinSet;
 
 use crate::exec::ProcessGroup;
 use crate::sandbox::{Confined, Program};
-use crate::{AgentLog, Environment, LogSource};
+use crate::{AgentLog, Environment, LogSource, program};
 
 pub(crate) use keeper::{Keeper, Pipes};
 pub(crate) use lines::Lines;
@@ -103,6 +103,13 @@ impl ChildCommand {
         let mut command = self.confined.command(program)?;
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
+    }
+
+    /// What must be done before it can be started.
+    pub(crate) fn missing(&self) -> Option<String> {
+        let path = self.variables.get("PATH").map_or("", String::as_str);
+        let name = self.command.first().map_or("", String::as_str);
+        program::find(name, &self.folder, path).err()
     }
 
     /// What the site's people read when it cannot be started.

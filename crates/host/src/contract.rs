@@ -33,6 +33,11 @@ impl VirtualClock {
     pub(crate) fn at(moment: Timestamp) -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(moment.as_millis())))
     }
+
+    /// Lets time pass.
+    pub(crate) fn pass(&self, time: std::time::Duration) {
+        self.0.fetch_add(i64::try_from(time.as_millis()).unwrap(), Ordering::Relaxed);
+    }
 }
 
 impl Clock for VirtualClock {

@@ -31,7 +31,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use group::ProcessGroup;
 
 use crate::sandbox::Confined;
-use crate::{AgentLog, Environment, ExecRuntime, Job, Limits, Reporter, Runner};
+use crate::{AgentLog, Environment, ExecRuntime, Health, Job, Limits, Reporter, Runner};
 use answer::Answer;
 use complaint::Complaint;
 use start::Start;
@@ -80,6 +80,10 @@ impl Runner for ExecRunner {
         let (start, log) = (self.start.clone(), self.log.clone());
         let answer = Answer::new(report, self.output);
         Box::pin(async move { run(&start, &job, answer, Complaint::new(log)).await })
+    }
+
+    fn health(&self) -> Health {
+        self.start.missing().map_or(Health::Ready, Health::Needs)
     }
 }
 

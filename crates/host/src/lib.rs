@@ -25,6 +25,8 @@ mod models;
 pub mod openapi;
 mod orphans;
 mod pins;
+mod preflight;
+mod program;
 mod runner;
 mod sandbox;
 mod schemas;
@@ -52,6 +54,7 @@ pub use manifest::{
 };
 pub use orphans::{SITE_MARK, end_orphans};
 pub use pins::{PinError, PinState, PinnedTool, ToolPins};
+pub use preflight::{Preflight, setup_notice};
 pub use runner::{
     CallError, CallFrom, Calls, Gone, Health, Job, NoCalls, Reporter, Reports, Runner, STEP_QUEUE,
 };

@@ -49,7 +49,7 @@ pub use model::{
 };
 pub(crate) use sampler::Sampler;
 pub use scripted::{ScriptedModel, ScriptedTurn};
-pub use selection::NEEDS_A_MODEL;
+pub use selection::{NEEDS_A_MODEL, missing_model};
 
 use ledger::Ledger;
 use selection::Source;

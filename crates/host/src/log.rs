@@ -52,6 +52,11 @@ impl AgentLog {
         Self { clock, lines: Arc::default() }
     }
 
+    /// The time by the clock that dates its lines.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// Adds a line, dropping the oldest when the log is full.
     pub fn push(&self, source: LogSource, text: &str) {
         let text = text.trim_end().chars().take(LINE_LENGTH).collect();

@@ -89,7 +89,7 @@ impl McpRunner {
             log.push(LogSource::Site, &complaint);
         }
         let shared = Shared { pins: Arc::new(pins), changes, doubt: Arc::new(Notify::new()) };
-        let (bulletin, watch) = bulletin();
+        let (bulletin, watch) = bulletin(log);
         let (patience, stop) = (runtime.start_timeout.0, CancellationToken::new());
         let session = Session {
             options: Options { roots: roots.clone(), ..options(runtime, manifest, workshop) },
@@ -261,6 +261,10 @@ impl Runner for McpRunner {
 
     fn pins(&self) -> Option<Arc<ToolPins>> {
         Some(self.server.shared.pins.clone())
+    }
+
+    fn notice(&self) -> Option<String> {
+        self.server.watch.notice().or_else(|| self.server.shared.pins.notice())
     }
 
     fn login(&self) -> Option<Arc<ServerLogin>> {

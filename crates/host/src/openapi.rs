@@ -117,7 +117,7 @@ pub fn open(
     egress: &Egress,
     log: &AgentLog,
 ) -> Result<Arc<OpenApiTools>, OpenApiError> {
-    let (bulletin, watch) = bulletin();
+    let (bulletin, watch) = bulletin(log);
     let stop = CancellationToken::new();
     let mut whereabouts =
         Whereabouts { document: None, base: source.base_url, guarded: !source.credentials.is_empty() };

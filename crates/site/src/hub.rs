@@ -11,7 +11,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentsite_host::{AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas};
+use agentsite_host::{
+    AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
+};
 use agentsite_protocol::{AgentName, Caller, Clock, Owner, Skill, Timestamp, Usage, Visibility};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
@@ -40,6 +42,8 @@ pub(crate) struct Entry {
     pub(crate) hidden: bool,
     /// To whom it belongs, when it is not the site's own.
     pub(crate) holder: Option<Holder>,
+    /// What the operator should look at in its file and the environment, although it may work.
+    pub(crate) notice: Option<String>,
     /// What the agent has used on the day, once read from the store.
     // A std lock: held for an addition, never across an await.
     pub(crate) today: Mutex<Option<(i64, Usage)>>,
@@ -197,7 +201,8 @@ impl Hub {
         };
         let runner = launched.map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         log.push(LogSource::Site, &format!("version {} installed", manifest.version));
-        self.put(Entry::new(manifest, runner, log, folder));
+        let notice = setup_notice(&manifest, &workshop.environment, &workshop.models);
+        self.put(Entry { notice, ..Entry::new(manifest, runner, log, folder) });
         Ok(before)
     }
 
@@ -245,7 +250,8 @@ impl Entry {
         folder: Option<PathBuf>,
     ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
-        Self { manifest, runner, lane, log, folder, hidden: false, holder: None, today: Mutex::new(None) }
+        let (hidden, holder, notice, today) = (false, None, None, Mutex::new(None));
+        Self { manifest, runner, lane, log, folder, hidden, holder, notice, today }
     }
 
     /// Whether this caller may call it; whoever it belongs to may.
@@ -278,7 +284,7 @@ impl Entry {
             skills: self.skills(),
             health: health.word(),
             reason: health.reason().map(Into::into),
-            notice: self.runner.notice().or_else(|| self.manifest.sandbox.notice()),
+            notice: self.runner.notice().or_else(|| self.notice.clone()),
             running: self.lane.running(),
             queued: self.lane.waiting(),
             concurrency: self.manifest.limits.concurrency,

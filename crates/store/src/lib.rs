@@ -46,7 +46,7 @@ pub use query::{
     Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
     TaskFilter,
 };
-pub use sqlite::{SCHEMA_VERSION, SqliteStore, restore};
+pub use sqlite::{SCHEMA_VERSION, SqliteStore, is_in_use, restore};
 pub use storage::{Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSettings, StorageUse};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.

@@ -46,6 +46,7 @@ use ready::Ready;
 use writer::{Job, Writer};
 
 pub use backup::restore;
+pub use file::is_in_use;
 pub use schema::SCHEMA_VERSION;
 
 /// A store in one SQLite file, with its write-ahead log and its lock beside it.

@@ -1,14 +1,17 @@
 //! `agentsite config`: check, show and document the configuration.
 //!
-//! Promises: `check` names file, line and column of everything that is wrong, in the configuration and in every `agent.toml`; `show` tells
+//! Promises: `check` names file, line and column of everything that is wrong, in the configuration and in every `agent.toml`, and what an agent
+//! lacks before it can work (a model provider that is not configured, a key, a program); `show` tells
 //! where each value came from. Nothing here needs or touches a running site.
 
+use agentsite_host::{Environment, Preflight};
 use clap::{Args, Subcommand};
 
 use super::shell::Shell;
-use crate::config::{self, docs};
+use crate::config::models::models;
+use crate::config::{self, Config, docs};
 use crate::exit::{CliError, Exit};
-use crate::folder::plan::{self, Known};
+use crate::folder::plan::{self, Action, Known};
 use crate::folder::scan;
 
 /// Arguments of `config`.
@@ -62,8 +65,9 @@ fn check(shell: &Shell) -> Result<Exit, CliError> {
             let folder = &loaded.config.agents;
             let found = scan::scan(folder).map_err(|error| CliError::file("read", folder, &error))?;
             agents = found.len();
-            let errors = plan::plan(&Known::default(), found).known.errors;
-            wrong.extend(errors.into_iter().map(|(file, error)| format!("{file}:{error}")));
+            let plan = plan::plan(&Known::default(), found);
+            wrong.extend(plan.known.errors.into_iter().map(|(file, error)| format!("{file}:{error}")));
+            wrong.extend(needing_setup(shell, &loaded.config, &plan.actions));
         }
     }
     if shell.output.is_json() {
@@ -76,6 +80,18 @@ fn check(shell: &Shell) -> Result<Exit, CliError> {
         wrong.iter().try_for_each(|line| shell.output.line(line))?;
     }
     Ok(if wrong.is_empty() { Exit::Ok } else { Exit::Error })
+}
+
+/// A line for each model provider that cannot be used as configured, and for each agent that lacks something.
+fn needing_setup(shell: &Shell, config: &Config, actions: &[Action]) -> Vec<String> {
+    let (models, complaints) = models(config, &shell.variables);
+    let environment = Environment::new(shell.variables.clone());
+    let lacking = actions.iter().filter_map(|action| {
+        let Action::Install { manifest, folder } = action else { return None };
+        let missing = Preflight::of(manifest, folder, &environment, &models).missing?;
+        Some(format!("{}: needs setup: {missing}", folder.join(scan::MANIFEST).display()))
+    });
+    complaints.into_iter().chain(lacking).collect()
 }
 
 fn show(shell: &Shell) -> Result<Exit, CliError> {

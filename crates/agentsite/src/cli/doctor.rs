@@ -22,16 +22,19 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     Ok(if failed { Exit::Error } else { Exit::Ok })
 }
 
-/// Whether a site runs here, and what it says.
+/// Whether a site runs on this data folder, and what it says. Only the process that holds the data is this site: whatever else answers at
+/// its address is another one.
 async fn running(shell: &Shell, config: &Config) -> Running {
-    if DataFolder::at(&config.data).announced().is_none() && shell.everywhere.listen.is_none() {
+    let data = DataFolder::at(&config.data);
+    if !data.is_in_use() {
         return Running::No;
     }
-    let Ok(site) = shell.site() else { return Running::No };
-    if !site.answers().await {
-        return Running::No;
-    }
-    Running::Yes(site.get::<Value>("api/status").await.ok())
+    let url = data.announced().map(|site| site.url);
+    let status = match shell.site() {
+        Ok(site) => site.get::<Value>("api/status").await.ok(),
+        Err(_) => None,
+    };
+    Running::Yes { url, status }
 }
 
 fn report(shell: &Shell, found: &[Check]) -> Result<(), CliError> {

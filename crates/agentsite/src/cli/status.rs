@@ -45,7 +45,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
             field(agent, "health"),
             field(agent, "running"),
             field(agent, "queued"),
-            field(agent, "reason"),
+            explained(agent),
         ]
     };
     let agents: Vec<Vec<String>> = list(&status, "agents").iter().map(agent).collect();
@@ -67,6 +67,12 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
         output.note(&format!("broken: {}:{}", field(&broken, "file"), field(&broken, "error")));
     }
     Ok(Exit::Ok)
+}
+
+/// Why an agent is not ready, or what its operator should look at.
+pub(super) fn explained(agent: &Value) -> String {
+    let reason = field(agent, "reason");
+    if reason.is_empty() { field(agent, "notice") } else { reason }
 }
 
 /// What the process holds open, in a line.

@@ -16,7 +16,7 @@ use agentsite_store::{SCHEMA_VERSION, SqliteStore, Store, StoreMetrics};
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 
-use super::Check;
+use super::{Check, Running};
 use crate::config::Config;
 use crate::config::models;
 use crate::instance::DataFolder;
@@ -105,15 +105,25 @@ fn tempfile_in(folder: &Path) -> std::io::Result<()> {
     std::fs::remove_file(&file)
 }
 
-/// The port is free, or ours.
-pub(super) fn port(config: &Config, running: bool) -> Vec<Check> {
+/// The configured port is free, or the running site of this data folder listens at it.
+pub(super) fn port(config: &Config, running: &Running) -> Vec<Check> {
     let listen = config.listen;
+    let url = running.url().and_then(|url| url.parse::<url::Url>().ok());
+    let is_ours = url.as_ref().is_some_and(|url| url.port_or_known_default() == Some(listen.port()));
+    let elsewhere = url
+        .filter(|_| !is_ours)
+        .map_or_else(String::new, |url| format!("; the running site listens at {url}"));
     vec![match TcpListener::bind(listen) {
-        Ok(_) => Check::ok("port", format!("{listen} is free")),
-        Err(_) if running => Check::ok("port", format!("{listen} is in use by the running site")),
-        Err(error) => {
-            Check::fail("port", format!("{listen}: {error}; end what uses it, or name another with --listen"))
+        Ok(_) => Check::ok("port", format!("{listen} is free{elsewhere}")),
+        Err(_) if is_ours => Check::ok("port", format!("{listen} is in use by the running site")),
+        Err(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            let fix = "end it, or name another address with --listen";
+            Check::fail(
+                "port",
+                format!("{listen} is in use by another program or another site; {fix}{elsewhere}"),
+            )
         }
+        Err(error) => Check::fail("port", format!("{listen}: {error}; name another address with --listen")),
     }]
 }
 
@@ -132,13 +142,6 @@ pub(super) fn outbox(status: &Value) -> Vec<Check> {
     } else {
         Check::ok("outbox", words)
     }]
-}
-
-/// Agents of the running site that work but should be looked at.
-pub(super) fn notices(status: &Value) -> Vec<Check> {
-    let agents = status["agents"].as_array().into_iter().flatten();
-    let told = agents.filter_map(|agent| Some((agent["name"].as_str()?, agent["notice"].as_str()?)));
-    told.map(|(name, notice)| Check::warn(format!("agent {name}"), notice)).collect()
 }
 
 /// Letters that may wait without anybody being down: a burst of a busy site.
@@ -206,11 +209,18 @@ mod tests {
     }
 
     #[test]
-    fn a_port_that_another_program_has_is_a_failure_unless_it_is_ours() {
+    fn a_port_that_another_program_has_is_a_failure_unless_the_site_of_this_folder_announced_it() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-        let config = Config { listen: taken.local_addr().unwrap(), ..Config::default() };
-        assert_eq!(port(&config, false)[0].verdict, Verdict::Fail);
-        assert_eq!(port(&config, true)[0].verdict, Verdict::Ok);
+        let listen = taken.local_addr().unwrap();
+        let config = Config { listen, ..Config::default() };
+        let at = |port: u16| Running::Yes { url: Some(format!("http://127.0.0.1:{port}")), status: None };
+        assert_eq!(port(&config, &at(listen.port()))[0].verdict, Verdict::Ok);
+        let other = if listen.port() == 1 { 2 } else { 1 };
+        for running in [Running::No, Running::Yes { url: None, status: None }, at(other)] {
+            let check = port(&config, &running).remove(0);
+            assert_eq!(check.verdict, Verdict::Fail, "{running:?}");
+            assert!(check.words.contains("another program"), "{}", check.words);
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ use crate::config::docs::{self, Explained};
 use crate::config::save::{SaveError, digest, save};
 use crate::config::{ConfigError, Loaded, Reader};
 use crate::doctor::{self, Running};
+use crate::instance::DataFolder;
 use crate::telemetry::check_rules;
 
 /// What a site was started with and what has been reloaded since. Clones are handles on the same.
@@ -113,6 +114,7 @@ fn problem(error: ConfigError) -> ConfigProblem {
 pub(super) struct Process {
     reader: Reader,
     in_force: InForce,
+    data: DataFolder,
     site: Site,
     reload: Arc<Notify>,
     /// What the doctor found last; held while it looks, so that it looks once at a time.
@@ -122,10 +124,17 @@ pub(super) struct Process {
 }
 
 impl Process {
-    pub(super) fn new(reader: Reader, in_force: InForce, site: Site, reload: Arc<Notify>) -> Self {
+    pub(super) fn new(
+        reader: Reader,
+        in_force: InForce,
+        data: DataFolder,
+        site: Site,
+        reload: Arc<Notify>,
+    ) -> Self {
         Self {
             reader,
             in_force,
+            data,
             site,
             reload,
             looking: tokio::sync::Mutex::default(),
@@ -136,7 +145,9 @@ impl Process {
     async fn look(&self) -> Examination {
         let _once = self.looking.lock().await;
         let status = self.site.status(&Caller::admin()).await.ok();
-        let running = Running::Yes(status.and_then(|status| serde_json::to_value(status).ok()));
+        let status = status.and_then(|status| serde_json::to_value(status).ok());
+        let url = self.data.announced().map(|site| site.url);
+        let running = Running::Yes { url, status };
         let (reader, runtime) = (self.reader.clone(), Handle::current());
         let examined = spawn_blocking(move || match reader.load() {
             Err(error) => doctor::unreadable(&error),

@@ -4,6 +4,7 @@
 //! stdout, the rest on stderr, and the exit code.
 
 mod calling;
+mod conditions;
 mod configuration;
 mod connect;
 mod copies;

@@ -41,6 +41,11 @@ impl ServerCommand {
         Ok(Server { child, origin })
     }
 
+    /// What must be done before the server can be started.
+    pub(super) fn missing(&self) -> Option<String> {
+        self.0.missing()
+    }
+
     /// What the site's people read when the server cannot be started.
     pub(super) fn why_not(&self, error: &io::Error) -> String {
         self.0.why_not(error)

@@ -88,7 +88,7 @@ impl Supervisor {
         log: AgentLog,
         stop: CancellationToken,
     ) -> (Self, Watch<A2aClient>) {
-        let (bulletin, watch) = bulletin();
+        let (bulletin, watch) = bulletin(&log);
         let (supervision, began) = (Supervision::default(), Instant::now());
         let server = None;
         (Self { way, approach, start_timeout, bulletin, log, stop, supervision, began, server }, watch)
@@ -232,6 +232,13 @@ impl Supervisor {
     }
 
     fn fall(&self, reason: &str, wait: Duration, again: &str) {
+        if let Way::Here(command) = &self.way
+            && let Some(missing) = command.missing()
+        {
+            self.note(&missing);
+            tracing::warn!("the agent needs setup: {missing}");
+            return self.bulletin.needs(missing);
+        }
         let told = format!("{reason}; it is {again} again in {}", Period(wait));
         self.note(&told);
         tracing::warn!("the agent is down: {told}");

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::contract::{self, BEGINNING, Ran, SeededRng, Specimen, Subject, VirtualClock, job, soon};
 use crate::llm::ModelSettings;
-use crate::{Environment, Runtime};
+use crate::{Environment, Health, Runtime};
 use troupe::Troupe;
 
 /// An agent by its `[runtime]` table, allowed to go to these places.
@@ -268,11 +268,11 @@ async fn a_token_that_is_not_set_is_told_at_launch() {
 }
 
 #[tokio::test]
-async fn a_server_that_cannot_start_is_down_and_tried_again() {
+async fn a_server_whose_program_is_missing_needs_setup() {
     let (runner, log) = launch("command = [\"no-such-program\"]", &[], &[]);
     let (word, why) = run(&runner, job("hello")).await.ending();
     assert!(word == "failed" && why.contains("there is no program `no-such-program`"), "{why}");
-    assert!(log.tail(100)[0].text.contains("started again in 500ms"), "{:?}", log.tail(1));
+    assert_eq!(runner.health(), Health::Needs(log.tail(100)[0].text.clone()));
 }
 
 #[tokio::test]

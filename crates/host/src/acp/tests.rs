@@ -310,5 +310,5 @@ async fn a_child_that_never_reads_is_given_up() {
 async fn a_program_that_is_not_there_is_told() {
     let (runner, _log) = launch("command = [\"./nothing-here\"]", Path::new("."));
     let (word, why) = run(&runner, job("hello")).await.ending();
-    assert!(word == "failed" && why.contains("there is no program"), "{why}");
+    assert!(word == "failed" && why.contains("there is no file `./nothing-here`"), "{why}");
 }

@@ -119,6 +119,11 @@ impl<T> Keeper<T> {
     }
 
     fn fall(&self, reason: &str, wait: Duration) {
+        if let Some(missing) = self.command.missing() {
+            self.log.push(LogSource::Site, &missing);
+            tracing::warn!("the agent needs setup: {missing}");
+            return self.bulletin.needs(missing);
+        }
         let told = format!("{reason}; it is started again in {}", Period(wait));
         self.log.push(LogSource::Site, &told);
         tracing::warn!("the agent is down: {told}");

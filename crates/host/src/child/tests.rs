@@ -62,7 +62,7 @@ fn serve_lines(
 
 #[tokio::test]
 async fn a_child_that_ends_is_started_again_and_its_stderr_is_in_the_log() {
-    let (bulletin, mut watch) = bulletin::<String>();
+    let (bulletin, mut watch) = bulletin::<String>(&log());
     let (log, stop) = (log(), CancellationToken::new());
     // Each life answers one line and ends.
     let command = shell("read line; echo \"$$ $line\"; echo complaint >&2; sleep 0.05; exit 3");
@@ -90,7 +90,7 @@ async fn a_child_that_ends_is_started_again_and_its_stderr_is_in_the_log() {
 
 #[tokio::test]
 async fn a_program_that_is_not_there_is_told() {
-    let (bulletin, mut watch) = bulletin::<String>();
+    let (bulletin, mut watch) = bulletin::<String>(&log());
     let command = ChildCommand::new(
         vec!["./no-such-program".into()],
         Path::new("."),
@@ -103,14 +103,14 @@ async fn a_program_that_is_not_there_is_told() {
     let running =
         tokio::spawn(Keeper::new(command, Arc::new(bulletin), log(), stop.clone()).run(serve_lines));
     let why = soon("it is down", watch.ready(Duration::from_millis(100))).await.unwrap_err();
-    assert!(why.contains("there is no program"), "{why}");
+    assert!(why.contains("there is no file `./no-such-program`"), "{why}");
     stop.cancel();
     soon("the keeper ends", running).await.unwrap();
 }
 
 #[tokio::test]
 async fn a_child_that_says_too_much_is_started_again() {
-    let (bulletin, watch) = bulletin::<String>();
+    let (bulletin, watch) = bulletin::<String>(&log());
     let (log, stop) = (log(), CancellationToken::new());
     let keeper = Keeper::new(shell("exec cat /dev/zero"), Arc::new(bulletin), log.clone(), stop.clone());
     let running = tokio::spawn(keeper.run(serve_lines));

@@ -12,7 +12,7 @@ use agentsite_protocol::{ByteSize, Period};
 
 use super::{ProcessGroup, input};
 use crate::sandbox::{Confined, Program};
-use crate::{Environment, ExecRuntime, Job, Stdin};
+use crate::{Environment, ExecRuntime, Job, Stdin, program};
 
 /// The variable in which a command finds the credential that it asked for.
 const CREDENTIAL: &str = "AGENTSITE_CREDENTIAL";
@@ -46,6 +46,12 @@ impl Start {
     /// The program as `agent.toml` names it.
     pub(super) fn program(&self) -> &str {
         self.command.first().map_or("", String::as_str)
+    }
+
+    /// What must be done before the command can be started.
+    pub(super) fn missing(&self) -> Option<String> {
+        let path = self.variables.get("PATH").map_or("", String::as_str);
+        program::find(self.program(), &self.folder, path).err()
     }
 
     /// What the command reads.

@@ -213,6 +213,11 @@ impl ModelSettings {
     }
 }
 
+/// What must be set before an agent has a model, after a look whether Ollama runs if that is where its model comes from. Sends no prompt.
+pub async fn missing_model(runtime: &LlmRuntime, workshop: &Workshop) -> Option<String> {
+    Source::choose(runtime, workshop).model().await.err()
+}
+
 fn server(provider: &ProviderSettings, model: String, workshop: &Workshop) -> ModelServer {
     let remedy = match key_variable(&provider.name) {
         Some(variable) => format!("set {variable} to a key that it takes"),

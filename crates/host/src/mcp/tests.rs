@@ -247,7 +247,7 @@ async fn a_server_that_says_too_much_is_bounded() {
 #[tokio::test]
 async fn a_server_that_cannot_be_started_says_why() {
     let missing = Hosted::new("command = [\"no-such-server\"]");
-    missing.until(|health| matches!(health, Health::Down(why) if why.contains("there is no program"))).await;
+    missing.until(|health| matches!(health, Health::Needs(why) if why.contains("there is no program"))).await;
     let silent = Hosted::new("command = [\"sleep\", \"1000\"]\nstart_timeout = \"200ms\"");
     silent.until(|health| matches!(health, Health::Down(why) if why.contains("did not answer within"))).await;
     let gone = Hosted::new("command = [\"true\"]");

@@ -119,11 +119,12 @@ impl Site {
         Ok(self.0.hub.visible(caller, name)?.log.tail(most))
     }
 
-    /// Folders and reasons may tell about the machine; only the people who run the site see them.
+    /// Folders, reasons and notices may tell about the machine; only the people who run the site see them.
     fn view(&self, caller: &Caller, mut view: AgentView) -> AgentView {
         if !caller.is_admin() {
             view.folder = None;
             view.reason = None;
+            view.notice = None;
         }
         view
     }

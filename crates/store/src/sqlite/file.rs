@@ -58,6 +58,15 @@ impl Lock {
     }
 }
 
+/// Whether a process, such as a running site, holds the database at `db`. Takes nothing itself; when it cannot be told, it counts as held.
+#[must_use]
+pub fn is_in_use(db: &Path) -> bool {
+    match File::open(beside(db, ".lock")) {
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+        Ok(file) => file.try_lock_shared().is_err(),
+    }
+}
+
 /// Opens the file for the writer, checks it if need be, and brings it up to date.
 pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     let log_left = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);

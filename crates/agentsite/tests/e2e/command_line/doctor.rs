@@ -50,8 +50,8 @@ fn every_fault_is_found_at_once_and_its_fix_is_named() {
     let failed = failed(&checks);
     for fix in [
         "agents/torn/agent.toml:2:1",
-        "no-such-program is not found",
-        "prompt.md is missing",
+        "no program `no-such-program`",
+        "`prompt.md` is missing",
         "models.gpu.base_url",
         "--listen",
     ] {
