@@ -47,7 +47,7 @@ const LAST_WORK: Duration = Duration::from_millis(200);
 /// `agentsite` alone starts a site in the current folder, on this machine only, with three demo agents. Put agents into agents/NAME/
 /// (see `agentsite agent new`); they are there within a second.
 #[derive(Debug, Parser)]
-#[command(name = "agentsite", version, disable_help_subcommand = true, max_term_width = 110)]
+#[command(name = "agentsite", version, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(flatten)]
     everywhere: Everywhere,
@@ -123,10 +123,10 @@ enum Verb {
     Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
-    /// Write a copy of all data to a file, while the site runs or not.
-    Backup(backup::Arguments),
-    /// Bring the data of a backup back; the site must not be running.
-    Restore(backup::Arguments),
+    /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list what is in one.
+    Backup(backup::BackupArguments),
+    /// Bring a backup back; the site must not be running.
+    Restore(backup::RestoreArguments),
     /// Measure this program on this machine, as ratios taken in one run.
     Bench(BenchArgs),
     /// The server that `bench` compares with.

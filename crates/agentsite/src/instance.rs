@@ -117,10 +117,10 @@ impl DataFolder {
         serde_json::from_str(&text).ok()
     }
 
-    /// The site that was announced here, whose process is still there and holds the data. Another program may listen on the port of a site that was
+    /// The site that was announced here and whose process is still there. Another program may listen on the port of a site that was
     /// killed, and must not be given the admin token.
     pub(crate) fn running(&self) -> Option<RunningSite> {
-        self.announced().filter(|site| self.is_process_of_owner(site.pid) && self.is_in_use())
+        self.announced().filter(|site| self.is_process_of_owner(site.pid))
     }
 
     /// Whether the process exists and belongs to the user who owns the announcement.

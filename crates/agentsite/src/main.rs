@@ -3,6 +3,7 @@
 //! The folder listing is the story: `cli` reads the command line, `config` the file and the environment, `serve` runs a site, `folder`
 //! keeps it in step with its agents. This file only starts and ends the process.
 
+mod backup;
 mod bench;
 mod cli;
 mod config;

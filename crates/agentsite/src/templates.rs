@@ -273,6 +273,11 @@ mod tests {
             let manifest = Manifest::read(&text).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             assert_eq!(manifest.name, name());
             assert!(!manifest.skills[0].examples.is_empty());
+            assert_eq!(
+                manifest.visibility,
+                Visibility::Private,
+                "{language:?}: what is new is for its owner"
+            );
             let kind = match language {
                 Language::Llm => RuntimeKind::Llm,
                 Language::Acp => RuntimeKind::Acp,

@@ -404,7 +404,7 @@ impl From<SiteError> for Failure {
 impl From<OperatorError> for Failure {
     fn from(error: OperatorError) -> Self {
         let fault = match &error {
-            OperatorError::Moved => Fault::Moved,
+            OperatorError::Moved | OperatorError::Exists(_) => Fault::Moved,
             OperatorError::Wrong(_) => Fault::BadParams,
             OperatorError::File(_) => Fault::Unsupported,
         };

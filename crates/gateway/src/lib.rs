@@ -61,8 +61,8 @@ pub use logbook::{LogBook, LogRecord, Loudness};
 pub use mcp::fuzz_mcp;
 pub use metrics::GatewayMetrics;
 pub use operator::{
-    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, Operator,
-    OperatorError,
+    BackupMade, ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined,
+    Operator, OperatorError,
 };
 pub use server::{Gateway, GatewayError};
 pub use settings::{

@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::future::Future;
+use std::path::PathBuf;
 use std::pin::Pin;
 
 use agentsite_protocol::Timestamp;
@@ -23,6 +24,12 @@ pub trait Operator: fmt::Debug + Send + Sync {
 
     /// Writes the file, unless it is wrong or has changed since it was read as `was`, and applies what needs no restart.
     fn save(&self, text: String, was: String) -> Doing<'_, Result<ConfigVerdict, OperatorError>>;
+
+    /// Writes everything that makes the site (its data; its agents and configuration unless `data_only`) to a new file.
+    fn backup(&self, file: PathBuf, data_only: bool) -> Doing<'_, Result<BackupMade, OperatorError>> {
+        let _ = (file, data_only);
+        Box::pin(async { Err(OperatorError::File("this site is not backed up from here".into())) })
+    }
 
     /// Looks at everything that a site needs.
     fn examine(&self) -> Doing<'_, Examination>;
@@ -45,6 +52,29 @@ pub enum OperatorError {
     /// The file cannot be read or written.
     #[error("{0}")]
     File(String),
+    /// A file of this name is there already.
+    #[error("{0}")]
+    Exists(String),
+}
+
+/// What a backup holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackupMade {
+    /// The file.
+    pub file: PathBuf,
+    /// Bytes of the database.
+    pub database: u64,
+    /// Whether the configuration file is in it.
+    pub config: bool,
+    /// The folders of agents.
+    pub agents: Vec<String>,
+    /// How many files there are in all.
+    pub files: usize,
+    /// Bytes of all files before they were packed.
+    pub bytes: u64,
+    /// What was left out, and why.
+    pub left_out: Vec<String>,
 }
 
 /// What is wrong with a configuration, and where.

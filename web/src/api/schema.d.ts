@@ -1395,6 +1395,25 @@ export interface components {
             filter?: Record<string, never>;
             text?: string;
         };
+        Backup: {
+            /**
+             * @description Without agents and configuration
+             * @default false
+             */
+            dataOnly: boolean;
+            /** @description Absolute path of a new file on the site's machine */
+            file: string;
+        };
+        BackupMade: {
+            agents?: string[];
+            bytes?: number;
+            config?: boolean;
+            /** @description Bytes of the database */
+            database?: number;
+            file: string;
+            files?: number;
+            leftOut?: string[];
+        };
         BegunConversation: {
             conversation: components["schemas"]["Conversation"];
             turn?: components["schemas"]["Turn"];
@@ -1600,9 +1619,6 @@ export interface components {
             resultType: "facets";
         };
         Export: string;
-        File: {
-            file: string;
-        };
         Filter: {
             inputModes?: string[];
             live?: boolean;
@@ -3024,7 +3040,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["File"];
+                "application/json": components["schemas"]["Backup"];
             };
         };
         responses: {
@@ -3034,7 +3050,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["File"];
+                    "application/json": components["schemas"]["BackupMade"];
                 };
             };
             /** @description What went wrong, and what to do */

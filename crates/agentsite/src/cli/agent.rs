@@ -1,11 +1,12 @@
 //! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log in to them, connect agents that run here to a
 //! site elsewhere.
 //!
-//! Promises: `new` writes an agent that answers at once; `rm` moves the folder to the trash in the data folder and asks before it
+//! Promises: `new` writes an agent and returns when the running site has loaded it, so that it answers at once; `rm` moves the folder to the trash in the data folder and asks before it
 //! does; the others ask the running site.
 
 mod attach;
 mod landing;
+mod loaded;
 mod login;
 
 use std::io::{BufRead, IsTerminal, Write};
@@ -21,6 +22,8 @@ use crate::exit::{CliError, Exit};
 use crate::folder::scan;
 use crate::templates::{self, Language, Wish};
 use crate::workshop;
+
+pub(super) use loaded::{Taken, until_taken};
 
 /// Arguments of `agent`.
 #[derive(Debug, Args)]
@@ -97,7 +100,7 @@ enum Verb {
 /// Does what the verb says.
 pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
     match arguments.verb {
-        Verb::New { name, lang, dir } => new(shell, &name, lang, dir),
+        Verb::New { name, lang, dir } => new(shell, &name, lang, dir).await,
         Verb::Ls => ls(shell).await,
         Verb::Show { name } => show(shell, &name).await,
         Verb::Logs { name, lines } => logs(shell, &name, lines).await,
@@ -107,24 +110,34 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         Verb::Logout { name } => login::logout(shell, &name).await,
         Verb::Attach(arguments) => Box::pin(attach::attach(shell, arguments)).await,
         Verb::Detach { name } => detach(shell, &name).await,
-        Verb::Rm { name, yes } => rm(shell, &name, yes),
+        Verb::Rm { name, yes } => rm(shell, &name, yes).await,
     }
 }
 
-fn new(shell: &Shell, name: &AgentName, lang: Language, dir: Option<PathBuf>) -> Result<Exit, CliError> {
-    let agents = match dir {
-        Some(dir) => dir,
-        None => shell.config()?.config.agents,
-    };
+async fn new(
+    shell: &Shell,
+    name: &AgentName,
+    lang: Language,
+    dir: Option<PathBuf>,
+) -> Result<Exit, CliError> {
+    let watched = shell.config()?.config.agents;
+    let agents = dir.unwrap_or_else(|| watched.clone());
     std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
     let folder = agents.join(name.as_str());
     templates::write_agent(lang, name, &folder, &Wish::default())?;
+    let taken = if agents == watched { loaded::until_taken(shell, name).await? } else { Taken::NoSite };
     if shell.output.is_json() {
-        shell.output.json(&serde_json::json!({ "name": name, "folder": folder }))?;
-    } else {
-        shell.output.line(&format!("wrote {}/; a running site has it within a second", folder.display()))?;
-        shell.output.line(&format!("try: agentsite call {name} \"{}\"", lang.example()))?;
+        let (loaded, health) = (taken.is_loaded(), taken.health());
+        shell.output.json(
+            &serde_json::json!({ "name": name, "folder": folder, "loaded": loaded, "health": health }),
+        )?;
+        return Ok(Exit::Ok);
     }
+    let visibility = format!("{:?}", lang.manifest().visibility).to_lowercase();
+    shell.output.line(&format!("wrote {}/", folder.display()))?;
+    shell.output.line(&format!("visibility: {visibility} (change it in {}/agent.toml)", folder.display()))?;
+    shell.output.line(&taken.sentence())?;
+    shell.output.line(&format!("try: agentsite call {name} \"{}\"", lang.example()))?;
     Ok(Exit::Ok)
 }
 
@@ -261,7 +274,7 @@ async fn detach(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
     Ok(Exit::Ok)
 }
 
-fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
+async fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
     let config = shell.config()?.config;
     let folder = folder_of(&config.agents, name)?;
     if !yes && !agreed(&format!("move {} to the trash?", folder.display()))? {
@@ -270,6 +283,7 @@ fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError> {
     let data = crate::instance::DataFolder::at(&config.data);
     data.create()?;
     let trashed = workshop::discard(&folder, &data.trash(), name, World::system().clock.now())?;
+    loaded::until_gone(shell, name, &folder).await?;
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "name": name, "movedTo": trashed }))?;
     } else {

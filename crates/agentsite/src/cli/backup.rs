@@ -1,84 +1,176 @@
-//! `agentsite backup` and `agentsite restore`: all data to a file and back.
+//! `agentsite backup` and `agentsite restore`: the whole site to a file and back.
 //!
-//! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its store; a restore refuses while
-//! a site runs and keeps what was there until the new data is in place.
+//! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its store; it holds the data, the agents and
+//! the configuration unless only the data is wanted, and says what is in it. A restore refuses while a site runs, replaces nothing unless told to,
+//! and keeps what was there. Files of earlier versions, which are plain databases, are restored too.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use agentsite_site::World;
 use agentsite_store::{SqliteStore, Store, StoreMetrics};
 use clap::Args;
 use serde_json::Value;
 
 use super::shell::Shell;
+use crate::backup::{Archive, BackupError, Contents, Draft, Sources, Targets, is_archive};
 use crate::exit::{CliError, Exit};
+use crate::instance::DataFolder;
 
-/// Arguments of both.
+/// Arguments of `backup`.
 #[derive(Debug, Args)]
-pub(super) struct Arguments {
-    /// The file.
+pub(super) struct BackupArguments {
+    /// The file to write, which must not exist; with --list the file to read.
     file: PathBuf,
+    /// Leave the agents and the configuration out.
+    #[arg(long)]
+    data_only: bool,
+    /// List what is in a backup instead of writing one.
+    #[arg(long, conflicts_with = "data_only")]
+    list: bool,
 }
 
-/// Writes a backup.
-pub(super) async fn backup(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+/// Arguments of `restore`.
+#[derive(Debug, Args)]
+pub(super) struct RestoreArguments {
+    /// The backup.
+    file: PathBuf,
+    /// Replace data, agents and configuration that are there; they are kept as *.before-restore.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Writes a backup, or lists one.
+pub(super) async fn backup(shell: &Shell, arguments: BackupArguments) -> Result<Exit, CliError> {
     let file = std::path::absolute(&arguments.file)
         .map_err(|error| CliError::file("use", &arguments.file, &error))?;
-    if file.exists() {
-        return Err(CliError::error(format!("{} is there already and is left as it is", file.display())));
+    if arguments.list {
+        return list(shell, &file);
     }
-    match online(shell, &file).await {
-        Err(error) if error.exit() == Exit::NotRunning => offline(shell, &file).await?,
+    if file.symlink_metadata().is_ok() {
+        return Err(CliError::error(BackupError::Exists(file).to_string()));
+    }
+    let contents = match online(shell, &file, arguments.data_only).await {
+        Err(error) if error.exit() == Exit::NotRunning => offline(shell, &file, arguments.data_only).await?,
         done => done?,
-    }
-    said(shell, "backed up to", &file)
+    };
+    report(shell, &format!("backed up to {}", file.display()), &file, &contents)
 }
 
-async fn online(shell: &Shell, file: &std::path::Path) -> Result<(), CliError> {
-    let body = serde_json::json!({ "file": file });
-    let _: Value = shell.site()?.post("api/backup", &body).await?;
-    Ok(())
+async fn online(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents, CliError> {
+    let body = serde_json::json!({ "file": file, "dataOnly": data_only });
+    let made: Value = shell.site()?.post("api/backup", &body).await?;
+    serde_json::from_value(made).map_err(|error| CliError::error(format!("the site's answer: {error}")))
 }
 
-async fn offline(shell: &Shell, file: &std::path::Path) -> Result<(), CliError> {
-    let database = shell.data()?.database();
+async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents, CliError> {
+    let reader = shell.reader(Vec::new());
+    let config = shell.config()?.config;
+    let database = DataFolder::at(&config.data).database();
     if !database.exists() {
         return Err(CliError::new(
             Exit::NotFound,
             format!("there is no data to back up: {} is missing", database.display()),
         ));
     }
+    let sources = Sources::of(&config, reader.file(), data_only);
+    let draft = Draft::begin(file).map_err(|error| CliError::error(error.to_string()))?;
     let told =
         |error: agentsite_store::StoreError| CliError::error(format!("{}: {error}", database.display()));
     let path = database.clone();
     let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, StoreMetrics::default())).await;
     let store = opened.map_err(|error| CliError::error(error.to_string()))?.map_err(told)?;
-    let copied = store.backup(file).await.map_err(told);
+    let copied = store.backup(&draft.database()).await.map_err(told);
     store.close().await.map_err(told)?;
-    copied
+    copied?;
+    let now = World::system().clock.now();
+    draft.finish(&sources, now).map_err(|error| CliError::error(error.to_string()))
+}
+
+fn list(shell: &Shell, file: &Path) -> Result<Exit, CliError> {
+    there_is(file)?;
+    if !is_archive(file) {
+        let what = "a database of an earlier version: the data only, without agents and configuration";
+        if shell.output.is_json() {
+            shell.output.json(&serde_json::json!({ "file": file, "contents": what }))?;
+        } else {
+            shell.output.line(what)?;
+        }
+        return Ok(Exit::Ok);
+    }
+    let read = Archive::at(file).contents();
+    let (head, contents) = read.map_err(|error| CliError::error(format!("{}: {error}", file.display())))?;
+    report(shell, &format!("made by {} at {}", head.made_by, head.made_at), file, &contents)
 }
 
 /// Brings a backup back.
-pub(super) async fn restore(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Result<Exit, CliError> {
     let file = arguments.file;
-    if !file.is_file() {
-        return Err(CliError::new(Exit::NotFound, format!("there is no file {}", file.display())));
+    there_is(&file)?;
+    if !is_archive(&file) {
+        let data = shell.data()?;
+        data.create()?;
+        put_in_place(file.clone(), data.database(), &file).await?;
+        return said(shell, &file);
     }
-    let data = shell.data()?;
+    let told = |error: BackupError| CliError::error(format!("{}: {error}", file.display()));
+    let archive = Archive::at(&file);
+    let config = archive.config().map_err(told)?;
+    let targets = targets(shell, config.as_deref())?;
+    let data = DataFolder::at(&targets.data);
     data.create()?;
-    let database = data.database();
-    // The lock of the store refuses while a site runs; its sentence says what to do.
-    let (from, to) = (file.clone(), database.clone());
-    let restored = tokio::task::spawn_blocking(move || agentsite_store::restore(&from, &to)).await;
-    let restored = restored.map_err(|error| CliError::error(error.to_string()))?;
-    restored.map_err(|error| CliError::error(format!("{}: {error}", file.display())))?;
-    said(shell, "restored from", &file)
+    if data.is_in_use() {
+        let what = "a site is running on this data; stop it before a restore";
+        return Err(CliError::error(format!("{}: {what}", targets.data.display())));
+    }
+    let database = archive.unpack(&targets, arguments.force).map_err(told)?;
+    let drafts = targets.data.join(".restoring");
+    let placed = put_in_place(database, data.database(), &file).await;
+    let _ = std::fs::remove_dir_all(drafts);
+    placed?;
+    said(shell, &file)
 }
 
-fn said(shell: &Shell, what: &str, file: &std::path::Path) -> Result<Exit, CliError> {
+/// Where the parts go: as the configuration in the backup says when there is none here, or else as the one here does.
+fn targets(shell: &Shell, archived: Option<&str>) -> Result<Targets, CliError> {
+    let reader = shell.reader(Vec::new());
+    let loaded = match archived {
+        Some(text) => reader.judge(text),
+        None => reader.load(),
+    };
+    let config = loaded.map_err(|error| CliError::error(error.to_string()))?.config;
+    Ok(Targets { data: config.data, agents: config.agents, config: reader.file().to_owned() })
+}
+
+/// Lets the store put a database in place. Its lock refuses while a site runs; its sentence says what to do.
+async fn put_in_place(from: PathBuf, to: PathBuf, named: &Path) -> Result<(), CliError> {
+    let restored = tokio::task::spawn_blocking(move || agentsite_store::restore(&from, &to)).await;
+    let restored = restored.map_err(|error| CliError::error(error.to_string()))?;
+    restored.map_err(|error| CliError::error(format!("{}: {error}", named.display())))
+}
+
+fn there_is(file: &Path) -> Result<(), CliError> {
+    if file.is_file() {
+        return Ok(());
+    }
+    Err(CliError::new(Exit::NotFound, format!("there is no file {}", file.display())))
+}
+
+fn report(shell: &Shell, title: &str, file: &Path, contents: &Contents) -> Result<Exit, CliError> {
+    if shell.output.is_json() {
+        shell.output.json(&serde_json::json!({ "file": file, "contents": contents }))?;
+        return Ok(Exit::Ok);
+    }
+    shell.output.line(title)?;
+    contents.lines().iter().try_for_each(|line| shell.output.line(line))?;
+    Ok(Exit::Ok)
+}
+
+fn said(shell: &Shell, file: &Path) -> Result<Exit, CliError> {
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "file": file }))?;
     } else {
-        shell.output.line(&format!("{what} {}", file.display()))?;
+        shell.output.line(&format!("restored from {}", file.display()))?;
+        shell.output.line("start the site with `agentsite`")?;
     }
     Ok(Exit::Ok)
 }

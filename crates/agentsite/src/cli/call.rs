@@ -19,8 +19,10 @@ use agentsite_site::World;
 use clap::Args;
 use futures::StreamExt;
 
+use super::agent::{Taken, until_taken};
 use super::shell::{RunningClient, Shell};
 use crate::exit::{CliError, Exit};
+use crate::folder::scan;
 use crate::output::{Output, Style};
 use script::{Line, Script};
 
@@ -125,6 +127,12 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     }
 }
 
+/// Whether the agents folder here has an agent of this name.
+fn has_folder(shell: &Shell, name: &AgentName) -> Result<bool, CliError> {
+    let agents = shell.config()?.config.agents;
+    Ok(matches!(scan::folder_of(&agents, name), Ok(Some(folder)) if !scan::is_suspended(&folder)))
+}
+
 /// One agent that is called.
 struct Call {
     agent: A2aClient,
@@ -151,7 +159,15 @@ impl Call {
         } else {
             let name: AgentName = target.parse().map_err(|error| CliError::usage(format!("{error}")))?;
             let site = shell.site()?;
-            let agent = site.client.a2a(&name, arguments.binding).await;
+            let mut agent = site.client.a2a(&name, arguments.binding).await;
+            // Its folder may have been written a moment ago.
+            if matches!(agent, Err(ClientError::Status { status: 404, .. })) && has_folder(shell, &name)? {
+                let taken = until_taken(shell, &name).await?;
+                if let Taken::Refused(why) = taken {
+                    return Err(CliError::error(format!("the site refuses the agent `{name}`: {why}")));
+                }
+                agent = site.client.a2a(&name, arguments.binding).await;
+            }
             if matches!(agent, Err(ClientError::Status { status: 404, .. })) {
                 let what = format!("there is no agent `{name}`; `agentsite agent ls` shows which there are");
                 return Err(CliError::new(Exit::NotFound, what));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use agentsite_client::{Circuits, Egress};
 use agentsite_host::llm::missing_model;
-use agentsite_host::{Environment, InMemory, Manifest, Preflight, Runtime, Workshop};
+use agentsite_host::{Confinement, Environment, InMemory, Manifest, Preflight, Runtime, Workshop};
 use agentsite_site::World;
 use serde_json::Value;
 
@@ -80,6 +80,7 @@ fn workshop(config: &Config, variables: &BTreeMap<String, String>) -> Workshop {
         models: models(config, variables).0,
         environment: Environment::new(variables.clone()),
         credentials: Arc::new(InMemory::default()),
+        confinement: Confinement::none(),
         ids,
     }
 }
@@ -122,7 +123,11 @@ mod tests {
             ("kind = \"exec\"\ncommand = [\"no-such-program\"]", Verdict::Fail, "no-such-program"),
             ("kind = \"exec\"\ncommand = [\"sh\"]", Verdict::Ok, "/sh"),
             ("kind = \"exec\"\ncommand = [\"sh\"]\npass_env = [\"NOT_SET\"]", Verdict::Warn, "NOT_SET"),
-            ("kind = \"exec\"\ncommand = [\"sh\"]\n[sandbox]\nenabled = false", Verdict::Warn, "sandbox is off"),
+            (
+                "kind = \"exec\"\ncommand = [\"sh\"]\n[sandbox]\nenabled = false",
+                Verdict::Warn,
+                "sandbox is off",
+            ),
             ("kind = \"llm\"\nprompt_file = \"p.md\"", Verdict::Fail, "p.md"),
             ("kind = \"llm\"\nprompt = \"p\"", Verdict::Fail, "needs setup: needs a model"),
             ("kind = \"llm\"\nprompt = \"p\"\nmodel = \"locl:x\"", Verdict::Fail, "[models.locl]"),

@@ -3,11 +3,12 @@
 //! Promises: the gateway's handle on what only the binary knows; files are read and written on threads of their own. What is in force is what the site was
 //! started with, and what a reload has applied since. It decides nothing: `config` and `doctor` do.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_gateway::{
-    ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined, Operator,
-    OperatorError,
+    BackupMade, ConfigProblem, ConfigValue, ConfigVerdict, ConfigView, Doing, Examination, Examined,
+    Operator, OperatorError,
 };
 use agentsite_protocol::Caller;
 use agentsite_site::Site;
@@ -15,6 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
 
+use crate::backup::{BackupError, Contents, Draft, Sources};
 use crate::config::change::{changed, needs_restart, waiting_for_restart};
 use crate::config::docs::{self, Explained};
 use crate::config::save::{SaveError, digest, save};
@@ -216,6 +218,26 @@ impl Operator for Process {
             self.in_force.reload(loaded);
             self.reload.notify_one();
             Ok(verdict)
+        })
+    }
+
+    fn backup(&self, file: PathBuf, data_only: bool) -> Doing<'_, Result<BackupMade, OperatorError>> {
+        Box::pin(async move {
+            let told = |error: BackupError| match error {
+                BackupError::Exists(_) => OperatorError::Exists(error.to_string()),
+                other => OperatorError::File(other.to_string()),
+            };
+            let reader = self.reader.clone();
+            let loaded = spawn_blocking(move || reader.load()).await.map_err(broken_off)?;
+            let config = loaded.map_err(|error| OperatorError::File(error.to_string()))?.config;
+            let sources = Sources::of(&config, self.reader.file(), data_only);
+            let draft = Draft::begin(&file).map_err(told)?;
+            let copied = self.site.backup(&Caller::admin(), &draft.database()).await;
+            copied.map_err(|error| OperatorError::File(error.to_string()))?;
+            let now = self.site.ids().clock().now();
+            let written = spawn_blocking(move || draft.finish(&sources, now)).await.map_err(broken_off)?;
+            let Contents { database, config, agents, files, bytes, left_out } = written.map_err(told)?;
+            Ok(BackupMade { file, database, config, agents, files, bytes, left_out })
         })
     }
 

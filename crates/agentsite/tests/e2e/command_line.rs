@@ -14,5 +14,6 @@ mod first_steps;
 mod identity;
 mod keys;
 mod logs;
+mod pasted;
 mod tasks;
 mod terminal;

@@ -121,8 +121,12 @@ pub(super) async fn journal(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub(super) struct BackupGiven {
     file: PathBuf,
+    /// Only the data, without agents and configuration.
+    #[serde(default)]
+    data_only: bool,
 }
 
 #[derive(Serialize)]
@@ -137,6 +141,15 @@ pub(super) async fn backup(
 ) -> Answer {
     if !given.file.is_absolute() {
         return Err(bad("file: name the whole path; the site may run in another folder than you".into()));
+    }
+    admin_only(&asking)?;
+    if let Some(operator) = &front.settings.operator {
+        let made = operator.backup(given.file, given.data_only).await?;
+        return json(StatusCode::CREATED, &made);
+    }
+    if given.file.symlink_metadata().is_ok() {
+        let sentence = format!("{} exists already; name another file for the backup", given.file.display());
+        return Err(Failure::new(Fault::Moved, sentence));
     }
     front.site.backup(&asking.caller, &given.file).await?;
     json(StatusCode::CREATED, &Written { file: given.file })

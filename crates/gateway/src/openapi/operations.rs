@@ -398,9 +398,9 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         ])
         .gives("Journal"),
     post("/api/backup", "backup", "Write a copy of everything to a file on the site's machine")
-        .takes("File")
+        .takes("Backup")
         .with("201")
-        .gives("File"),
+        .gives("BackupMade"),
     post("/api/reload", "reload", "Read configuration and agents again").with("202").gives("Reloading"),
     ard(
         HttpMethod::Get,

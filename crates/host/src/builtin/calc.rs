@@ -22,7 +22,7 @@ const MAX_LENGTH: usize = 10_000;
 const MAX_DEPTH: usize = 64;
 
 /// Words before an expression that ask for it and mean nothing more.
-const OPENINGS: [&str; 14] = [
+const OPENINGS: [&str; 17] = [
     "what is",
     "what's",
     "whats",
@@ -37,6 +37,9 @@ const OPENINGS: [&str; 14] = [
     "please",
     "the result of",
     "the value of",
+    "help me",
+    "can you",
+    "could you",
 ];
 
 /// The same after an expression.

@@ -4,14 +4,15 @@
 //! Promises: it only hands over to agents of this site that the caller could call without it. It names its choice. Where nobody stands out it asks
 //! instead of guessing, once; where the first is down or will not do it, the next is asked, a bounded number of times. Files go along, what the agent makes
 //! is passed on as it comes, and when it asks back, the caller is asked and the answer is given to it. It calls no agent that the site only knows from
-//! elsewhere. How well an agent fits is `find`'s matter; what follows from it is `choice`'s.
+//! elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers itself, with the agents that the caller may use. How well an agent fits is `find`'s matter; what follows from it is `choice`'s.
 
 mod choice;
 mod errand;
+mod small_talk;
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{AgentLog, Health, Job, Manifest, Reporter, Runner};
+use agentsite_host::{AgentLog, Builtin, Health, Job, Manifest, Reporter, Runner, Runtime};
 use agentsite_protocol::{
     AgentName, Caller, Filter, KeyId, MAX_MATCHES, MAX_QUERY, Message, Outcome, Owner, Part, Query, Role,
 };
@@ -23,6 +24,7 @@ use crate::SiteError;
 use crate::hub::Entry;
 use choice::{Candidate, Choice, choose, is_sum, named};
 use errand::Asked;
+use small_talk::{SmallTalk, is_chinese, small_talk};
 
 /// The concierge's name among the agents of a site.
 pub(super) const NAME: &str = "concierge";
@@ -86,12 +88,19 @@ impl Errand {
         }
         let caller = self.site.caller_of(&self.job.owner);
         let request = Request::of(&self.job);
+        let is_first = !request.was_asked && request.parts.iter().all(|part| part.text.is_some());
+        if let Some(talk) = is_first.then(|| small_talk(&request.last)).flatten() {
+            return self.chat(&caller, talk, &request.last).await;
+        }
         let candidates = match self.candidates(&caller, &request).await {
             Ok(candidates) => candidates,
             Err(error) => return self.job.failed(error.to_string()),
         };
         match choose(candidates, !request.was_asked) {
-            Choice::Nobody => Outcome::Rejected(self.job.words(self.nobody(&caller))),
+            Choice::Nobody => {
+                let words = self.nobody(&caller, is_chinese(&request.last));
+                Outcome::Rejected(self.job.words(words))
+            }
             Choice::Unsure(some) => Outcome::InputRequired(self.job.words(unsure(&some))),
             Choice::These(order) => self.hand_over(order, request.parts).await,
         }
@@ -121,23 +130,85 @@ impl Errand {
             let Some(entry) = self.site.0.hub.get(&name) else { continue };
             if candidates.iter().all(|known| known.name != name) {
                 let ready = entry.runner.health() == Health::Ready;
-                candidates.push(Candidate::found(name, one, ready));
+                candidates.push(Candidate::found(name, one, ready, is_narrow(&entry)));
             }
         }
         Ok(candidates)
     }
 
-    fn nobody(&self, caller: &Caller) -> String {
+    /// Answers what is said to the concierge itself; no agent is asked.
+    async fn chat(self, caller: &Caller, talk: SmallTalk, text: &str) -> Outcome {
+        let chinese = is_chinese(text);
+        let answer = match (talk, chinese) {
+            (SmallTalk::Thanks, false) => "You are welcome. Ask me whenever you need something else.".into(),
+            (SmallTalk::Thanks, true) => "不客气。需要别的就告诉我。".into(),
+            (SmallTalk::Farewell, false) => "Goodbye!".into(),
+            (SmallTalk::Farewell, true) => "再见！".into(),
+            (SmallTalk::Greeting | SmallTalk::About, false) => {
+                let site = &self.site.0.settings.name;
+                let agents = self.agents(caller, false);
+                format!(
+                    "Hello! I am the concierge of {site}. Tell me in plain language what you need: I find the agent that can do \
+                     it, ask it, and say which one I asked. {agents}"
+                )
+            }
+            (SmallTalk::Greeting | SmallTalk::About, true) => {
+                let site = &self.site.0.settings.name;
+                let agents = self.agents(caller, true);
+                format!(
+                    "你好！我是 {site} 的接待员。请直接说你需要什么：我会找到合适的智能体，替你询问，并告诉你我问了谁。{agents}"
+                )
+            }
+        };
+        match self.report.text("answer", answer).await {
+            Ok(()) => Outcome::Completed(None),
+            Err(_) => Outcome::Canceled(None),
+        }
+    }
+
+    /// The agents that this caller may use, each with what it does and an example.
+    fn agents(&self, caller: &Caller, chinese: bool) -> String {
         let agents = self.site.0.hub.list(caller);
-        let mut names: Vec<&str> =
-            agents.iter().take(MAX_NAMED).map(|entry| entry.manifest.name.as_str()).collect();
+        if agents.is_empty() {
+            let none = "There is no agent here that you may use yet; ask the admin of this site for access.";
+            return if chinese {
+                "这里还没有你可以使用的智能体；请联系本站管理员。".into()
+            } else {
+                none.into()
+            };
+        }
+        let mut lines = vec![if chinese { "可用的智能体：" } else { "Agents that you can use:" }.to_owned()];
+        lines.extend(agents.iter().take(MAX_NAMED).map(|entry| line_of(entry, chinese)));
         if agents.len() > MAX_NAMED {
-            names.push("…");
+            let more = agents.len() - MAX_NAMED;
+            lines.push(if chinese { format!("- 另有 {more} 个") } else { format!("- and {more} more") });
+        }
+        lines.join("\n")
+    }
+
+    /// That no agent fits, which there are, and what would help.
+    fn nobody(&self, caller: &Caller, chinese: bool) -> String {
+        let agents = self.agents(caller, chinese);
+        if chinese {
+            return format!(
+                "没有适合这个请求的智能体。{agents}\n可以点名其中一个，换一种说法，或请管理员添加能做这件事的智能体。"
+            );
         }
         format!(
-            "I found no agent for this. There are: {}. Name one, or say it in other words.",
-            names.join(", ")
+            "No agent of this site fits this request. {agents}\nName one of them, say it in other words, or ask the admin of this \
+             site to add an agent that can do it."
         )
+    }
+}
+
+fn line_of(entry: &Entry, chinese: bool) -> String {
+    let (name, about) = (&entry.manifest.name, &entry.manifest.description);
+    let skills = entry.skills();
+    let example = skills.iter().flat_map(|skill| &skill.examples).next();
+    match example {
+        Some(example) if chinese => format!("- {name}：{about}（例如“{example}”）"),
+        Some(example) => format!("- {name}: {about} (for example \"{example}\")"),
+        None => format!("- {name}: {about}"),
     }
 }
 
@@ -148,6 +219,11 @@ fn unsure(some: &[Candidate]) -> String {
         "I am not sure who should do this. There are:\n{}\nName one, or say more about what you need.",
         lines.join("\n")
     )
+}
+
+/// Whether an agent does one small thing only, so that a request must be near to it: what repeats a text could be asked anything.
+fn is_narrow(entry: &Entry) -> bool {
+    matches!(entry.manifest.runtime, Runtime::Builtin(Builtin::Echo | Builtin::Clock | Builtin::Calc))
 }
 
 /// Whether people ask this agent to work out sums.

@@ -79,8 +79,45 @@ async fn nobody_is_asked_when_nothing_fits() {
         };
         let task = watch.settled().await;
         assert_eq!(state(&task), TaskState::Rejected, "{text}: {task:?}");
-        assert!(last_words(&task).contains("calc, clock, upper"), "{task:?}");
+        let words = last_words(&task);
+        assert!(words.starts_with("No agent of this site fits this request."), "{words}");
+        for agent in ["- calc: Works out", "- clock: ", "- upper: "] {
+            assert!(words.contains(agent), "{words}");
+        }
     }
+}
+
+#[tokio::test]
+async fn small_talk_is_answered_by_the_concierge_itself() {
+    let story = a_site().await;
+    story
+        .site
+        .install_runner(skilled("secret", "private", "Keeps secrets", "a secret"), Arc::new(answers("s")));
+    let english = ["help", "hello", "hi", "Who are you?", "what can you do?"];
+    let chinese = ["你好", "帮助", "你是谁", "你能做什么"];
+    for (text, words) in english
+        .map(|text| (text, "I am the concierge"))
+        .into_iter()
+        .chain(chinese.map(|text| (text, "接待员")))
+    {
+        let task = story.concierge(text).await;
+        assert_eq!(state(&task), TaskState::Completed, "{text}: {task:?}");
+        let answer = task.answer();
+        assert!(
+            answer.contains(words) && answer.contains("calc") && answer.contains("2 + 2"),
+            "{text}: {answer}"
+        );
+        assert!(Called(&task).children(&story).await.is_empty(), "{text}: no agent was asked");
+    }
+    let thanks = story.concierge("thanks!").await;
+    assert_eq!(thanks.answer(), "You are welcome. Ask me whenever you need something else.");
+    let computed = story.concierge("help me compute 2+2").await;
+    assert_eq!(last_words(&computed), "I asked calc.");
+    let guest = Caller::anonymous(std::net::Ipv4Addr::LOCALHOST.into());
+    let said = story.says("what can you do?");
+    let Ok(Sent::Task(watch)) = story.try_send(&guest, &story.site.concierge(), said).await else { panic!() };
+    let answer = watch.settled().await.answer();
+    assert!(answer.contains("calc") && !answer.contains("secret"), "{answer}");
 }
 
 #[tokio::test]

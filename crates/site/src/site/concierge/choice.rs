@@ -15,6 +15,9 @@ const FLOOR: f64 = 0.2;
 /// its agent.
 const WEAK: f64 = 0.3;
 
+/// Nearness in meaning that an agent which does one small thing needs when no word of the request is its own.
+const NEAR: f64 = 0.45;
+
 /// How near the second may come to the first, as a part of its score, before the two count as equals.
 const CLOSE: f64 = 0.97;
 
@@ -38,17 +41,29 @@ pub(super) struct Candidate {
     has_words: bool,
     ready: bool,
     sure: bool,
+    /// Whether it does one small thing only.
+    narrow: bool,
 }
 
 impl Candidate {
     /// One that needs no comparison.
     pub(super) fn sure(name: AgentName, why: &str) -> Self {
         let (about, why) = (String::new(), why.to_owned());
-        Self { name, about, why, score: 1.0, meaning: 1.0, has_words: true, ready: true, sure: true }
+        Self {
+            name,
+            about,
+            why,
+            score: 1.0,
+            meaning: 1.0,
+            has_words: true,
+            ready: true,
+            sure: true,
+            narrow: false,
+        }
     }
 
     /// One that was found.
-    pub(super) fn found(name: AgentName, found: Match, ready: bool) -> Self {
+    pub(super) fn found(name: AgentName, found: Match, ready: bool, narrow: bool) -> Self {
         Self {
             name,
             why: found.reason.sentence(),
@@ -58,10 +73,14 @@ impl Candidate {
             has_words: !found.reason.matched.is_empty(),
             ready,
             sure: false,
+            narrow,
         }
     }
 
     fn fits(&self) -> bool {
+        if self.narrow {
+            return self.meaning >= NEAR || self.has_words && self.meaning >= WEAK;
+        }
         self.has_words || self.meaning >= FLOOR
     }
 
@@ -109,12 +128,29 @@ pub(super) fn is_sum(text: &str) -> bool {
     let letters: HashSet<&str> =
         text.split(|c: char| !c.is_alphabetic()).filter(|word| !word.is_empty()).collect();
     let signs = |c: char| matches!(c, '+' | '-' | '*' | '/' | '^' | '×' | '÷');
+    let text = &spelt_signs(text);
     let tight: String = text.chars().filter(|c| !c.is_whitespace() && !matches!(c, '(' | ')')).collect();
     let digit = |part: Option<char>| part.is_some_and(|c| c.is_ascii_digit());
     let joined = tight.char_indices().any(|(at, c)| {
         signs(c) && digit(tight[..at].chars().next_back()) && digit(tight[at + c.len_utf8()..].chars().next())
     });
     joined && letters.len() <= WORDS_AROUND_A_SUM
+}
+
+/// A text in which signs that are written as words between numbers are signs: `17 times 23`, `17乘以23`.
+fn spelt_signs(text: &str) -> String {
+    const SPELT: [(&str, &str); 9] = [
+        (" times ", "*"),
+        (" multiplied by ", "*"),
+        (" plus ", "+"),
+        (" minus ", "-"),
+        (" divided by ", "/"),
+        ("乘以", "*"),
+        ("除以", "/"),
+        ("加", "+"),
+        ("减", "-"),
+    ];
+    SPELT.iter().fold(text.to_lowercase(), |text, (word, sign)| text.replace(word, sign))
 }
 
 #[cfg(test)]
@@ -136,7 +172,7 @@ mod tests {
             reason,
             source: None,
         };
-        Candidate::found(name.parse().unwrap(), found, true)
+        Candidate::found(name.parse().unwrap(), found, true, false)
     }
 
     fn names(candidates: &[Candidate]) -> Vec<&str> {
@@ -149,6 +185,15 @@ mod tests {
             panic!()
         };
         assert_eq!(names(&order), ["a", "b"]);
+    }
+
+    #[test]
+    fn one_that_does_one_small_thing_must_be_near() {
+        let narrow = |score, matched: &[&str]| Candidate { narrow: true, ..found("echo", score, matched) };
+        assert_eq!(choose(vec![narrow(0.25, &["say"])], true), Choice::Nobody);
+        assert_eq!(choose(vec![narrow(0.4, &[])], true), Choice::Nobody);
+        assert!(matches!(choose(vec![narrow(0.4, &["time"])], true), Choice::These(_)));
+        assert!(matches!(choose(vec![narrow(0.5, &[])], true), Choice::These(_)));
     }
 
     #[test]
@@ -191,7 +236,15 @@ mod tests {
 
     #[test]
     fn a_sum_is_known_by_its_signs() {
-        for text in ["what is 17 * 23?", "2+2", "(1 + 2) * 3 =", "please work out 10 / 4"] {
+        for text in [
+            "what is 17 * 23?",
+            "2+2",
+            "(1 + 2) * 3 =",
+            "please work out 10 / 4",
+            "what is 17 times 23",
+            "帮我算17乘以23",
+            "help me compute 2+2",
+        ] {
             assert!(is_sum(text), "{text}");
         }
         for text in ["the flight on 3/4 from Rome to New York at noon", "call 112", "a + b", "c++ 17", ""] {
