@@ -253,7 +253,7 @@ async fn nothing_of_an_agent_survives_a_site_that_is_killed() {
     send.send().await.unwrap();
     let ran = site.path().join("agents/prisoner/runaway-ran");
     eventually("it runs", async || ran.exists().then_some(())).await;
-    assert!(prisoners(&site) > 0);
+    eventually("it is seen", async || (prisoners(&site) > 0).then_some(())).await;
     site.kill();
     eventually("it is gone", async || (prisoners(&site) == 0).then_some(())).await;
     report("sandbox", "survive the site", "ended with it");
