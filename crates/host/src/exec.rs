@@ -102,6 +102,9 @@ async fn run(start: &Start, job: &Job, mut answer: Answer, mut complaint: Compla
     if job.cancel.is_cancelled() {
         return Outcome::Canceled(None);
     }
+    if let Some(why) = start.unreadable(job) {
+        return Outcome::Rejected(job.words(why));
+    }
     let mut group = match start.spawn(job) {
         Ok(group) => group,
         Err(error) => {

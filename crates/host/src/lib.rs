@@ -47,7 +47,7 @@ pub use connected::{ConnectedRunner, LINK_QUEUE, Link, LinkEnd, Presence};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess, Intake,
     LibraryRuntime, Limits, LlmRuntime, Manifest, ManifestError, McpRuntime, ModelApi, OpenApiRuntime,
     Permissions, Repeats, Runtime, RuntimeKind, Sandbox, SchemaEntry, ServerAuth, ServerGrant, SkillEntry,
     Stdin, agent_schema,

@@ -3,6 +3,7 @@
 //! Promises: a manifest that was read is complete and sound; everything wrong is told with line and column and what to do.
 //! Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
 
+mod intake;
 mod runtime;
 mod sandbox;
 mod table;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use table::ManifestTable;
 
+pub use intake::Intake;
 pub use runtime::{
     A2aBinding, A2aRuntime, AcpRuntime, Approve, Builtin, ExecRuntime, FileAccess, LibraryRuntime,
     LlmRuntime, McpRuntime, ModelApi, OpenApiRuntime, Permissions, Runtime, RuntimeKind, ServerAuth,

@@ -46,11 +46,12 @@ impl Artifact {
         self.parts.iter().map(Part::size).sum()
     }
 
-    /// Joins a further chunk. Plain text continues the last plain text part; anything else becomes a part of its own.
+    /// Joins a further chunk. Text continues a last part of the same kind ([`Part::is_continued_by`]) without a separator; anything
+    /// else becomes a part of its own.
     pub fn append(&mut self, chunk: Self) {
         for part in chunk.parts {
             match (self.parts.last_mut(), &part.text) {
-                (Some(last), Some(more)) if is_plain(last) && is_plain(&part) => {
+                (Some(last), Some(more)) if last.is_continued_by(&part) => {
                     last.text.get_or_insert_default().push_str(more);
                 }
                 _ => self.parts.push(part),
@@ -62,17 +63,10 @@ impl Artifact {
     }
 }
 
-/// Whether a part is text and nothing else, so that a chunk can continue it without loss.
-fn is_plain(part: &Part) -> bool {
-    part.text.is_some()
-        && part.contents() == 1
-        && part.media_type.is_none()
-        && part.filename.is_none()
-        && part.extra.is_empty()
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -84,11 +78,35 @@ mod tests {
         assert_eq!(whole.parts.len(), 1);
     }
 
+    fn chunk(part: serde_json::Value) -> Artifact {
+        let parts = vec![serde_json::from_value(part).unwrap()];
+        Artifact { artifact_id: "a".into(), parts, ..Artifact::default() }
+    }
+
     #[test]
-    fn a_part_with_a_media_type_stays_apart() {
-        let mut whole = Artifact::text("a", "x");
-        let csv = Part { media_type: Some("text/csv".into()), ..Part::text("1,2") };
-        whole.append(Artifact { artifact_id: "a".into(), parts: vec![csv], ..Artifact::default() });
-        assert_eq!(whole.parts.len(), 2);
+    fn text_of_the_same_kind_is_one_text_however_its_writer_says_so() {
+        let mut whole = chunk(json!({"text": "one ", "mediaType": "text/plain"}));
+        whole.append(chunk(
+            json!({"text": "two ", "mediaType": "text/plain", "filename": "", "metadata": {}}),
+        ));
+        whole.append(chunk(json!({"text": "three", "metadata": null})));
+        assert_eq!((whole.plain_text().as_str(), whole.parts.len()), ("one two three", 1));
+        let mut code = chunk(json!({"text": "fn ", "mediaType": "text/x-rust", "filename": "a.rs"}));
+        code.append(chunk(json!({"text": "main", "mediaType": "text/x-rust", "filename": "a.rs"})));
+        assert_eq!((code.plain_text().as_str(), code.parts.len()), ("fn main", 1));
+    }
+
+    #[test]
+    fn text_of_another_kind_stays_apart() {
+        for other in [
+            json!({"text": "y", "mediaType": "text/csv"}),
+            json!({"text": "y", "filename": "b.txt"}),
+            json!({"text": "y", "metadata": {"thought": true}}),
+            json!({"data": {"y": 1}}),
+        ] {
+            let mut whole = Artifact::text("a", "x");
+            whole.append(chunk(other));
+            assert_eq!(whole.parts.len(), 2, "{whole:?}");
+        }
     }
 }

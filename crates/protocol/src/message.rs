@@ -108,6 +108,29 @@ impl Part {
             + usize::from(self.data.is_some())
     }
 
+    /// The kind of a part that is text and nothing else; `None` for all others. Plain text is the same with and without its media
+    /// type, and a field without content is the same as none: writers differ in what they leave out.
+    #[must_use]
+    pub fn text_kind(&self) -> Option<TextKind> {
+        if self.text.is_none() || self.contents() != 1 {
+            return None;
+        }
+        let is_plain = |media: &&String| media.is_empty() || media.eq_ignore_ascii_case("text/plain");
+        let is_empty = |value: &Value| value.is_null() || value.as_object().is_some_and(JsonMap::is_empty);
+        let said = self.extra.iter().filter(|(_, value)| !is_empty(value));
+        Some(TextKind {
+            media_type: self.media_type.as_ref().filter(|media| !is_plain(media)).cloned(),
+            filename: self.filename.as_ref().filter(|name| !name.is_empty()).cloned(),
+            extra: said.map(|(name, value)| (name.clone(), value.clone())).collect(),
+        })
+    }
+
+    /// Whether a further chunk of an artifact goes on where this part ends, so that their texts are one text without a separator.
+    #[must_use]
+    pub fn is_continued_by(&self, chunk: &Self) -> bool {
+        self.text_kind().is_some_and(|kind| Some(kind) == chunk.text_kind())
+    }
+
     /// Bytes of content, for limits and budgets.
     #[must_use]
     pub fn size(&self) -> usize {
@@ -115,6 +138,14 @@ impl Part {
         let written: usize = texts.into_iter().flatten().map(String::len).sum();
         written + self.data.as_ref().map_or(0, |data| data.to_string().len())
     }
+}
+
+/// What two texts share when one continues the other: media type, file name and further fields.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct TextKind {
+    media_type: Option<String>,
+    filename: Option<String>,
+    extra: JsonMap,
 }
 
 /// One utterance in a conversation.
@@ -157,6 +188,13 @@ impl Message {
     #[must_use]
     pub fn plain_text(&self) -> String {
         plain_text(&self.parts)
+    }
+
+    /// All text and structured content, this as JSON, joined by a line feed: what a program reads that takes nothing but text.
+    #[must_use]
+    pub fn text_and_data(&self) -> String {
+        let written = |part: &Part| part.text.clone().or_else(|| part.data.as_ref().map(Value::to_string));
+        self.parts.iter().filter_map(written).collect::<Vec<_>>().join("\n")
     }
 
     /// The tasks that the message builds on, in the order in which it names them; at most the last `most`. What has not the form of a task's
@@ -228,5 +266,6 @@ mod tests {
         message.parts.push(Part::data(serde_json::json!({"k": 1})));
         message.parts.push(Part::text("two"));
         assert_eq!(message.plain_text(), "one\ntwo");
+        assert_eq!(message.text_and_data(), "one\n{\"k\":1}\ntwo");
     }
 }

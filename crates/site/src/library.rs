@@ -203,22 +203,27 @@ enum Request {
 }
 
 impl Request {
-    fn of(job: &Job) -> Self {
-        let data = job.message.parts.iter().filter_map(|part| part.data.as_ref());
-        let asked = data.map(|data| (&data["skill"], &data["arguments"])).find(|(skill, _)| *skill == SEARCH);
-        if let Some((_, arguments)) = asked {
+    /// The request of a message; `None` for data that is no search.
+    fn of(job: &Job) -> Option<Self> {
+        let mut data = job.message.parts.iter().filter_map(|part| part.data.as_ref());
+        if let Some(data) = data.next() {
+            let arguments = Some(&data["arguments"]).filter(|_| data["skill"] == SEARCH)?;
             let most = arguments["k"].as_u64().and_then(|most| usize::try_from(most).ok());
             let query = arguments["query"].as_str().unwrap_or_default();
-            return Self::Passages(query.trim().to_owned(), most.unwrap_or(answer::PASSAGES).clamp(1, MOST));
+            let most = most.unwrap_or(answer::PASSAGES).clamp(1, MOST);
+            return Some(Self::Passages(query.trim().to_owned(), most));
         }
         let earlier: Vec<_> = job.conversation.iter().chain(&job.history).cloned().collect();
-        Self::Words(answer::question(&job.message, &earlier))
+        Some(Self::Words(answer::question(&job.message, &earlier)))
     }
 }
 
 impl LibraryDesk {
     async fn answer(&self, job: Job, report: Reporter) -> Outcome {
-        let request = Request::of(&job);
+        let Some(request) = Request::of(&job) else {
+            let form = serde_json::json!({"skill": SEARCH, "arguments": {"query": "…"}});
+            return Outcome::Rejected(job.words(format!("Ask in words, or send the data {form}.")));
+        };
         let (question, most) = match &request {
             Request::Words(question) => (question, answer::PASSAGES),
             Request::Passages(question, most) => (question, *most),

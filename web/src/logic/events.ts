@@ -1,5 +1,5 @@
 // A task from its stored events, as the site streams them: a pure fold with the result of reading the task, except that one which was answered no longer waits.
-import type { Artifact, Message, Task } from "./turn";
+import { type Artifact, type Message, type Task, continues } from "./turn";
 
 export interface Stored {
   seq: number;
@@ -53,8 +53,8 @@ function with_(artifacts: Artifact[], made: Artifact, append: boolean): Artifact
 function joined(before: Artifact["parts"], more: Artifact["parts"]): Artifact["parts"] {
   const [first, ...rest] = more;
   const last = before.at(-1);
-  if (first?.text === undefined || last?.text === undefined || last.mediaType !== first.mediaType) return [...before, ...more];
-  return [...before.slice(0, -1), { ...last, text: last.text + first.text }, ...rest];
+  if (!first || !last || !continues(last, first)) return [...before, ...more];
+  return [...before.slice(0, -1), { ...last, text: `${last.text}${first.text}` }, ...rest];
 }
 
 type Usage = NonNullable<Task["usage"]>;

@@ -7,7 +7,7 @@ import { fieldsOf, valuesOf } from "./form";
 import { Frames } from "./frames";
 import { pageOf, paths, twinOf } from "./route";
 import { shellQuoted, snippets } from "./snippets";
-import { answerOf, apply, merged, stateWord, took, view, type Message, type Streamed, type Task } from "./turn";
+import { answerOf, apply, merged, stateWord, took, view, type Message, type Part, type Streamed, type Task } from "./turn";
 
 const none = new URLSearchParams();
 
@@ -87,6 +87,14 @@ describe("a turn", () => {
   it("grows with each piece of a streamed answer", () => {
     const task = folded([status("TASK_STATE_WORKING"), chunk("Hel", false), chunk("lo", true)]);
     expect(view(task).at(-1)).toEqual({ kind: "made", artifact: { artifactId: "answer", parts: [{ text: "Hello" }] } });
+  });
+
+  it("joins pieces with a media type as they are, and leaves text of another kind apart", () => {
+    const piece = (part: Part, append: boolean): Streamed => ({ artifactUpdate: { taskId: "t", contextId: "c", append, artifact: { artifactId: "answer", parts: [part] } } });
+    const plain = { mediaType: "text/plain" };
+    const task = folded([piece({ text: "Hel", ...plain }, false), piece({ text: "lo ", ...plain, filename: "", metadata: {} }, true), piece({ text: "you" }, true), piece({ text: "a,b", mediaType: "text/csv" }, true)]);
+    const item = view(task).at(-1);
+    expect(item?.kind === "made" && item.artifact.parts.map((part) => part.text)).toEqual(["Hello you", "a,b"]);
   });
 
   it("says a question, and it stays in its place when it was answered", () => {

@@ -7,6 +7,7 @@ export interface Part {
   data?: unknown;
   mediaType?: string;
   filename?: string;
+  metadata?: Record<string, unknown>;
 }
 
 export interface Message {
@@ -129,13 +130,19 @@ export function view(task: Task): Item[] {
   return items;
 }
 
+/** Whether a piece of text goes on where another ends: plain text is the same with and without its media type. */
+export function continues(last: Part | undefined, next: Part | undefined): boolean {
+  const kind = (part: Part) => [part.mediaType === "text/plain" ? "" : (part.mediaType ?? ""), part.filename ?? "", JSON.stringify(part.metadata ?? {})].join("\n");
+  return last?.text !== undefined && next?.text !== undefined && kind(last) === kind(next);
+}
+
 /** Pieces of text that came one after the other are one text. */
 export function merged(parts: Part[]): Part[] {
   const out: Part[] = [];
   for (const part of parts) {
     const last = out.at(-1);
-    if (part.text !== undefined && last?.text !== undefined && last.mediaType === part.mediaType) {
-      out[out.length - 1] = { ...last, text: last.text + part.text };
+    if (last && continues(last, part)) {
+      out[out.length - 1] = { ...last, text: `${last.text}${part.text}` };
     } else out.push(part);
   }
   return out;

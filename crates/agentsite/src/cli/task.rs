@@ -190,10 +190,17 @@ fn show(shell: &Shell, task: &Value) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The text parts of a message or an artifact.
+/// The parts of a message or an artifact: text as it is, data as JSON, files by their name or address.
 fn texts(value: &Value) -> String {
-    let parts = list(value, "parts");
-    parts.iter().filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+    let shown = |part: &Value| match &part["text"] {
+        Value::String(text) => text.clone(),
+        _ if !part["data"].is_null() => part["data"].to_string(),
+        _ => {
+            let named = [&part["filename"], &part["url"]].into_iter().find_map(Value::as_str);
+            format!("[file {}]", named.unwrap_or("without a name"))
+        }
+    };
+    list(value, "parts").iter().map(shown).collect::<Vec<_>>().join("\n")
 }
 
 /// Follows the events until the task is settled.

@@ -6,6 +6,7 @@
 mod a2a;
 mod bad_input;
 mod callers;
+mod content;
 mod crowd;
 mod operations;
 mod resume;

@@ -42,11 +42,6 @@ fn name(part: &Part) -> String {
     name.chars().filter(|letter| !letter.is_control() && !"[]()!".contains(*letter)).take(MAX_NAME).collect()
 }
 
-/// Whether a part is text and nothing else, so that a further chunk continues it.
-pub(super) fn is_plain(part: &Part) -> bool {
-    part.text.is_some() && part.media_type.is_none() && part.filename.is_none() && part.extra.is_empty()
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;

@@ -4,7 +4,9 @@
 //! part of an answer; a question is. JSON that was asked for comes at the end, whole and with nothing around it.
 //! It does not wait and does not know how an answer is written.
 
-use agentsite_protocol::{Artifact, Message, Part, TaskEvent, TaskEventKind, TaskState, Timestamp, Usage};
+use agentsite_protocol::{
+    Artifact, Message, Part, TaskEvent, TaskEventKind, TaskState, TextKind, Timestamp, Usage,
+};
 use serde_json::Value;
 
 use super::rendering;
@@ -25,8 +27,8 @@ pub(super) struct Turn {
     /// When it last changed.
     pub(super) at: Option<Timestamp>,
     made: Vec<Made>,
-    /// Which of them was shown last, and whether it ended with plain text.
-    last: Option<(usize, bool)>,
+    /// Which of them was shown last, and the kind of text with which it ended.
+    last: Option<(usize, Option<TextKind>)>,
 }
 
 /// Something that the agent made.
@@ -103,11 +105,12 @@ impl Turn {
     }
 
     fn show_part(&mut self, place: usize, part: &Part, append: bool) {
-        let (piece, plain) = (rendering::text(part), rendering::is_plain(part));
-        let gap = match self.last {
+        let (piece, kind) = (rendering::text(part), part.text_kind());
+        let continues = |before: &Option<TextKind>| append && kind.is_some() && *before == kind;
+        let gap = match &self.last {
             _ if self.text.is_empty() => "",
-            Some((last, was_plain)) if last == place => {
-                if append && was_plain && plain {
+            Some((last, before)) if *last == place => {
+                if continues(before) {
                     ""
                 } else {
                     "\n"
@@ -116,20 +119,21 @@ impl Turn {
             _ => GAP,
         };
         let made = &mut self.made[place];
-        if self.last.is_some_and(|(last, _)| last == place) {
+        if self.last.as_ref().is_some_and(|(last, _)| *last == place) {
             made.text.push_str(gap);
         }
         made.text.push_str(&piece);
         made.data.extend(part.data.clone());
         self.text.push_str(gap);
         self.text.push_str(&piece);
-        self.last = Some((place, plain));
+        self.last = Some((place, kind));
     }
 
     /// An artifact that is made anew: what it adds to the old one is shown, or else all of it, for what was shown cannot be taken back.
     fn replace(&mut self, place: usize, artifact: &Artifact) {
         let pieces: Vec<String> = artifact.parts.iter().map(rendering::text).collect();
-        let (whole, is_last) = (pieces.join("\n"), self.last.is_some_and(|(last, _)| last == place));
+        let (whole, is_last) =
+            (pieces.join("\n"), self.last.as_ref().is_some_and(|(last, _)| *last == place));
         match whole.strip_prefix(&self.made[place].text) {
             Some(more) if is_last || more.is_empty() => self.text.push_str(more),
             _ => {
@@ -137,10 +141,10 @@ impl Turn {
                 self.text.push_str(&whole);
             }
         }
-        let plain = artifact.parts.last().is_some_and(rendering::is_plain);
+        let kind = artifact.parts.last().and_then(Part::text_kind);
         let data = artifact.parts.iter().filter_map(|part| part.data.clone()).collect();
         self.made[place] = Made { id: artifact.artifact_id.clone(), text: whole, data };
-        self.last = Some((place, plain));
+        self.last = Some((place, kind));
     }
 
     fn settle(&mut self, state: TaskState, message: Option<&Message>) {

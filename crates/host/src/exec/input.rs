@@ -1,6 +1,6 @@
 //! What a command reads on its standard input.
 //!
-//! Promises: the input is written while the output is read, so neither side can hold the other up; a command that does not read, or
+//! Promises: a command that reads text gets the text of the message and its structured content as JSON, each part on a line of its own. The input is written while the output is read, so neither side can hold the other up; a command that does not read, or
 //! stops reading, is none the worse for it. The pipe is closed after the last byte.
 
 use agentsite_protocol::Message;
@@ -25,16 +25,15 @@ struct JobLine<'a> {
 
 /// The bytes that a command is given for a job.
 pub(super) fn bytes(stdin: Stdin, job: &Job) -> Vec<u8> {
-    let text = job.message.plain_text();
     match stdin {
-        Stdin::Text => text.into_bytes(),
+        Stdin::Text => job.message.text_and_data().into_bytes(),
         Stdin::Json => {
             let line = JobLine {
                 task: job.task.to_string(),
                 context: job.context.as_str(),
                 agent: job.agent.as_str(),
                 attempt: job.attempt,
-                text,
+                text: job.message.plain_text(),
                 message: &job.message,
                 history: &job.history,
             };
@@ -43,6 +42,13 @@ pub(super) fn bytes(stdin: Stdin, job: &Job) -> Vec<u8> {
             bytes
         }
     }
+}
+
+/// What a command cannot be given, in a sentence; `None` when all of the message reaches it.
+pub(super) fn unreadable(stdin: Stdin, job: &Job) -> Option<&'static str> {
+    let has_file = job.message.parts.iter().any(|part| part.raw.is_some() || part.url.is_some());
+    (stdin == Stdin::Text && has_file)
+        .then_some("this agent reads text and JSON only; send the content of the file as text")
 }
 
 /// Writes the bytes and closes the pipe.

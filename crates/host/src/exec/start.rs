@@ -59,6 +59,11 @@ impl Start {
         input::bytes(self.stdin, job)
     }
 
+    /// What of the message the command cannot be given.
+    pub(super) fn unreadable(&self, job: &Job) -> Option<&'static str> {
+        input::unreadable(self.stdin, job)
+    }
+
     /// Starts the command with three pipes.
     pub(super) fn spawn(&self, job: &Job) -> Result<ProcessGroup, Error> {
         let mut variables = BTreeMap::from([

@@ -241,6 +241,8 @@ impl ManifestTable {
 
     fn manifest(self) -> Result<Manifest, Wrong> {
         self.runtime.only_keys_of_its_kind()?;
+        let runtime = self.runtime.runtime()?;
+        only_modes_of_its_intake(&self.skills, &runtime)?;
         Ok(Manifest {
             name: self.name,
             description: self.description,
@@ -249,12 +251,29 @@ impl ManifestTable {
             answers: self.answers,
             repeats: self.repeats,
             skills: self.skills,
-            runtime: self.runtime.runtime()?,
+            runtime,
             limits: self.limits,
             budget: self.budget,
             sandbox: self.sandbox.unwrap_or_default(),
         })
     }
+}
+
+/// Refuses skills that promise to take files which would not reach the agent.
+fn only_modes_of_its_intake(skills: &[SkillEntry], runtime: &Runtime) -> Result<(), Wrong> {
+    let intake = runtime.intake();
+    if intake.links || intake.files {
+        return Ok(());
+    }
+    let reaches = |mode: &&String| mode.starts_with("text/") || intake.modes().contains(&mode.as_str());
+    let lost = skills.iter().flat_map(|skill| &skill.input_modes).find(|mode| !reaches(mode));
+    let Some(lost) = lost else { return Ok(()) };
+    let remedy = match runtime {
+        Runtime::Exec(_) => "; set stdin = \"json\", or leave the mode out",
+        _ => "; leave the mode out",
+    };
+    let taken = intake.modes().join(" and ");
+    wrong("skills", format!("input_modes names `{lost}`, but this agent is given {taken} only{remedy}"))
 }
 
 impl RuntimeTable {

@@ -13,7 +13,8 @@ use crate::JsonMap;
 const WRAPPED: &str = "data_part_compat";
 
 /// What is wrong with a part of 0.3 that is nothing.
-const BAD_PART: &str = "must be `text` with text, `file` with file.bytes or file.uri, or `data` with data";
+const BAD_PART: &str =
+    "must be of kind `text` with text, `file` with either file.bytes or file.uri, or `data` with data";
 
 const ROLES: [(&str, &str); 2] = [("ROLE_USER", "user"), ("ROLE_AGENT", "agent")];
 
@@ -79,18 +80,14 @@ pub(super) fn upgrade_artifact(artifact: &mut JsonMap) {
 
 fn is_part(part: &Value) -> bool {
     let text = |name: &str| part.get(name).is_some_and(Value::is_string);
-    let file = || part.get("file").is_some_and(|file| file["bytes"].is_string() || file["uri"].is_string());
+    let file = || part.get("file").is_some_and(|file| file["bytes"].is_string() != file["uri"].is_string());
     // Only objects by the letter; lists are seen, and 1.0 can hold them.
     let data = || part.get("data").is_some_and(|data| !data.is_null());
-    match part.get("kind") {
-        // Older writers leave the kind out; the official SDK reads such parts.
-        None | Some(Value::Null) => text("text") || file() || data(),
-        Some(kind) => match kind.as_str() {
-            Some("text") => text("text"),
-            Some("file") => file(),
-            Some("data") => data(),
-            _ => false,
-        },
+    match part.get("kind").and_then(Value::as_str) {
+        Some("text") => text("text"),
+        Some("file") => file(),
+        Some("data") => data(),
+        _ => false,
     }
 }
 

@@ -176,13 +176,19 @@ fn what_is_wrong_is_told_in_the_words_of_the_caller() {
     for wrong in [
         json!({"kind": "video", "url": "x"}),
         json!({"kind": "text"}),
+        json!({"text": "a"}),
+        json!({"kind": null, "text": "a"}),
+        json!({"data": {"a": 1}}),
+        json!({"file": {"bytes": "aGk="}}),
         json!({"kind": "file", "file": {"name": "a"}}),
+        json!({"kind": "file", "file": {"bytes": "aGk=", "uri": "https://example.org/a"}}),
+        json!({"kind": "file", "file": "aGk="}),
         json!({"kind": "data", "data": null}),
         json!({"kind": 7, "text": "a"}),
         json!({}),
         json!(7),
     ] {
-        assert!(part(wrong).contains("`message.parts[1]` must be `text` with text"));
+        assert!(part(wrong).contains("`message.parts[1]` must be of kind `text` with text"));
     }
     assert_eq!(upgrade_request("tasks/list", json!({})), Err(NotLegacy::Method));
     assert_eq!(downgrade_request("ListTasks", json!({})), Err(NotLegacy::Method));

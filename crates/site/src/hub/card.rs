@@ -46,9 +46,11 @@ impl Entry {
 
     fn card_at(&self, agent: Option<&AgentName>, base: &str, settings: &SiteSettings) -> AgentCard {
         let remote = self.runner.card();
-        let modes = |own: Option<Vec<String>>| {
-            own.filter(|modes| !modes.is_empty()).unwrap_or_else(|| MODES.map(str::to_owned).to_vec())
+        let or = |own: Option<Vec<String>>, usual: &[&str]| {
+            let usual = || usual.iter().map(|mode| (*mode).to_owned()).collect();
+            own.filter(|modes| !modes.is_empty()).unwrap_or_else(usual)
         };
+        let taken = self.manifest.runtime.intake().modes();
         AgentCard {
             name: self.manifest.name.to_string(),
             description: self.manifest.description.clone(),
@@ -56,8 +58,8 @@ impl Entry {
             supported_interfaces: interfaces(base, agent),
             provider: Some(provider(base, settings)),
             capabilities: self.capabilities(remote.as_deref(), settings),
-            default_input_modes: modes(remote.as_ref().map(|card| card.default_input_modes.clone())),
-            default_output_modes: modes(remote.as_ref().map(|card| card.default_output_modes.clone())),
+            default_input_modes: or(remote.as_ref().map(|card| card.default_input_modes.clone()), taken),
+            default_output_modes: or(remote.as_ref().map(|card| card.default_output_modes.clone()), &MODES),
             skills: self.shown_skills(|skill| skill.visibility == Visibility::Public),
             extra: security(self.manifest.visibility),
         }

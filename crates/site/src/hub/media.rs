@@ -1,7 +1,7 @@
 //! Media types: what an agent takes, and the refusal of what it does not.
 //!
-//! Promises: only a type that a part names is judged, by what the agent's card declares for the agent and its skills; text in any
-//! textual form counts as text. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
+//! Promises: content that would not reach the agent is refused, so that nothing disappears. A type that a part names is judged by what
+//! the agent's card declares for the agent and its skills; text in any textual form counts as text. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
 
 use agentsite_host::RuntimeKind;
 use agentsite_protocol::{Message, Part};
@@ -9,7 +9,7 @@ use agentsite_protocol::{Message, Part};
 use super::Entry;
 use crate::SiteError;
 
-/// What agents take and give that declare nothing else.
+/// What agents give that declare nothing else.
 pub(super) const MODES: [&str; 2] = ["text/plain", "application/json"];
 
 /// Longest foreign type that a refusal repeats.
@@ -18,24 +18,37 @@ const EXCERPT: usize = 80;
 impl Entry {
     /// Refuses a message with a part of a type that the agent does not take.
     pub(crate) fn check_media_types(&self, message: &Message) -> Result<(), SiteError> {
-        let named = |part: &Part| part.media_type.is_some();
-        let judges = matches!(self.manifest.runtime.kind(), RuntimeKind::A2a | RuntimeKind::Acp);
-        if judges || !message.parts.iter().any(named) {
+        if matches!(self.manifest.runtime.kind(), RuntimeKind::A2a | RuntimeKind::Acp) {
             return Ok(());
         }
-        let skills = self.manifest.skills.iter().flat_map(|skill| &skill.input_modes);
-        let modes: Vec<&str> = MODES.into_iter().chain(skills.map(String::as_str)).collect();
+        let intake = self.manifest.runtime.intake();
+        let modes = || {
+            let skills = self.manifest.skills.iter().flat_map(|skill| &skill.input_modes);
+            intake.modes().iter().copied().chain(skills.map(String::as_str))
+        };
         for part in &message.parts {
-            let Some(given) = part.media_type.as_deref().map(essence) else { continue };
-            let is_text = part.text.is_some() && matches(given, "text/*");
-            if !is_text && !modes.iter().any(|mode| matches(given, essence(mode))) {
+            let given = part.media_type.as_deref().map(essence).filter(|given| !given.is_empty());
+            let is_text = part.text.is_some() && given.is_none_or(|given| matches(given, "text/*"));
+            let is_declared = given.is_none_or(|given| modes().any(|mode| matches(given, essence(mode))));
+            if !intake.takes(part) || !(is_text || is_declared) {
                 return Err(SiteError::MediaType {
-                    given: given.chars().take(EXCERPT).collect(),
-                    taken: modes.join(", "),
+                    given: given.unwrap_or_else(|| usual_type(part)).chars().take(EXCERPT).collect(),
+                    taken: modes().collect::<Vec<_>>().join(", "),
                 });
             }
         }
         Ok(())
+    }
+}
+
+/// The type of a part that names none.
+const fn usual_type(part: &Part) -> &'static str {
+    if part.text.is_some() {
+        "text/plain"
+    } else if part.data.is_some() {
+        "application/json"
+    } else {
+        "application/octet-stream"
     }
 }
 

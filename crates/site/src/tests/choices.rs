@@ -99,6 +99,53 @@ async fn a_part_of_a_type_that_the_agent_does_not_take_is_refused() {
     }
 }
 
+/// A manifest of each runtime, and which of data, links and files reach its agent.
+const INTAKES: [(&str, [bool; 3]); 12] = [
+    ("kind = \"exec\"\ncommand = [\"cat\"]", [true, false, false]),
+    ("kind = \"exec\"\ncommand = [\"cat\"]\nstdin = \"json\"", [true, true, true]),
+    ("kind = \"llm\"\nprompt = \"p\"", [true, true, false]),
+    ("kind = \"builtin\"\nbuiltin = \"echo\"", [true, true, true]),
+    ("kind = \"builtin\"\nbuiltin = \"calc\"", [false, false, false]),
+    ("kind = \"builtin\"\nbuiltin = \"clock\"", [false, false, false]),
+    ("kind = \"builtin\"\nbuiltin = \"library\"", [true, false, false]),
+    ("kind = \"mcp\"\ncommand = [\"x\"]", [true, false, false]),
+    ("kind = \"openapi\"\ndocument = \"https://example.org/api.json\"", [true, false, false]),
+    ("kind = \"acp\"\ncommand = [\"x\"]", [true, true, true]),
+    ("kind = \"a2a\"\ncard = \"https://example.org/card\"", [true, true, true]),
+    ("connected", [true, true, true]),
+];
+
+#[tokio::test]
+async fn the_card_of_every_runtime_offers_what_its_agent_gets() {
+    let story = Story::begin().await;
+    for (runtime, takes) in INTAKES {
+        let file = if runtime == "connected" { INTAKES[0].0 } else { runtime };
+        let text =
+            format!("name = \"taker\"\ndescription = \"d\"\nvisibility = \"public\"\n[runtime]\n{file}\n");
+        let mut manifest = Manifest::read(&text).unwrap();
+        if runtime == "connected" {
+            manifest.runtime = agentsite_host::Runtime::Connected;
+        }
+        story.site.install_runner(manifest, Arc::new(echo()));
+        let agent = "taker".parse().unwrap();
+        let parts = [
+            Part::data(serde_json::json!({"a": 1})),
+            Part { url: Some("https://example.org/a".into()), ..Part::default() },
+            Part { raw: Some("aGk=".into()), ..Part::default() },
+        ];
+        for (part, taken) in parts.into_iter().zip(takes) {
+            let mut message = story.says("look");
+            message.parts.push(part.clone());
+            let sent = story.try_send(&Caller::local(), &agent, message).await;
+            assert_eq!(sent.is_ok(), taken, "{runtime}: {part:?}");
+            assert!(!matches!(sent, Err(ref error) if !matches!(error, SiteError::MediaType { .. })));
+        }
+        let card = story.site.card(&Caller::local(), &agent, "https://example.org").unwrap();
+        let offers = card.default_input_modes.iter().any(|mode| mode == "application/json");
+        assert_eq!(offers, takes[0], "{runtime}: {:?}", card.default_input_modes);
+    }
+}
+
 #[tokio::test]
 async fn any_agent_may_speak_for_the_site() {
     let settings = SiteSettings { default_agent: Some("echo".parse().unwrap()), ..SiteSettings::default() };

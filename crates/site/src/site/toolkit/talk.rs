@@ -7,7 +7,7 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use agentsite_host::{Exchange, Notice, Runtime, SkillEntry, Stdin, ToolFault};
+use agentsite_host::{Exchange, Notice, SkillEntry, ToolFault};
 use agentsite_protocol::mcp::{InputNeeded, Reply, Round, ToolResult, misfit};
 use agentsite_protocol::{JsonMap, Message, Part, Role, TaskEvent, TaskEventKind, TaskId, TaskState};
 use serde_json::{Value, json};
@@ -130,19 +130,9 @@ pub(super) async fn use_skill(
         return Ok(wrong(&why));
     }
     let data = json!({ "skill": skill.id, "arguments": arguments });
-    let words = reads_words_only(entry).then(|| Part::text(data.to_string()));
     let mut message = Message::text(site.ids().message(), Role::User, "");
-    message.parts = std::iter::once(Part::data(data)).chain(words).collect();
+    message.parts = vec![Part::data(data)];
     send(site, entry, exchange, message).await
-}
-
-/// Whether an agent gets only the words of a message, so that data must be there in words too.
-fn reads_words_only(entry: &Entry) -> bool {
-    match &entry.manifest.runtime {
-        Runtime::Exec(exec) => exec.stdin == Stdin::Text,
-        Runtime::Llm(_) => true,
-        _ => false,
-    }
 }
 
 /// The task that asked in an earlier round.

@@ -311,7 +311,7 @@ async fn a_skill_with_schemas_is_a_tool_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_skill_reaches_agents_that_read_words_only() {
+async fn a_skill_reaches_an_agent_as_data() {
     let story = Story::begin().await;
     let runner = Arc::new(echo());
     let text = format!(
@@ -319,8 +319,9 @@ async fn a_skill_reaches_agents_that_read_words_only() {
     );
     story.site.install_runner(Manifest::read(&text).unwrap(), runner.clone());
     call(&story.kit(&"cat".parse().unwrap()), PLAIN, "sum", json!({ "a": 1 })).await.unwrap();
-    let words: Value = serde_json::from_str(&runner.jobs()[0].message.plain_text()).unwrap();
-    assert_eq!(words, json!({ "skill": "sum", "arguments": { "a": 1 } }));
+    let parts = runner.jobs()[0].message.parts.clone();
+    assert_eq!(parts.len(), 1, "{parts:?}");
+    assert_eq!(parts[0].data.clone().unwrap(), json!({ "skill": "sum", "arguments": { "a": 1 } }));
 }
 
 #[tokio::test]
