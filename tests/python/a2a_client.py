@@ -46,8 +46,8 @@ from a2a.utils.errors import (
 )
 from google.protobuf.json_format import ParseDict
 
-# A whole scenario takes milliseconds; past this the agent hangs.
-TIMEOUT_SECONDS = 30.0
+# Turns a hang into a failure, however busy the machine is.
+TIMEOUT_SECONDS = 600.0
 
 BINDINGS = {
     "jsonrpc": TransportProtocol.JSONRPC,

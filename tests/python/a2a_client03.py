@@ -36,8 +36,8 @@ from a2a.types import (
 from a2a.utils.artifact import get_artifact_text
 from a2a.utils.message import get_message_text
 
-# A whole scenario takes milliseconds; past this the agent hangs.
-TIMEOUT_SECONDS = 30.0
+# Turns a hang into a failure, however busy the machine is.
+TIMEOUT_SECONDS = 600.0
 
 TERMINAL = {TaskState.completed, TaskState.failed, TaskState.canceled, TaskState.rejected}
 

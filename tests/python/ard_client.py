@@ -21,8 +21,8 @@ import jwt
 import referencing
 import yaml
 
-# A whole scenario takes milliseconds; past this the site hangs.
-TIMEOUT_SECONDS = 30.0
+# Turns a hang into a failure, however busy the machine is.
+TIMEOUT_SECONDS = 600.0
 
 A2A = "application/a2a-agent-card+json"
 MCP = "application/mcp-server-card+json"

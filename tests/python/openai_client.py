@@ -14,8 +14,8 @@ import sys
 import openai
 from openai import OpenAI
 
-# A whole scenario takes milliseconds; past this the site hangs.
-TIMEOUT_SECONDS = 30.0
+# Turns a hang into a failure, however busy the machine is.
+TIMEOUT_SECONDS = 600.0
 
 
 def check(holds: bool, what: str) -> None:

@@ -52,7 +52,7 @@ def verify(site: str, url: str, headers: dict[str, str], body: bytes) -> str:
     lines = [f'"{name}": {values[name]}' for name in COVERED]
     base = "\n".join([*lines, f'"@signature-params": {params}'])
     # The keys of the site that the task was given to, never of one that the request names.
-    keys = httpx.get(f"{site}/.well-known/jwks.json", trust_env=False).json()["keys"]
+    keys = httpx.get(f"{site}/.well-known/jwks.json", trust_env=False, timeout=600).json()["keys"]
     key = next((key for key in keys if key["kid"] == fields["keyid"].strip('"')), None)
     if key is None:
         raise Refused("the site publishes no such key")

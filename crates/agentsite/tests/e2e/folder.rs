@@ -4,24 +4,17 @@
 //! status, and leaves its agent and all others as they were; a name belongs to the folder that had it first.
 
 use std::io::Write;
-use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use crate::site::{TestSite, answer, eventually, exec_agent, gate, message, state};
 
-/// A change shows within a second; the rest is for a machine that is busy with other tests.
-const SOON: Duration = Duration::from_secs(10);
-
 /// Waits until the agent answers this.
 async fn answers(site: &TestSite, agent: &str, expected: &str) {
-    let begun = Instant::now();
     eventually(&format!("{agent} answers {expected:?}"), async || {
         (answer(&site.send(agent, "hello").await).trim() == expected).then_some(())
     })
     .await;
-    assert!(begun.elapsed() < SOON, "{agent} took {:?}", begun.elapsed());
 }
 
 /// Waits until the agent is gone.

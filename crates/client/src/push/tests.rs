@@ -32,7 +32,7 @@ fn allowing(target: &str) -> Egress {
 }
 
 async fn tell(egress: &Egress, config: &PushConfig) -> Receipt {
-    egress.tell(config, b"{}".to_vec(), &proof(), Duration::from_secs(5), NOW).await
+    egress.tell(config, b"{}".to_vec(), &proof(), Duration::from_secs(600), NOW).await
 }
 
 /// A receiver that remembers what came and answers with this status.

@@ -72,7 +72,7 @@ pub(super) async fn logs(
 
 #[derive(Deserialize)]
 pub(super) struct UsageWanted {
-    days: Option<u32>,
+    days: Option<u64>,
 }
 
 pub(super) async fn usage(
@@ -81,7 +81,7 @@ pub(super) async fn usage(
     Path(name): Path<String>,
     Wanted(wanted): Wanted<UsageWanted>,
 ) -> Answer {
-    let days = wanted.days.unwrap_or(DAYS);
+    let days = wanted.days.map_or(DAYS, |days| u32::try_from(days).unwrap_or(u32::MAX));
     json(StatusCode::OK, &front.site.agent_usage(&asking.caller, &named(&name)?, days).await?)
 }
 

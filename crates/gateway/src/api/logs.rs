@@ -42,8 +42,7 @@ pub(super) async fn list(
     Wanted(wanted): Wanted<LinesWanted>,
 ) -> Answer {
     admin_only(&asking)?;
-    let level = wanted.level.as_deref().filter(|word| !word.is_empty());
-    let level = level.map(|word| parse("level", word)).transpose()?;
+    let level = wanted.level.as_deref().map(|word| parse("level", word)).transpose()?;
     let filter = LogFilter { level, text: wanted.text };
     let (book, headers) = (&front.settings.log, &asking.parts.headers);
     let first = match last_seen(headers, wanted.after) {

@@ -95,14 +95,14 @@ pub(super) async fn journal(
     Wanted(wanted): Wanted<JournalWanted>,
 ) -> Answer {
     let about_task = match wanted.kind.as_deref() {
-        None | Some("") => None,
+        None => None,
         Some("task") => Some(true),
         Some("site") => Some(false),
         Some(_) => return Err(bad("kind: there are task and site".into())),
     };
     let time = |what: &str, text: Option<String>| {
         let read = |text: String| Timestamp::parse(&text).map_err(|error| bad(format!("{what}: {error}")));
-        text.filter(|text| !text.is_empty()).map(read).transpose()
+        text.map(read).transpose()
     };
     let query = JournalQuery {
         before: wanted.before,

@@ -51,13 +51,14 @@ pub(crate) struct Operation {
     pub(crate) path: &'static str,
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
-    /// Name, type and meaning.
+    /// Name, type as [`parameter`](super::parameter) reads it, and meaning.
     pub(crate) query: &'static [(&'static str, &'static str, &'static str)],
     /// Shape of the request.
     pub(crate) body: Option<&'static str>,
     pub(crate) status: &'static str,
     /// Shape of the answer.
     pub(crate) answer: Option<&'static str>,
+    /// Its media types, the usual one first, parted by `|`.
     pub(crate) media: &'static str,
 }
 
@@ -128,16 +129,22 @@ const fn servers(path: &'static str, id: &'static str, summary: &'static str) ->
 }
 
 /// Media type of server-sent events.
-const STREAM: &str = "text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
 
 const CARD: &str = "application/mcp-server-card+json";
+
+/// States of a task, parted by commas.
+const STATES: &str = "~^(submitted|working|input-required|auth-required|completed|failed|canceled|rejected)(,(submitted|working|input-required|auth-required|completed|failed|canceled|rejected))*$";
+
+/// At most four fields by which a list is sorted, each with its direction.
+const ORDER: &str = "~^((identifier|displayName|name|type|version|updatedAt|createdAt|publisher)( (ASC|DESC))?(, ?(identifier|displayName|name|type|version|updatedAt|createdAt|publisher)( (ASC|DESC))?){0,3})?$";
 
 /// How a list of servers is narrowed.
 const SERVERS: &[(&str, &str, &str)] = &[
     ("cursor", "string", "nextCursor of the page before"),
-    ("limit", "integer", "1 to 100; 30 when left out"),
+    ("limit", "1..100", "1 to 100; 30 when left out"),
     ("search", "string", "Part of the name"),
-    ("updated_since", "string", "Changed since this moment"),
+    ("updated_since", "moment", "Changed since this moment"),
     ("version", "string", "latest, or an exact version"),
 ];
 
@@ -214,7 +221,7 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         "The agents from elsewhere that you may see, by their names everywhere",
     )
     .asks(&[
-        ("format", "string", "listings, catalog or servers"),
+        ("format", "listings|catalog|servers", "listings when left out"),
         ("after", "string", "next of the page before"),
         ("limit", "integer", "100 when left out"),
     ])
@@ -274,7 +281,7 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         .asks(&[("revision", "integer", "Only if this is still its revision")]),
     get("/api/conversations/{id}/turns", "listTurns", "A page of the path that is shown, oldest first")
         .asks(&[
-            ("before", "string", "before of the page after; the last turns when left out"),
+            ("before", "uuid", "before of the page after; the last turns when left out"),
             ("limit", "integer", "50 when left out"),
         ])
         .gives("Turns"),
@@ -290,15 +297,15 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         .gives("ConversationEvent")
         .in_type(STREAM),
     get("/api/conversations/{id}/export", "exportConversation", "A conversation as Markdown or JSON")
-        .asks(&[("format", "string", "md or json; md when left out")])
+        .asks(&[("format", "md|json", "md when left out")])
         .gives("Export")
-        .in_type("text/markdown"),
+        .in_type("text/markdown|application/json"),
     get("/api/tasks", "listTasks", "Your tasks, the last changed first")
         .asks(&[
-            ("agent", "string", "Of this agent"),
-            ("state", "string", "In one of these states, parted by commas"),
-            ("context", "string", "Of this conversation"),
-            ("since", "string", "Changed since this moment"),
+            ("agent", "name", "Of this agent"),
+            ("state", STATES, "In one of these states, parted by commas"),
+            ("context", "id", "Of this conversation"),
+            ("since", "moment", "Changed since this moment"),
             ("text", "string", "With this text in what was asked, the agent's name or the id"),
             ("limit", "integer", "50 when left out"),
             ("cursor", "string", "next of the page before"),
@@ -336,8 +343,8 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
     delete("/api/session", "signOut", "End the session of a browser"),
     get("/api/outbox", "listLetters", "What has to leave the site, and what could not")
         .asks(&[
-            ("state", "string", "waiting or dead"),
-            ("task", "string", "Of this task"),
+            ("state", "waiting|dead", "Both when left out"),
+            ("task", "uuid", "Of this task"),
             ("after", "integer", "Number of the last one seen"),
             ("limit", "integer", "100 when left out"),
         ])
@@ -359,7 +366,7 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         .gives("SignedAnswer"),
     get("/api/status", "getStatus", "How the site fares").gives("Status"),
     get("/api/charts", "getCharts", "How the site fared over the last minutes, the last hour or the last day")
-        .asks(&[("range", "string", "15m, 1h or 24h; 15m when left out")])
+        .asks(&[("range", "15m|1h|24h", "15m when left out")])
         .gives("Charts"),
     get(
         "/api/logs",
@@ -367,7 +374,7 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         "The log of the site itself; with Accept: text/event-stream as it grows, with {\"missed\": N} for a reader that is too slow",
     )
     .asks(&[
-        ("level", "string", "error, warn, info, debug or trace: as loud as that or louder"),
+        ("level", "error|warn|info|debug|trace", "As severe as that or more"),
         ("text", "string", "With this text"),
         ("after", "integer", "After this number"),
         ("limit", "integer", "200 when left out"),
@@ -385,13 +392,13 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
     post("/api/doctor", "runDoctor", "Look at everything that a site needs, now").gives("Doctor"),
     get("/api/journal", "listJournal", "What happened, newest first")
         .asks(&[
-            ("agent", "string", "About this agent"),
-            ("task", "string", "About this task"),
+            ("agent", "name", "About this agent"),
+            ("task", "uuid", "About this task"),
             ("text", "string", "With this text"),
             ("actor", "string", "Of whoever is called so"),
-            ("kind", "string", "task or site: about a task, or about none"),
-            ("since", "string", "From this time on, like 2026-01-31T08:00:00Z"),
-            ("until", "string", "Before this time"),
+            ("kind", "task|site", "About a task, or about none"),
+            ("since", "moment", "From this time on, like 2026-01-31T08:00:00Z"),
+            ("until", "moment", "Before this time"),
             ("before", "integer", "Before this number"),
             ("after", "integer", "After this number"),
             ("limit", "integer", "100 when left out"),
@@ -425,8 +432,8 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
     ard(HttpMethod::Get, "/agents", "listEntries", "Entries in a fixed order")
         .asks(&[
             ("filter", "string", "type = 'application/a2a-agent-card+json' AND updatedAfter > '2026-01-01'"),
-            ("orderBy", "string", "displayName, updatedAt DESC"),
-            ("pageSize", "integer", "1 to 100; 20 when left out"),
+            ("orderBy", ORDER, "displayName, updatedAt DESC"),
+            ("pageSize", "1..100", "20 when left out"),
             ("pageToken", "string", "pageToken of the page before"),
         ])
         .gives("ListResponse"),
@@ -459,7 +466,8 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
     )
     .gives("ServerCard")
     .in_type(CARD),
-    servers(
+    ard(
+        HttpMethod::Get,
         "/.well-known/mcp/catalog.json",
         "getServerCatalog",
         "The public servers of tools as a catalogue",

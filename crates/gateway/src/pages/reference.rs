@@ -29,7 +29,7 @@ pub(super) fn write(base: &str) -> Html {
         page.close("section");
     }
     page.open("section").element("h2", "Shapes");
-    for (name, schema) in DOCUMENT.components.iter().flat_map(|components| &components.schemas) {
+    for (name, schema) in DOCUMENT["components"]["schemas"].as_object().into_iter().flatten() {
         page.element("h3", name).element("pre", &serde_json::to_string_pretty(schema).unwrap_or_default());
     }
     page.close("section").close("main");
@@ -67,6 +67,8 @@ fn method(operation: &Operation) -> &'static str {
     match operation.method {
         HttpMethod::Post => "POST",
         HttpMethod::Delete => "DELETE",
+        HttpMethod::Patch => "PATCH",
+        HttpMethod::Put => "PUT",
         _ => "GET",
     }
 }

@@ -223,7 +223,7 @@ async fn the_journal_is_searched_by_kind_actor_and_time() {
     assert_eq!(count("kind=task").await + count("kind=site").await, all);
     assert_eq!(count("actor=nobody").await, 0);
     assert_eq!(count("since=2999-01-01T00:00:00Z").await, 0);
-    assert_eq!(count("until=2999-01-01T00:00:00Z&since=").await, all);
+    assert_eq!(count("until=2999-01-01T00:00:00Z").await, all);
     assert_eq!(count(&format!("after={all}")).await, 0);
     for wrong in ["kind=other", "since=yesterday", "until=1"] {
         let status = read(story.get(&format!("/api/journal?{wrong}"))).await.0;

@@ -78,7 +78,7 @@ impl Hosted {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
-        let waited = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+        let waited = tokio::time::timeout(crate::contract::HANG, waiting).await;
         waited.unwrap_or_else(|_| panic!("{:?} {:?}", self.runner.health(), self.log.tail(20)));
     }
 

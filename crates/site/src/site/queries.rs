@@ -70,6 +70,7 @@ impl Site {
             let what = "a kept query looks at this site only; leave `reach` out";
             return Err(SiteError::BadMessage(what.into()));
         }
+        query.check().map_err(SiteError::BadQuery)?;
         let push = push.map(|config| self.0.push.prepare(config)).transpose()?;
         let known = Query { limit: Some(MAX_MATCHES), offset: 0, ..query.clone() };
         let seen = self.find(caller, &known, base).await?.matches;

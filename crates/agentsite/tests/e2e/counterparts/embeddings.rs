@@ -1,16 +1,18 @@
 //! A real endpoint of embeddings as the model of the search: llama.cpp's own server with a small model.
 //!
-//! The model was made for words and not for this, so nothing here depends on what it finds near. How its answers are checked is told in `client`.
+//! The model was made for words and not for this, so nothing here depends on what it finds near. It is slow, so the site has one agent of few
+//! words and nothing else to give vectors to. How its answers are checked is told in `client`.
 
 use super::program::Program;
-use crate::site::{TestSite, eventually, python};
+use crate::site::{TestSite, eventually, exec_agent, python};
 
 #[tokio::test]
 async fn an_endpoint_gives_the_vectors_and_its_end_ends_no_search() {
     let python = python();
     let model = Program::start_with(&python, "small_llm.py", &["--embeddings"]).await;
-    let mut site = TestSite::trusting();
-    let config = format!("[search]\nembeddings = {{ url = {:?}, model = \"small\" }}\n", model.url);
+    let mut site = TestSite::trusting().agent("hours", &exec_agent("hours", &["cat"], ""));
+    let config =
+        format!("demos = false\n[search]\nembeddings = {{ url = {:?}, model = \"small\" }}\n", model.url);
     site.write("agentsite.toml", &config);
     site.start();
     let find = |question: &str| site.run(&["find", question, "--json"]).json();

@@ -28,7 +28,7 @@ async fn until(runner: &Arc<dyn Runner>, stands: impl Fn(&Health) -> bool) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), waiting).await.expect("the server gets there");
+    crate::contract::soon("the server gets there", waiting).await;
 }
 
 #[tokio::test]

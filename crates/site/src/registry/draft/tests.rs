@@ -60,8 +60,8 @@ fn what_is_no_agent_is_refused_with_a_sentence() {
 fn hostile_cards_are_cut_to_bounds() {
     let mut hostile = card();
     let skill = json!({
-        "id": "s", "name": "n".repeat(10_000), "description": "d".repeat(100_000), "tags": vec!["t"; 5_000],
-        "examples": vec!["e".repeat(5_000); 100], "deep": {"deep": {"deep": []}},
+        "id": "s", "name": "n".repeat(10_000), "description": "d".repeat(20_000), "tags": vec!["t"; 500],
+        "examples": vec!["e".repeat(1_000); 40], "deep": {"deep": {"deep": []}},
     });
     hostile["skills"] = json!(vec![skill; 300]);
     hostile["description"] = json!("x\u{0}\u{7f}y".repeat(50_000));
