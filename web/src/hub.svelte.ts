@@ -1,6 +1,8 @@
 // What the hub shows: the agents of the site and those from elsewhere in one shape, all of them or those that fit a need.
-import { api, type Agent, type Listing, type Match, type Skill } from "./api/client";
+import { api, Refused, type Agent, type Listing, type Match, type Skill } from "./api/client";
 import { asked, type Filters, type Narrowed } from "./logic/filters";
+import { waitOf } from "./logic/patience";
+import { reachability } from "./logic/reachability";
 import { who } from "./session.svelte";
 
 export interface Shown extends Narrowed {
@@ -10,8 +12,10 @@ export interface Shown extends Narrowed {
   description: string;
   version: string;
   skills: Skill[];
-  /** Empty as long as nothing is known beside what was found. */
+  /** The health of an agent of this site; for one from elsewhere whether it answered when it was last checked. Empty while nothing is known. */
   health: string;
+  /** When an agent from elsewhere was last checked. */
+  checkedAt?: string;
   visibility: "private" | "peers" | "public";
   proof: "none" | "site" | "domain" | "signature";
   standing: string;
@@ -22,6 +26,13 @@ export interface Shown extends Narrowed {
 /** Entries from elsewhere that are read for one page of the hub; beyond that people search. */
 const MOST = 10_000;
 const PAGE = 500;
+/** The most that one answer of the public registry has. */
+const PUBLIC_PAGE = 100;
+/** Entries that a visitor gets at once, and milliseconds between the pages after them: a visitor may ask five times a second, and wants to search meanwhile. */
+const PUBLIC_AT_ONCE = 500;
+const PUBLIC_PAUSE = 500;
+/** How often a page is asked for again when the site is asked too often. */
+const TRIES = 6;
 
 /** What every agent of a site takes and gives beside what its skills say. */
 const TEXT = "text/plain";
@@ -44,7 +55,7 @@ export function ofListing(entry: Listing): Shown {
   return {
     key: entry.id, id: entry.id, name: entry.name, description: entry.description, version: entry.version ?? "", skills,
     tags: [...new Set([...(entry.tags ?? []), ...skills.flatMap((skill) => skill.tags ?? [])])], local: false, live: entry.live,
-    health: entry.live ? "ready" : "down", visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
+    health: reachability(entry.live, entry.checkedAt), checkedAt: entry.checkedAt, visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
     price: entry.price, warnings: entry.warnings ?? [],
     protocols: entry.protocols ?? [], inputModes: entry.inputModes ?? [], outputModes: entry.outputModes ?? [], region: entry.region, trust: entry.trust,
   };
@@ -57,7 +68,7 @@ export function ofSuspended(agent: { name: string; description: string }): Shown
 
 /** What is not known of an agent. */
 const unknown: Shown = {
-  key: "", id: "", name: "", description: "", version: "", skills: [], tags: [], protocols: [], inputModes: [], outputModes: [], local: false, live: true, trust: 0.5,
+  key: "", id: "", name: "", description: "", version: "", skills: [], tags: [], protocols: [], inputModes: [], outputModes: [], local: false, live: false, trust: 0.5,
   health: "", visibility: "public", owner: "", proof: "none", standing: "active", warnings: [],
 };
 
@@ -75,7 +86,8 @@ interface PublicEntry {
   tags?: string[];
   type?: string;
   url?: string;
-  metadata?: { local?: boolean };
+  capabilities?: string[];
+  metadata?: { local?: boolean; live?: boolean; proof?: Shown["proof"]; protocols?: string; checkedAt?: string; region?: string; price?: number; interfaceOf?: string };
 }
 
 /** The name of an agent of this site, from the address of its card. */
@@ -84,12 +96,15 @@ function nameOf(entry: PublicEntry): string | undefined {
   return url.startsWith(location.origin) ? /\/a2a\/([^/]+)\/\.well-known\/agent-card\.json$/.exec(url)?.[1] : undefined;
 }
 
-function ofEntry(entry: PublicEntry): Shown {
+export function ofEntry(entry: PublicEntry): Shown {
   const name = nameOf(entry);
   const local = name !== undefined;
+  const { live = false, proof = "none", protocols = "", checkedAt, region, price } = entry.metadata ?? {};
+  const skills = (entry.capabilities ?? []).map((id) => ({ id, name: id, description: "", tags: [] }));
   return {
     ...unknown, key: entry.identifier, id: local ? name : entry.identifier, name: entry.displayName, description: entry.description ?? "", version: entry.version ?? "",
-    tags: entry.tags ?? [], protocols: entry.type?.includes("mcp") ? ["mcp"] : ["a2a"], local, health: "ready", owner: local ? who.siteName : "", proof: local ? "site" : "none",
+    tags: entry.tags ?? [], skills, protocols: protocols.split(",").filter(Boolean), local, live, checkedAt, region, price,
+    health: local ? (live ? "ready" : "down") : reachability(live, checkedAt), owner: local ? who.siteName : "", proof,
   };
 }
 
@@ -97,7 +112,7 @@ function ofEntry(entry: PublicEntry): Shown {
 export function ofCard(id: string, card: { name?: string; description?: string; version?: string; skills?: Skill[] }): Shown {
   const skills = card.skills ?? [];
   return {
-    ...unknown, key: id, id, name: card.name ?? id, description: card.description ?? "", version: card.version ?? "", skills, local: true, health: "ready", proof: "site",
+    ...unknown, key: id, id, name: card.name ?? id, description: card.description ?? "", version: card.version ?? "", skills, local: true, proof: "site",
     tags: [...new Set(skills.flatMap((skill) => skill.tags ?? []))],
   };
 }
@@ -185,13 +200,37 @@ async function* everything(): AsyncGenerator<Shown[]> {
 }
 
 async function* publicOnes(): AsyncGenerator<Shown[]> {
-  const page = await api.get("/agents", { query: { pageSize: 100 } });
-  yield eachOnce(page.items as PublicEntry[]);
+  let read = 0;
+  let pageToken: string | undefined;
+  do {
+    if (read >= PUBLIC_AT_ONCE) await pause(PUBLIC_PAUSE);
+    const page = await patiently(() => api.get("/agents", { query: { pageSize: PUBLIC_PAGE, pageToken } }));
+    yield eachOnce(page.items as PublicEntry[]);
+    read += page.items.length;
+    pageToken = page.pageToken;
+  } while (pageToken && read < MOST);
 }
 
-/** The registry names an agent of the site also as a server of tools; one card is enough. */
-function eachOnce(entries: PublicEntry[]): Shown[] {
-  return entries.filter((entry) => !entry.metadata?.local || nameOf(entry) !== undefined).map(ofEntry);
+function pause(millis: number): Promise<void> {
+  return new Promise((done) => setTimeout(done, millis));
+}
+
+/** Asks again when the site says that it is asked too often. */
+async function patiently<T>(ask: () => Promise<T>): Promise<T> {
+  for (let tries = 0; ; tries++) {
+    try {
+      return await ask();
+    } catch (error) {
+      if (!(error instanceof Refused) || error.status !== 429 || tries >= TRIES) throw error;
+      await pause(waitOf(tries));
+    }
+  }
+}
+
+/** The registry names an agent once for each of its interfaces; one card is enough. */
+export function eachOnce(entries: PublicEntry[]): Shown[] {
+  const first = (entry: PublicEntry) => entry.metadata?.interfaceOf === undefined && (!entry.metadata?.local || nameOf(entry) !== undefined);
+  return entries.filter(first).map(ofEntry);
 }
 
 export const shown = new Hub();

@@ -52,11 +52,14 @@ impl AgentsFolder {
     /// Looks at the folder and does what has to be done.
     pub(crate) async fn refresh(&mut self) {
         let path = self.path.clone();
-        let found = match tokio::task::spawn_blocking(move || scan::scan(&path)).await {
-            Ok(Ok(found)) => found,
+        let look = move || Ok::<_, std::io::Error>((scan::scan(&path)?, scan::idle(&path)?));
+        let (found, idle) = match tokio::task::spawn_blocking(look).await {
+            Ok(Ok(looked)) => looked,
             Ok(Err(error)) => return tracing::warn!("cannot read {}: {error}", self.path.display()),
             Err(error) => return tracing::error!("the scan of the agents folder broke off: {error}"),
         };
+        // Before anything is taken out, so that no name is free in between.
+        self.site.set_idle(idle);
         let plan = plan::plan(&self.known, found);
         let mut known = plan.known;
         for action in plan.actions {

@@ -161,6 +161,7 @@ pub(crate) fn files(
         Some(text) if text.contains(['\n', '\r']) => Err(format!("{key}: write it on one line")),
         _ => Ok(()),
     };
+    name.check_choice().map_err(|reserved| reserved.to_string())?;
     short("description", &wish.description, MAX_DESCRIPTION)?;
     short("model", &wish.model, MAX_MODEL)?;
     let written = |(path, text): &File| {

@@ -6,8 +6,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, IF_NONE_MATCH, RETRY_AFTER};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use tokio::time::Instant;
 use url::Url;
 
 use crate::{ClientError, Egress};
@@ -42,6 +43,13 @@ pub enum Answered {
     Refused(String),
 }
 
+/// What became of one request for a document.
+enum Asked {
+    Fetched(Fetched),
+    /// The server asks to wait this long; else it is this error.
+    Later(Duration, ClientError),
+}
+
 impl Egress {
     /// Posts a question in JSON.
     ///
@@ -69,7 +77,7 @@ impl Egress {
         Err(ClientError::Status { status: status.as_u16(), code: None, message })
     }
 
-    /// Fetches a document, unless it still has this mark.
+    /// Fetches a document, unless it still has this mark. A server that asks to wait (429 with `Retry-After`) is asked again within the timeout.
     ///
     /// # Errors
     /// [`ClientError`] says why there is none.
@@ -80,6 +88,26 @@ impl Egress {
         limit: usize,
         timeout: Duration,
     ) -> Result<Fetched, ClientError> {
+        let until = Instant::now() + timeout;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            match self.document_once(url, etag, limit, left).await? {
+                Asked::Fetched(fetched) => return Ok(fetched),
+                Asked::Later(wait, _) if wait < until.saturating_duration_since(Instant::now()) => {
+                    tokio::time::sleep(wait).await;
+                }
+                Asked::Later(_, error) => return Err(error),
+            }
+        }
+    }
+
+    async fn document_once(
+        &self,
+        url: &Url,
+        etag: Option<&str>,
+        limit: usize,
+        timeout: Duration,
+    ) -> Result<Asked, ClientError> {
         let accept = HeaderValue::from_static("application/json, text/plain;q=0.5, */*;q=0.1");
         let mut request = self.get(url.clone()).header(ACCEPT, accept).limit(limit).timeout(timeout);
         if let Some(mark) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
@@ -88,16 +116,22 @@ impl Egress {
         let answer = request.send().await?;
         let status = answer.status();
         if status == StatusCode::NOT_MODIFIED {
-            return Ok(Fetched::NotModified);
+            return Ok(Asked::Fetched(Fetched::NotModified));
         }
         if !status.is_success() {
-            let message = format!("{url} answered {status}; check the address");
-            return Err(ClientError::Status { status: status.as_u16(), code: None, message });
+            let advice =
+                if status == StatusCode::TOO_MANY_REQUESTS { "try again later" } else { "check the address" };
+            let message = format!("{url} answered {status}; {advice}");
+            let error = ClientError::Status { status: status.as_u16(), code: None, message };
+            return match retry_after(answer.headers()) {
+                Some(wait) if status == StatusCode::TOO_MANY_REQUESTS => Ok(Asked::Later(wait, error)),
+                _ => Err(error),
+            };
         }
         let etag = text(answer.headers(), &ETAG).filter(|etag| etag.len() <= MAX_ETAG);
         let content_type = text(answer.headers(), &CONTENT_TYPE).unwrap_or_default();
         let url = answer.url().clone();
-        Ok(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url })
+        Ok(Asked::Fetched(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url }))
     }
 
     /// Looks whether a server answers at all; what it says does not matter, unless it says that it is broken.
@@ -112,6 +146,11 @@ impl Egress {
         }
         Ok(())
     }
+}
+
+/// How long a server asks to wait, in seconds; a date is not understood.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    text(headers, &RETRY_AFTER)?.trim().parse().ok().map(Duration::from_secs)
 }
 
 fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {

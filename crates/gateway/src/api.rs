@@ -11,6 +11,7 @@ mod hub;
 mod identity;
 mod keys;
 mod logs;
+mod names;
 mod operation;
 mod outbox;
 mod queries;
@@ -36,7 +37,7 @@ use crate::front::Front;
 type Handlers = fn() -> MethodRouter<Arc<Front>>;
 
 /// Every route of this face. The walk through the routes in the tests reads the same table.
-const ROUTES: [(&str, Handlers); 61] = [
+const ROUTES: [(&str, Handlers); 63] = [
     ("/api/agents", || get(agents::list).post(workshop::create)),
     ("/api/agents/{name}", || get(agents::show).delete(agents::remove)),
     ("/api/agents/{name}/logs", || get(agents::logs)),
@@ -78,6 +79,8 @@ const ROUTES: [(&str, Handlers); 61] = [
     ("/api/tasks/{id}/cancel", || post(tasks::cancel)),
     ("/api/tasks/{id}/retry", || post(tasks::retry)),
     ("/api/tasks/{id}/graph", || get(tasks::graph)),
+    ("/api/names", || get(names::list)),
+    ("/api/names/{name}", || delete(names::release)),
     ("/api/keys", || get(keys::list).post(keys::make)),
     ("/api/keys/{id}", || delete(keys::revoke)),
     ("/api/admin-token", || post(keys::replace_admin_token)),

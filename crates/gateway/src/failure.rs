@@ -358,6 +358,7 @@ impl From<SiteError> for Failure {
             SiteError::NoSuchQuery(_)
             | SiteError::NoSuchChallenge(_)
             | SiteError::NoSuchConversation(_)
+            | SiteError::NoSuchReservation(_)
             | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
             SiteError::ConversationMoved => Fault::Moved,
             SiteError::BadConversation(_)
@@ -373,7 +374,10 @@ impl From<SiteError> for Failure {
             SiteError::IdReused => Fault::IdReused,
             SiteError::MediaType { .. } => Fault::ContentType,
             SiteError::Busy { .. } => Fault::AgentBusy,
-            SiteError::Forbidden(_) | SiteError::AdminToken => Fault::Forbidden,
+            SiteError::AgentReplaced(_) => Fault::Unsupported,
+            SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => {
+                Fault::Forbidden
+            }
             SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,

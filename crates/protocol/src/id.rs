@@ -8,6 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 /// Longest id that a caller may choose; UUIDs need 36, and longer ones only cost index pages.
 pub const MAX_FOREIGN_ID: usize = 128;
@@ -38,6 +39,56 @@ impl AgentName {
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Beginnings of names that the site gives to agents itself: `far-` to registry entries that were opened to be called. Nobody else chooses one.
+pub const RESERVED_PREFIXES: [&str; 1] = ["far-"];
+
+/// A name that only the site itself gives.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The name `{name}` is reserved: names that begin with `{prefix}` are given by the site itself. Choose another name."
+)]
+pub struct ReservedName {
+    /// The name.
+    pub name: AgentName,
+    /// The reserved beginning.
+    pub prefix: &'static str,
+}
+
+impl AgentName {
+    /// Refuses a name that only the site itself gives; checked wherever somebody chooses a name.
+    ///
+    /// # Errors
+    /// [`ReservedName`] names the reserved beginning.
+    pub fn check_choice(&self) -> Result<(), ReservedName> {
+        match RESERVED_PREFIXES.into_iter().find(|prefix| self.0.starts_with(prefix)) {
+            Some(prefix) => Err(ReservedName { name: self.clone(), prefix }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Which holder of a name a task was opened with. A name can pass to another owner; its tasks do not.
+///
+/// The same value after a restart and after a reconnect of the same owner; another one when the name has another owner. Agents of the site
+/// itself have none. It is a digest, so that it tells callers nothing about the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AgentInstance(std::sync::Arc<str>);
+
+impl AgentInstance {
+    /// The instance of an agent of this kind with these properties, which together tell its owner apart.
+    #[must_use]
+    pub fn of(kind: &str, properties: &[&str]) -> Self {
+        let mut digest = Sha256::new();
+        for property in properties {
+            digest.update((property.len() as u64).to_le_bytes());
+            digest.update(property.as_bytes());
+        }
+        let digest: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self(format!("{kind}:{digest}").into())
     }
 }
 

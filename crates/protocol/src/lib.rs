@@ -50,8 +50,8 @@ pub use delivery::{Delivery, DeliveryProof};
 pub use did::{did_web, did_web_keys, did_web_place};
 pub use extension::AgentExtension;
 pub use id::{
-    AgentName, BadName, ContextId, ConversationId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME, MessageId,
-    TaskId,
+    AgentInstance, AgentName, BadName, ContextId, ConversationId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME,
+    MessageId, RESERVED_PREFIXES, ReservedName, TaskId,
 };
 pub use journal::JournalLine;
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};

@@ -1,7 +1,7 @@
 //! Listing: one agent in the hub, whether the site runs it or only knows it.
 //!
 //! Promises: agents of the site and agents registered from elsewhere have one form here, so that every face lists, finds and exports both the same way.
-//! It does not fetch, verify or rank; what it says of identity and liveness was found out by others.
+//! What nobody has checked is not claimed: such an entry is `not checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by others.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -44,6 +44,9 @@ pub struct Listing {
     /// By which protocols it is called: `a2a`, `mcp`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub protocols: Vec<String>,
+    /// Further interfaces by which the same agent is called, besides the one that the entry describes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interfaces: Vec<ListedInterface>,
     /// Media types it takes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub input_modes: Vec<String>,
@@ -60,7 +63,8 @@ pub struct Listing {
     pub standing: Standing,
     /// What is known of who stands behind it.
     pub proof: Proof,
-    /// Whether it answered when it was last looked at.
+    /// Whether it answered when it was last checked; false as well when it was never checked, see `checked_at`. Of an agent of this site: whether
+    /// it is ready.
     pub live: bool,
     /// How far it is trusted, from 0 to 1; 0.5 when nothing is known.
     pub trust: f64,
@@ -77,12 +81,52 @@ pub struct Listing {
     pub registered_at: Timestamp,
     /// When it last changed.
     pub updated_at: Timestamp,
+    /// When it was last checked, whether it answered or not; none while nobody has contacted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked_at: Option<Timestamp>,
     /// When it last answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_at: Option<Timestamp>,
     /// Until when it stands without being renewed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease_until: Option<Timestamp>,
+}
+
+/// A further interface of an agent: the same agent by another protocol.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedInterface {
+    /// By what the interface is named in catalogues.
+    pub id: String,
+    /// The media type of its document, such as [`MCP_SERVER_CARD`].
+    pub media_type: String,
+    /// Where its document is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+}
+
+impl ListedInterface {
+    /// By which protocol the agent is called there, if its document says so.
+    #[must_use]
+    pub fn protocol(&self) -> Option<&'static str> {
+        match self.media_type.as_str() {
+            A2A_CARD => Some("a2a"),
+            MCP_SERVER_CARD => Some("mcp"),
+            _ => None,
+        }
+    }
+}
+
+impl Listing {
+    /// What is known of whether it answers, in a word for people.
+    #[must_use]
+    pub const fn reachability(&self) -> &'static str {
+        match (self.live, self.local || self.checked_at.is_some()) {
+            (true, true) => "answers",
+            (false, true) => "no answer",
+            (_, false) => "not checked",
+        }
+    }
 }
 
 /// Whether an entry counts.

@@ -23,7 +23,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, Timestamp, Usage};
+use crate::{
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, Timestamp, Usage,
+};
 
 /// Most events one task may have; Temporal warns at the same number. A task that says more than this fails, saying so.
 pub const MAX_EVENTS: u64 = 10_000;
@@ -56,6 +58,8 @@ pub struct TaskHead {
 pub struct Task {
     /// What it is listed by.
     pub head: TaskHead,
+    /// Which holder of the agent's name it was opened with; none for an agent of the site itself.
+    pub instance: Option<AgentInstance>,
     /// Where it stands, with the agent's latest words.
     pub status: TaskStatus,
     /// What was said before, oldest first.
@@ -116,6 +120,7 @@ impl Task {
                 seq: 1,
                 parent: opening.parent,
             },
+            instance: opening.instance.clone(),
             status: TaskStatus { state: TaskState::Submitted, message: None, timestamp: event.at },
             history: vec![opening.message.clone()],
             artifacts: Vec::new(),

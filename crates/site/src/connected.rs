@@ -1,6 +1,6 @@
 //! Connected: the agents whose programs connect to the site, as the store keeps them.
 //!
-//! Promises: a name belongs to whoever connected first under it, until it is given up; of a resume token only its hash is kept. Each change
+//! Promises: a name belongs to the owner who connected first under it, and stays reserved for that owner for a while after it is given up; of a resume token only its hash is kept. Each change
 //! is one commit with its line in the journal. There is a bounded number of them. After a restart all of them are known again.
 //!
 //! It does not run agents and does not know sockets: `host` does the one, `gateway` the other.
@@ -12,7 +12,9 @@ use agentsite_host::{
     Answers, Budget, ConnectedRunner, Limits, Manifest, Presence, Repeats, Runtime, Sandbox, SkillEntry,
 };
 use agentsite_protocol::link::Introduction;
-use agentsite_protocol::{AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility};
+use agentsite_protocol::{
+    AgentInstance, AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility,
+};
 use agentsite_store::{Change, SettingChange, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -20,6 +22,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
 use crate::SiteError;
+use crate::names::{NameChange, Names};
 
 /// Most skills of one agent, as in an `agent.toml`.
 const MAX_SKILLS: usize = 100;
@@ -77,7 +80,7 @@ pub(crate) enum Claim {
 /// The agents whose programs connect.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    store: SharedStore,
+    names: Arc<Names>,
     pub(crate) ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     kept: Mutex<BTreeMap<AgentName, Kept>>,
@@ -90,19 +93,23 @@ pub(crate) struct Connected {
 
 impl Connected {
     /// Reads what an earlier process kept; [`Self::take_read`] hands it out once.
-    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+    pub(crate) async fn open(store: SharedStore, ids: Ids, names: Arc<Names>) -> Result<Self, SiteError> {
         let mut read = Vec::new();
         let now = ids.clock().now();
         for name in store.setting(LIST).await?.unwrap_or_default().split_whitespace() {
             let text = store.setting(&setting(name)).await?;
             if let Some(mut record) = text.and_then(|text| serde_json::from_str::<Record>(&text).ok()) {
+                if let Err(reserved) = record.introduction.name.check_choice() {
+                    tracing::warn!(%reserved, "An agent that had connected under a reserved name was left out.");
+                    continue;
+                }
                 // A site that was stopped kept nobody's place by that.
                 record.seen_at = record.seen_at.max(now);
                 read.push(record);
             }
         }
         Ok(Self {
-            store,
+            names,
             ids,
             kept: Mutex::default(),
             changing: tokio::sync::Mutex::default(),
@@ -154,10 +161,11 @@ impl Connected {
         };
         let settings = vec![one, self.listed(Some(name), None)];
         let journal = vec![self.line(actor, name, text)];
-        Ok(self.store.commit(Change { settings, journal, ..Change::default() }).await?)
+        let change = Change { settings, journal, ..Change::default() };
+        self.names.commit(change, &[NameChange::Taken(name.to_string())]).await
     }
 
-    /// Takes one out of store and memory; gives what it was.
+    /// Takes one out of store and memory; gives what it was. Its name stays reserved for its owner.
     pub(crate) async fn remove(
         &self,
         name: &AgentName,
@@ -167,7 +175,10 @@ impl Connected {
         let one = SettingChange { name: setting(name.as_str()), value: None, owner: None };
         let settings = vec![one, self.listed(None, Some(name))];
         let journal = vec![self.line(actor, name, text)];
-        self.store.commit(Change { settings, journal, ..Change::default() }).await?;
+        let owner = self.get(name).map(|kept| kept.record.owner.to_string());
+        let released = owner.map(|owner| NameChange::Released { name: name.to_string(), owner });
+        let change = Change { settings, journal, ..Change::default() };
+        self.names.commit(change, released.as_slice()).await?;
         Ok(self.lock().remove(name))
     }
 
@@ -201,6 +212,11 @@ impl Connected {
 }
 
 impl Record {
+    /// What tells its owner from every other that may have its name later.
+    pub(crate) fn instance(&self) -> AgentInstance {
+        AgentInstance::of("connected", &[self.owner.as_str()])
+    }
+
     pub(crate) fn new(introduction: Introduction, owner: Owner, token: &str, now: Timestamp) -> Self {
         let introduction = Introduction { resume: None, ..introduction };
         let token = hash(token);

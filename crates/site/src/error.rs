@@ -26,6 +26,17 @@ pub enum SiteError {
     /// It is at work and takes no message now.
     #[error("the task is {}; wait until it asks for input, or cancel it", .0.word())]
     TaskBusy(TaskState),
+    /// The agent that the task was opened with has gone, and its name belongs to another one.
+    #[error(
+        "The agent `{0}` that this task was opened with is gone; another agent has its name now. Send the message without the task id to begin a new task."
+    )]
+    AgentReplaced(AgentName),
+    /// The name is reserved or belongs to somebody else.
+    #[error("{0}")]
+    NameTaken(String),
+    /// The name is not reserved.
+    #[error("The name `{0}` is not reserved. List the reserved names with `agentsite agent names`.")]
+    NoSuchReservation(String),
     /// The message names another conversation than its task's.
     #[error("the message's contextId is not that of its task; leave it out or send the task's own")]
     ContextMismatch,

@@ -6,7 +6,7 @@
 mod card;
 mod media;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,7 +14,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
-use agentsite_protocol::{AgentName, Caller, Clock, Owner, Skill, Timestamp, Usage, Visibility};
+use agentsite_protocol::{
+    AgentInstance, AgentName, Caller, Clock, Owner, Skill, Task, Timestamp, Usage, Visibility,
+};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -53,6 +55,8 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) owner: Owner,
+    /// What tells it from every other holder of the name, so that tasks stay with the one they were opened with.
+    pub(crate) instance: AgentInstance,
     pub(crate) since: Timestamp,
     pub(crate) warnings: Vec<String>,
 }
@@ -219,6 +223,13 @@ impl Hub {
         entries.values().filter(|entry| entry.is_library()).map(|entry| entry.manifest.name.clone()).collect()
     }
 
+    /// The names of the site's own agents.
+    pub(crate) fn own_names(&self) -> BTreeSet<AgentName> {
+        let entries = self.entries.load();
+        let own = entries.values().filter(|entry| entry.holder.is_none() && !entry.hidden);
+        own.map(|entry| entry.manifest.name.clone()).collect()
+    }
+
     /// Takes an agent out; its runner must then be stopped.
     pub(crate) fn uninstall(&self, name: &AgentName) -> Option<Arc<Entry>> {
         let before = self.get(name)?;
@@ -258,6 +269,30 @@ impl Entry {
     pub(crate) fn is_for(&self, caller: &Caller) -> bool {
         caller.may_call(&self.manifest.name, self.manifest.visibility)
             || self.holder.as_ref().is_some_and(|holder| holder.owner == *caller.owner())
+    }
+
+    /// Which holder of its name this is; none for an agent of the site itself.
+    pub(crate) fn instance(&self) -> Option<&AgentInstance> {
+        self.holder.as_ref().map(|holder| &holder.instance)
+    }
+
+    /// Whether this is the agent that a task was opened with, rather than a later holder of the same name.
+    pub(crate) fn holds(&self, task: &Task) -> bool {
+        if self.manifest.name != task.head.agent {
+            return false;
+        }
+        match (&self.holder, &task.instance) {
+            (None, None) => true,
+            (Some(holder), Some(instance)) => holder.instance == *instance,
+            // Tasks of earlier versions have no instance: they are this holder's if it had the name already.
+            (Some(holder), None) => holder.since <= task.head.created_at,
+            (None, Some(_)) => false,
+        }
+    }
+
+    /// Refuses a task that was opened with another holder of the name.
+    pub(crate) fn check_holds(&self, task: &Task) -> Result<(), SiteError> {
+        if self.holds(task) { Ok(()) } else { Err(SiteError::AgentReplaced(task.head.agent.clone())) }
     }
 
     /// Whether it answers from documents.

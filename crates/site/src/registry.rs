@@ -9,10 +9,12 @@
 
 mod did;
 mod draft;
+mod export;
 mod import;
-mod names;
+mod interfaces;
 mod proof;
 mod scout;
+mod shape;
 mod upkeep;
 
 use std::sync::Arc;
@@ -26,13 +28,14 @@ use tokio::sync::{Notify, broadcast};
 use url::Url;
 
 pub(crate) use draft::Draft;
+pub(crate) use export::{catalogue_entry, server_file};
 pub use import::{Imported, RefusedEntry};
-pub(crate) use import::{catalogue_entry, server_file};
 pub(crate) use proof::CHALLENGE_PATH;
 pub(crate) use scout::{EgressScout, Scout};
 #[cfg(test)]
 pub(crate) use scout::{Looked, ToolServer};
 
+use crate::names::{NameChange, Names};
 use crate::{HubSettings, SiteError};
 use draft::{bad, publisher};
 
@@ -48,6 +51,10 @@ const TRIES: usize = 3;
 /// Most warnings of an entry.
 const MAX_WARNINGS: usize = 8;
 
+/// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them keeps a name from others who have
+/// no proof either, and half of the default quota is more than anybody proves in a day.
+const MAX_PENDING: usize = 50;
+
 /// Begins the warning about another key, by which it is found again.
 const OTHER_KEY: &str = "its document is signed by another key than before";
 
@@ -58,6 +65,8 @@ pub(crate) struct Registry {
     store: SharedStore,
     ids: Ids,
     scout: Arc<dyn Scout>,
+    /// For whom the identifiers of removed entries are reserved.
+    names: Arc<Names>,
     changes: broadcast::Sender<String>,
     bell: Notify,
     /// Held while entries are added, so that nobody has more than the quota.
@@ -74,6 +83,8 @@ pub(crate) struct Candidate {
     pub(crate) warnings: Vec<String>,
     /// Where its document or it itself is, for its name everywhere.
     pub(crate) at: Option<Url>,
+    /// Whether it was contacted just now, and answered.
+    pub(crate) contacted: bool,
 }
 
 impl Registry {
@@ -82,6 +93,7 @@ impl Registry {
         store: SharedStore,
         ids: Ids,
         scout: Arc<dyn Scout>,
+        names: Arc<Names>,
     ) -> Arc<Self> {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
         Arc::new(Self {
@@ -89,6 +101,7 @@ impl Registry {
             store,
             ids,
             scout,
+            names,
             changes,
             bell: Notify::new(),
             adding: Default::default(),
@@ -136,20 +149,77 @@ impl Registry {
     ) -> Result<Registration, SiteError> {
         let _one_at_a_time = self.adding.lock().await;
         let id = name_everywhere(&candidate, false);
-        let known = self.store.listing(&id).await?;
+        let found = self.store.listing(&id).await?;
+        let (known, displaced) = match found {
+            Some(found) if is_displaced(&found, &candidate, caller) => (None, Some(found)),
+            found => (found, None),
+        };
         if let Some(known) = &known {
             self.check_may_change(caller, known)?;
         } else {
             self.check_may_register(caller).await?;
+            self.check_released(caller, &id, &candidate)?;
         }
         let mut entry = self.entry(caller, candidate, id, known.as_ref());
+        if known.is_none() && entry.listing.standing == Standing::Pending {
+            self.check_pending(caller).await?;
+        }
         entry.listing.visibility = visibility;
         self.warn_of_like_names(&mut entry, own).await?;
-        let did = if known.is_some() { "registered anew" } else { "registered" };
-        let text = format!("{did} {} as {}", JournalLine::excerpt(&entry.listing.name), entry.listing.id);
-        self.put(caller.owner().as_str(), &entry, text).await?;
+        self.write_admitted(caller, &entry, known.is_some(), displaced).await?;
         self.bell.notify_one();
         Ok(entry)
+    }
+
+    /// Writes an entry that was admitted, in the place of an unproven one if there is one.
+    async fn write_admitted(
+        &self,
+        caller: &Caller,
+        entry: &Registration,
+        anew: bool,
+        displaced: Option<Registration>,
+    ) -> Result<(), SiteError> {
+        let (name, id) = (JournalLine::excerpt(&entry.listing.name), entry.listing.id.clone());
+        let did = if anew { "registered anew" } else { "registered" };
+        let mut text = format!("{did} {name} as {id}");
+        if displaced.is_some() {
+            text.push_str(", in the place of an entry that was not proven");
+        }
+        let removed = displaced.map(|Registration { listing, revision, .. }| ListingChange::Remove {
+            id: listing.id,
+            owner: listing.owner,
+            revision,
+        });
+        let listings = removed.into_iter().chain([ListingChange::Put(Box::new(entry.clone()))]).collect();
+        let journal = vec![self.line(caller.owner().as_str(), text)];
+        let change = Change { listings, journal, ..Change::default() };
+        self.names.commit(change, &[NameChange::Taken(id.clone())]).await?;
+        let _ = self.changes.send(id);
+        Ok(())
+    }
+
+    /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the agent is theirs.
+    fn check_released(&self, caller: &Caller, id: &str, candidate: &Candidate) -> Result<(), SiteError> {
+        if candidate.proof == Proof::None { self.names.check(caller, id) } else { Ok(()) }
+    }
+
+    /// Refuses one more entry without proof than an owner may have.
+    async fn check_pending(&self, caller: &Caller) -> Result<(), SiteError> {
+        if self.pending_room(caller).await? == 0 {
+            return Err(bad(too_many_pending()));
+        }
+        Ok(())
+    }
+
+    /// How many more entries without proof this caller may add.
+    async fn pending_room(&self, caller: &Caller) -> Result<usize, SiteError> {
+        if caller.is_admin() {
+            return Ok(usize::MAX);
+        }
+        let (owner, standings) = (Some(caller.owner().to_string()), vec![Standing::Pending]);
+        let filter = ListingFilter { owner, standings, ..ListingFilter::default() };
+        let count = self.store.count_listings(filter).await?;
+        Ok(MAX_PENDING.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)))
     }
 
     /// The entry of a candidate, in the place of `known` if there is one.
@@ -160,7 +230,7 @@ impl Registry {
         id: String,
         known: Option<&Registration>,
     ) -> Registration {
-        let Candidate { draft, proof, key, etag, mut warnings, at: _ } = candidate;
+        let Candidate { draft, proof, key, etag, mut warnings, at: _, contacted } = candidate;
         let now = self.ids.clock().now();
         let vouched = caller.is_admin() || known.is_some_and(|known| known.vouched);
         let other_key =
@@ -169,8 +239,10 @@ impl Registry {
             warnings.push(format!("{OTHER_KEY}; its owner must prove to be the same"));
         }
         let counts = (vouched || proof != Proof::None) && (!other_key || caller.is_admin());
-        let looked_at = draft.url.is_some() || draft.endpoint.is_some();
+        let has_address = draft.url.is_some() || draft.endpoint.is_some();
         warnings.truncate(MAX_WARNINGS);
+        // What was found out at another address says nothing about this one.
+        let same = known.filter(|known| known.listing.url == draft.url).map(|known| &known.listing);
         let listing = Listing {
             id,
             owner: known.map_or_else(|| caller.owner().to_string(), |known| known.listing.owner.clone()),
@@ -179,13 +251,16 @@ impl Registry {
             warnings,
             registered_at: known.map_or(now, |known| known.listing.registered_at),
             updated_at: now,
-            seen_at: looked_at.then_some(now),
-            lease_until: looked_at.then(|| now.plus(self.settings.lease.0)),
+            live: contacted || same.is_some_and(|same| same.live),
+            checked_at: contacted.then_some(now).or_else(|| same?.checked_at),
+            seen_at: contacted.then_some(now).or_else(|| same?.seen_at),
+            lease_until: has_address.then(|| now.plus(self.settings.lease.0)),
             ..bare(&draft)
         };
         Registration {
-            shape: names::shape(&listing.name),
-            due: looked_at.then(|| now.plus(self.next_look())),
+            shape: shape::shape(&listing.name),
+            due: has_address.then(|| if contacted { now.plus(self.next_look()) } else { now }),
+            imported: None,
             challenge: (!counts).then(|| self.challenge()),
             key: if other_key && !caller.is_admin() {
                 known.and_then(|known| known.key.clone())
@@ -281,9 +356,11 @@ impl Registry {
         let entry = self.own_entry(caller, id).await?;
         let Registration { listing, revision, .. } = entry;
         let text = format!("removed {}", listing.id);
+        let released = NameChange::Released { name: listing.id.clone(), owner: listing.owner.clone() };
         let change = ListingChange::Remove { id: listing.id.clone(), owner: listing.owner, revision };
         let journal = vec![self.line(caller.owner().as_str(), text)];
-        self.store.commit(Change { listings: vec![change], journal, ..Change::default() }).await?;
+        let change = Change { listings: vec![change], journal, ..Change::default() };
+        self.names.commit(change, &[released]).await?;
         let _ = self.changes.send(listing.id);
         Ok(())
     }
@@ -334,8 +411,13 @@ impl Registry {
             return if entry.barred { forbidden(barred) } else { Ok(()) };
         }
         if !sees(caller, listing) {
-            // Its name is taken, which whoever wants to register it must learn; nothing else of it is told.
-            return forbidden(&format!("the name {} belongs to somebody else", listing.id));
+            // Its name is taken, which everybody who wants to register it must learn; nothing else of it is told.
+            let hint = if entry.listing.standing == Standing::Pending {
+                ", who has not proven to own it yet. Register the agent by its URL, or sign its card with a key of its domain: a proven registration takes the name"
+            } else {
+                ""
+            };
+            return forbidden(&format!("the name {} belongs to somebody else{hint}", listing.id));
         }
         forbidden("only its owner and the people who run this site may change this entry")
     }
@@ -357,9 +439,9 @@ impl Registry {
         id: &str,
         own: &[String],
     ) -> Result<Vec<String>, SiteError> {
-        let shapes = names::alike(shape);
+        let shapes = shape::alike(shape);
         let mut warnings: Vec<String> = Vec::new();
-        for name in own.iter().filter(|name| shapes.contains(&names::shape(name))) {
+        for name in own.iter().filter(|name| shapes.contains(&shape::shape(name))) {
             warnings.push(format!("its name looks like that of {name}, an agent of this site"));
         }
         for holder in self.store.name_holders(shapes).await? {
@@ -380,7 +462,7 @@ impl Registry {
         owner: &str,
         own: &[String],
     ) -> Result<Vec<String>, SiteError> {
-        let mut warnings = self.like_names(&names::shape(name), owner, "", own).await?;
+        let mut warnings = self.like_names(&shape::shape(name), owner, "", own).await?;
         warnings.truncate(MAX_WARNINGS);
         Ok(warnings)
     }
@@ -404,6 +486,29 @@ fn chance(rng: &dyn Rng) -> f64 {
     let mut bytes = [0; 4];
     rng.fill(&mut bytes);
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
+}
+
+/// Whether a new registration takes the name of an entry of somebody else: it is proven, and nothing proves that the entry is its owner's.
+///
+/// An answer that was signed with the card's own key proves who posted the card, not whose domain it names; such an entry gives way to what
+/// the domain itself serves. Entries that an admin vouches for or has suspended stay.
+fn is_displaced(known: &Registration, candidate: &Candidate, caller: &Caller) -> bool {
+    let listing = &known.listing;
+    if caller.owner().as_str() == listing.owner || known.barred || candidate.proof < Proof::Domain {
+        return false;
+    }
+    let unproven = listing.proof == Proof::None && !known.vouched;
+    let by_own_key = listing.proof == Proof::Signature
+        && known.vouched
+        && listing.url.is_none()
+        && !["admin", "local"].contains(&listing.owner.as_str());
+    unproven || (by_own_key && candidate.at.is_some())
+}
+
+fn too_many_pending() -> String {
+    format!(
+        "You have {MAX_PENDING} entries that wait for a proof, the most that one owner may have. Prove or remove one first."
+    )
 }
 
 /// Whether this caller may see an entry.
@@ -436,6 +541,7 @@ fn bare(draft: &Draft) -> Listing {
         skills: draft.skills.clone(),
         tags: draft.tags.clone(),
         protocols: draft.protocols.clone(),
+        interfaces: draft.interfaces.clone(),
         input_modes: draft.input_modes.clone(),
         output_modes: draft.output_modes.clone(),
         local: false,
@@ -443,13 +549,14 @@ fn bare(draft: &Draft) -> Listing {
         owner: String::new(),
         standing: Standing::Pending,
         proof: Proof::None,
-        live: true,
+        live: false,
         trust: 0.5,
         price: draft.price,
         region: draft.region.clone(),
         warnings: Vec::new(),
         registered_at: now,
         updated_at: now,
+        checked_at: None,
         seen_at: None,
         lease_until: None,
     }

@@ -21,6 +21,7 @@ use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::library::Stacks;
 use crate::logins::Logins;
+use crate::names::Names;
 use crate::push::{Bell, Courier, Push, PushParts};
 use crate::queries::Queries;
 use crate::registry::{EgressScout, Registry, Scout};
@@ -47,6 +48,7 @@ mod hub;
 mod lineage;
 mod listings;
 mod login;
+mod names;
 mod operation;
 mod pins;
 mod push;
@@ -96,6 +98,7 @@ struct Inner {
     queries: Queries,
     registry: Arc<Registry>,
     connected: Connected,
+    names: Arc<Names>,
     federation: Federation,
     far: Far,
     challenges: Challenges,
@@ -144,8 +147,10 @@ impl Site {
         let queries = Queries::open(store.clone(), ids.clone()).await?;
         let challenges = Challenges::open(store.clone(), ids.clone()).await?;
         let federation = Federation::new(&settings.upstreams, scout.clone(), world.clock.clone());
-        let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout);
-        let connected = Connected::open(store.clone(), ids.clone()).await?;
+        let keep_names = settings.retention.max_age.0;
+        let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
+        let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
+        let connected = Connected::open(store.clone(), ids.clone(), names.clone()).await?;
         let finding = Finding::open(settings.search.clone(), registry.changes()).await?;
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
@@ -180,6 +185,7 @@ impl Site {
             registry,
             challenges,
             connected,
+            names,
             federation,
             far: Far::default(),
             workers,
@@ -197,6 +203,7 @@ impl Site {
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         let hub = self.0.hub.clone();
+        self.0.names.keep_step(&hub.own_names()).await?;
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
         let worker = self
             .0
@@ -358,7 +365,7 @@ impl Site {
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
         let task = self.0.desk.cancel(caller, id).await?;
         // A task that waited for its caller has no run that could hear of it.
-        if let Some(entry) = self.0.hub.get(&task.head.agent) {
+        if let Some(entry) = self.0.hub.get(&task.head.agent).filter(|entry| entry.holds(&task)) {
             entry.runner.forget(id);
         }
         Ok(task)

@@ -112,6 +112,7 @@ impl Desk {
         message.task_id = Some(id.to_string());
         let opening = Opening {
             agent: entry.manifest.name.clone(),
+            instance: entry.instance().cloned(),
             context,
             owner: caller.owner().clone(),
             message,
@@ -143,6 +144,7 @@ impl Desk {
         if task.head.agent != entry.manifest.name {
             return Err(SiteError::NoSuchTask(id.to_string()));
         }
+        entry.check_holds(&task)?;
         if message.context_id.as_ref().is_some_and(|context| *context != task.head.context) {
             return Err(SiteError::ContextMismatch);
         }
@@ -231,6 +233,12 @@ impl Desk {
         };
         task.filter(|task| caller.may_see(&task.head.owner))
             .ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+    }
+
+    /// A task as it was opened: by whom, with which agent. Costs one read, however long the task became.
+    pub(crate) async fn opened(&self, id: TaskId) -> Result<Option<Task>, SiteError> {
+        let first = self.store.events(id, 0, 1).await?.into_iter().next();
+        Ok(first.and_then(|event| Task::open(&event).ok()))
     }
 
     /// Rebuilds a task from the store.

@@ -16,6 +16,7 @@ mod hub;
 mod identity;
 mod library;
 mod limits;
+mod names;
 mod push;
 mod queries;
 mod registry;

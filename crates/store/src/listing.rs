@@ -40,6 +40,9 @@ pub struct Registration {
     /// Whether the people who run the site have suspended it, so that its owner cannot bring it back.
     #[serde(default)]
     pub barred: bool,
+    /// Digest of what was last imported as this entry, so that the same again is recognised.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<String>,
     /// Its name as it looks: letters that look alike are the same one here.
     #[serde(default)]
     pub shape: String,

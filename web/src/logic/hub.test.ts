@@ -4,6 +4,7 @@ import type { TaskRow } from "../api/client";
 import { addressWith, asked, facetsOf, filtersOf, fits, rowsOf, type Narrowed } from "./filters";
 import { edgesOf, treeOf } from "./lineage";
 import { piecesOf } from "./lines";
+import { reachability } from "./reachability";
 import { stages } from "./stages";
 
 const agent: Narrowed = {
@@ -91,4 +92,12 @@ it("a task goes through stages, each with its time", () => {
     { seq: 4, at: at(30), kind: "artifact" }, { seq: 5, at: at(1_010), kind: "status", state: "TASK_STATE_COMPLETED" },
   ]);
   expect(passed.map((stage) => [stage.state, stage.lasted])).toEqual([["submitted", 10], ["working", 1_000], ["completed", undefined]]);
+});
+
+describe("the state of an agent from elsewhere", () => {
+  it("is only claimed after a check", () => {
+    expect(reachability(true, undefined)).toBe("not-checked");
+    expect(reachability(true, "2026-01-01T00:00:00Z")).toBe("answers");
+    expect(reachability(false, "2026-01-01T00:00:00Z")).toBe("no-answer");
+  });
 });

@@ -17,7 +17,7 @@ use agentsite_site::World;
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use super::shell::{Shell, field, list};
+use super::shell::{Shell, escaped, field, list};
 use crate::exit::{CliError, Exit};
 use crate::folder::scan;
 use crate::templates::{self, Language, Wish};
@@ -87,6 +87,13 @@ enum Verb {
         /// Its name.
         name: AgentName,
     },
+    /// List the names that are reserved for the previous owners of agents and entries.
+    Names,
+    /// End the reservation of a name, so that anybody may take it.
+    Release {
+        /// The name of an agent, or the id of a registry entry.
+        name: String,
+    },
     /// Move an agent's folder to the trash.
     Rm {
         /// Its name.
@@ -110,8 +117,29 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         Verb::Logout { name } => login::logout(shell, &name).await,
         Verb::Attach(arguments) => Box::pin(attach::attach(shell, arguments)).await,
         Verb::Detach { name } => detach(shell, &name).await,
+        Verb::Names => names(shell).await,
+        Verb::Release { name } => release(shell, &name).await,
         Verb::Rm { name, yes } => rm(shell, &name, yes).await,
     }
+}
+
+async fn names(shell: &Shell) -> Result<Exit, CliError> {
+    let answer: Value = shell.site()?.get("api/names").await?;
+    if shell.output.is_json() {
+        shell.output.json(&answer)?;
+        return Ok(Exit::Ok);
+    }
+    let row =
+        |one: &Value| ["name", "owner", "releasedAt", "reservedUntil"].map(|name| field(one, name)).to_vec();
+    let rows: Vec<Vec<String>> = list(&answer, "names").iter().map(row).collect();
+    shell.output.table(&["NAME", "PREVIOUS OWNER", "RELEASED", "RESERVED UNTIL"], &rows)?;
+    Ok(Exit::Ok)
+}
+
+async fn release(shell: &Shell, name: &str) -> Result<Exit, CliError> {
+    shell.site()?.delete(&format!("api/names/{}", escaped(name))).await?;
+    shell.output.note(&format!("{name} is free; anybody who may connect or register can take it"));
+    Ok(Exit::Ok)
 }
 
 async fn new(

@@ -165,14 +165,26 @@ async fn ls(
         return Ok(Exit::Ok);
     }
     let row = |entry: &Value| {
-        ["id", "name", "standing", "proof", "live", "owner"].map(|name| field(entry, name)).to_vec()
+        let [id, name, standing, proof, owner] =
+            ["id", "name", "standing", "proof", "owner"].map(|name| field(entry, name));
+        vec![id, name, standing, proof, state(entry).to_owned(), field(entry, "checkedAt"), owner]
     };
     let rows: Vec<Vec<String>> = list(&answer, "items").iter().map(row).collect();
-    shell.output.table(&["ID", "NAME", "STANDING", "PROOF", "LIVE", "OWNER"], &rows)?;
+    let head = ["ID", "NAME", "STANDING", "PROOF", "STATE", "CHECKED", "OWNER"];
+    shell.output.table(&head, &rows)?;
     if let Some(next) = answer["next"].as_str() {
         shell.output.note(&format!("there are more: agentsite hub ls --after {next}"));
     }
     Ok(Exit::Ok)
+}
+
+/// Whether an entry answers, as far as the site has checked.
+fn state(entry: &Value) -> &'static str {
+    match (entry["checkedAt"].is_string(), entry["live"].as_bool().unwrap_or_default()) {
+        (false, _) => "not checked",
+        (true, true) => "answers",
+        (true, false) => "no answer",
+    }
 }
 
 fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
@@ -189,7 +201,8 @@ fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
         "mediaType",
         "standing",
         "proof",
-        "live",
+        "state",
+        "checkedAt",
         "visibility",
         "owner",
         "region",
@@ -202,7 +215,7 @@ fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
         "nextLook",
     ];
     for name in names {
-        let value = field(entry, name);
+        let value = if name == "state" { state(entry).to_owned() } else { field(entry, name) };
         if !value.is_empty() {
             shell.output.line(&format!("{name:<13} {value}"))?;
         }
@@ -211,6 +224,10 @@ fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
     if !skills.is_empty() {
         let named: Vec<String> = skills.iter().take(12).map(|skill| field(skill, "name")).collect();
         shell.output.line(&format!("{:<13} {} ({})", "skills", skills.len(), named.join(", ")))?;
+    }
+    for one in list(&entry["interfaces"], "") {
+        let words = format!("{} {}", field(one, "mediaType"), field(one, "url"));
+        shell.output.line(&format!("{:<13} {words}", "interface"))?;
     }
     for warning in list(&entry["warnings"], "") {
         shell.output.alert(Style::Warn, warning.as_str().unwrap_or_default());

@@ -3,6 +3,7 @@
 //! Promises: one folder with an `agent.toml` is one finding, sound or broken; nothing else in the folder matters, and names that
 //! begin with a dot are passed over. It decides nothing and keeps nothing.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 use std::io::{ErrorKind, Read};
@@ -53,6 +54,19 @@ pub(crate) fn scan(agents: &Path) -> std::io::Result<Vec<Found>> {
 /// As [`scan`].
 pub(crate) fn scan_all(agents: &Path) -> std::io::Result<Vec<Found>> {
     Ok(folders(agents)?.into_iter().filter_map(read).collect())
+}
+
+/// The names of agents that have a folder and do not run: suspended ones, and those whose file cannot be read, by the name of the folder.
+///
+/// # Errors
+/// As [`scan`].
+pub(crate) fn idle(agents: &Path) -> std::io::Result<BTreeSet<AgentName>> {
+    let by_folder = |one: &Found| one.folder.file_name()?.to_str()?.parse().ok();
+    let name = |one: Found| match &one.reading {
+        Ok(manifest) => is_suspended(&one.folder).then(|| manifest.name.clone()),
+        Err(_) => by_folder(&one),
+    };
+    Ok(scan_all(agents)?.into_iter().filter_map(name).collect())
 }
 
 /// Whether an agent was taken out for a while.

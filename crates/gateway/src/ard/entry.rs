@@ -1,7 +1,8 @@
 //! Entry: an agent of the hub as ARD describes it.
 //!
 //! Promises: every entry is valid by the schema of the catalogue; its identifier is the agent's name everywhere. An agent of this site that also is a
-//! server of tools has two forms, each with an identifier of its own. The trust manifest of an own agent is signed by the site unless the site's
+//! server of tools has two forms, each with an identifier of its own; so has an agent from elsewhere for each of its interfaces. An entry that was never
+//! checked is not `live` and has no `checkedAt`. The trust manifest of an own agent is signed by the site unless the site's
 //! address is only the caller's word. It decides nothing about who may see what.
 
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD, Proof, air_urn};
@@ -61,6 +62,15 @@ pub(super) fn forms(site: &Site, listing: &Listing, voice: &Voice) -> Vec<Entry>
         let url = format!("{}/mcp/{name}/server-card", voice.base);
         let id = air_urn(publisher(&listing.id), OWN.1, name);
         forms.push(form(site, listing, voice, &id, MCP_SERVER_CARD, ("url", url.into())));
+    }
+    for one in &listing.interfaces {
+        if let Some(url) = &one.url {
+            forms.push(form(site, listing, voice, &one.id, &one.media_type, ("url", url.as_str().into())));
+        }
+    }
+    // Readers can tell that the others are the same agent.
+    for other in forms.iter_mut().skip(1) {
+        other.members["metadata"]["interfaceOf"] = listing.id.as_str().into();
     }
     forms
 }
@@ -187,6 +197,9 @@ fn metadata(listing: &Listing) -> Value {
         "protocols": listing.protocols.join(","),
         "registeredAt": listing.registered_at,
     });
+    if let Some(checked_at) = listing.checked_at {
+        metadata["checkedAt"] = checked_at.to_string().into();
+    }
     if let Some(region) = &listing.region {
         metadata["region"] = region.as_str().into();
     }

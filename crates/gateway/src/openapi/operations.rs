@@ -149,7 +149,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 96] = [
+pub(crate) const OPERATIONS: [Operation; 98] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     post("/api/agents", "createAgent", "Make a new agent from a template")
@@ -324,6 +324,8 @@ pub(crate) const OPERATIONS: [Operation; 96] = [
         .with("201")
         .gives("Task"),
     get("/api/tasks/{id}/graph", "getTaskGraph", "A task and the tasks that it started").gives("TaskGraph"),
+    get("/api/names", "listReleasedNames", "Names that are reserved for their previous owners").gives("ReleasedNames"),
+    delete("/api/names/{name}", "releaseName", "End the reservation of a name, so that anybody may take it"),
     get("/api/keys", "listKeys", "The API keys").gives("Keys"),
     post("/api/keys", "makeKey", "Make an API key; its secret is shown once")
         .takes("NewKey")

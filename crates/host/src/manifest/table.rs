@@ -192,6 +192,9 @@ impl ManifestTable {
     }
 
     fn soundness(&self) -> Result<(), Wrong> {
+        if let Err(reserved) = self.name.check_choice() {
+            return wrong("name", reserved.to_string());
+        }
         if self.description.trim().is_empty() {
             return wrong(
                 "description",

@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, TaskState, Timestamp, Usage,
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, TaskState,
+    Timestamp, Usage,
 };
 
 /// One thing that happened to a task.
@@ -82,6 +83,9 @@ pub enum TaskEventKind {
 pub struct Opening {
     /// The agent that is asked.
     pub agent: AgentName,
+    /// Which holder of that name is asked; none for an agent of the site itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance: Option<AgentInstance>,
     /// The conversation it belongs to.
     pub context: ContextId,
     /// Who asks.

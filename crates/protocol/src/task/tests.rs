@@ -14,6 +14,7 @@ fn said(text: &str) -> Message {
 
 fn opening() -> TaskEvent {
     let opening = Opening {
+        instance: None,
         ttl: None,
         conversation: None,
         agent: "echo".parse().unwrap(),

@@ -1,10 +1,12 @@
 //! An answer that a model writes from the passages, with numbers that say which.
 //!
 //! Promises: the model sees the passages as quoted data between marks that no document can know, has no tools, and is told to say so when the passages do not answer. What it
-//! writes is held back until it is whole: numbers that name no passage are taken out, and an answer without any source is not given. Budgets are those of the `llm` runtime.
+//! writes is held back until it is whole: numbers that name no passage are taken out, and an answer without any source is not given. Budgets are those of the `llm` runtime. A
+//! model that is too slow is stopped while there is still time to answer with quotations.
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_host::llm::LlmRunner;
 use agentsite_host::{
@@ -28,9 +30,19 @@ const TEMPERATURE: f32 = 0.0;
 /// Longest answer that is taken from a model, in bytes.
 const LONGEST: usize = 64 << 10;
 
+/// Share of the time that is left for a task which the model does not get, so that the library can still quote: 10 s of the usual minute.
+const RESERVED_SHARE: u32 = 6;
+
+/// Most of that: quoting itself takes milliseconds, storing the answer on a busy machine a few seconds.
+const MOST_RESERVED: Duration = Duration::from_secs(10);
+
 /// Writes answers with a model.
 #[derive(Debug)]
-pub(super) struct Composer(Arc<dyn Runner>);
+pub(super) struct Composer {
+    model: Arc<dyn Runner>,
+    /// How long one question may take, where the job does not say.
+    limit: Duration,
+}
 
 /// What came of it.
 pub(super) enum Composed {
@@ -57,20 +69,22 @@ impl Composer {
         let mut runtime = LlmRuntime::plain(Some(prompt.trim_end().to_owned()), library.model.clone());
         runtime.temperature = Some(TEMPERATURE);
         runtime.memory = 0;
-        LlmRunner::launch(runtime, manifest, Path::new("."), workshop, log.clone()).map(Self)
+        let limit = manifest.limits.timeout.0;
+        let model = LlmRunner::launch(runtime, manifest, Path::new("."), workshop, log.clone())?;
+        Ok(Self { model, limit })
     }
 
     #[cfg(test)]
-    pub(super) fn with(runner: Arc<dyn Runner>) -> Self {
-        Self(runner)
+    pub(super) fn with(model: Arc<dyn Runner>) -> Self {
+        Self { model, limit: agentsite_host::Limits::default().timeout.0 }
     }
 
     /// Whether there is a model, as far as is known now.
     pub(super) fn is_ready(&self) -> bool {
-        self.0.health() == Health::Ready
+        self.model.health() == Health::Ready
     }
 
-    /// Lets the model answer; what it uses is reported on the way.
+    /// Lets the model answer within its share of the time; what it uses is reported on the way.
     pub(super) async fn compose(
         &self,
         job: &Job,
@@ -84,9 +98,20 @@ impl Composer {
             parts: Message::text(job.ids.message(), Role::User, text).parts,
             ..job.message.clone()
         };
-        let asked = Job { message, history: Vec::new(), conversation: Vec::new(), memo: None, ..job.clone() };
+        let now = job.ids.clock().now();
+        let time = time_for_model(job.deadline.map_or(self.limit, |deadline| deadline.since(now)));
+        let asked = Job {
+            message,
+            history: Vec::new(),
+            conversation: Vec::new(),
+            memo: None,
+            deadline: Some(now.plus(time)),
+            cancel: job.cancel.child_token(),
+            ..job.clone()
+        };
+        let _stops_the_model_when_nobody_waits = asked.cancel.clone().drop_guard();
         let (theirs, mut steps) = Reporter::channel();
-        let run = self.0.run(asked, theirs);
+        let run = self.model.run(asked, theirs);
         let listen = async {
             let mut answer = Artifact::default();
             while let Some(step) = steps.recv().await {
@@ -105,7 +130,10 @@ impl Composer {
             }
             answer.plain_text()
         };
-        let (outcome, answer) = tokio::join!(run, listen);
+        let both = async { tokio::join!(run, listen) };
+        let Ok((outcome, answer)) = tokio::time::timeout(time, both).await else {
+            return Composed::Failed(format!("the model did not answer within {} s", time.as_secs()));
+        };
         match outcome {
             Outcome::Completed(last) => {
                 let last = last.map(|message| message.plain_text()).unwrap_or_default();
@@ -116,6 +144,11 @@ impl Composer {
             _ => Composed::Failed("the model did not finish".into()),
         }
     }
+}
+
+/// How long the model may take of the time that is left.
+fn time_for_model(left: Duration) -> Duration {
+    left.saturating_sub((left / RESERVED_SHARE).min(MOST_RESERVED))
 }
 
 /// The question and the passages, as the model sees them.
@@ -170,6 +203,12 @@ pub(super) fn with_sources(answer: &str, picks: &[Pick]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sixth_of_the_time_is_kept_for_quoting() {
+        let seconds = |left: u64| time_for_model(Duration::from_secs(left)).as_secs();
+        assert_eq!([seconds(0), seconds(6), seconds(60), seconds(600)], [0, 5, 50, 590]);
+    }
 
     #[test]
     fn numbers_that_name_no_passage_are_taken_out() {

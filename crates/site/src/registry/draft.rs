@@ -4,7 +4,7 @@
 //! the known forms is refused with a sentence. It decides nothing about who stands behind it.
 
 use agentsite_protocol::link::Introduction;
-use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD};
+use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
 use agentsite_protocol::{AgentCard, Skill, Visibility, legacy};
 use serde_json::Value;
 use url::Url;
@@ -31,6 +31,9 @@ const MAX_URL: usize = 2_048;
 /// Largest document that is kept whole, in bytes of JSON: posted cards and server files are far smaller.
 const MAX_DOCUMENT: usize = 128 << 10;
 
+/// Most further interfaces of one agent; there are two protocols, each in a few bindings.
+pub(super) const MAX_INTERFACES: usize = 8;
+
 /// Media types under which a catalogue names a document of the MCP registry.
 const MCP_SERVER: &str = "application/mcp-server+json";
 
@@ -52,6 +55,10 @@ pub(crate) struct Draft {
     pub(crate) skills: Vec<Skill>,
     pub(crate) tags: Vec<String>,
     pub(crate) protocols: Vec<String>,
+    /// Further interfaces of the same agent.
+    pub(crate) interfaces: Vec<ListedInterface>,
+    /// The identifier of the agent of which this is a further interface.
+    pub(crate) interface_of: Option<String>,
     pub(crate) input_modes: Vec<String>,
     pub(crate) output_modes: Vec<String>,
     pub(crate) visibility: Option<Visibility>,
@@ -183,6 +190,7 @@ impl Draft {
         let version = text(value, "version");
         draft.version = if version.is_empty() { draft.version } else { version };
         (draft.media_type, draft.url) = (media_type, url);
+        draft.interface_of = Some(text(&value["metadata"], "interfaceOf")).filter(|id| !id.is_empty());
         draft.tags.extend(texts(value, "tags"));
         if draft.skills.is_empty() {
             draft.skills =
@@ -202,7 +210,7 @@ impl Draft {
         // An export of this program has every member; others may write a few of them.
         let mut whole = serde_json::json!({
             "id": "", "name": "", "description": "", "local": false, "visibility": "public", "standing": "active",
-            "proof": "none", "live": true, "trust": 0.5, "registeredAt": "1970-01-01T00:00:00Z",
+            "proof": "none", "live": false, "trust": 0.5, "registeredAt": "1970-01-01T00:00:00Z",
             "updatedAt": "1970-01-01T00:00:00Z",
         });
         if let (Some(whole), Some(given)) = (whole.as_object_mut(), value.as_object()) {
@@ -222,6 +230,8 @@ impl Draft {
             skills: listing.skills,
             tags: listing.tags,
             protocols: listing.protocols,
+            interfaces: listing.interfaces,
+            interface_of: None,
             input_modes: listing.input_modes,
             output_modes: listing.output_modes,
             visibility: Some(listing.visibility),
@@ -246,7 +256,12 @@ impl Draft {
         self.tags = lines(&self.tags, MAX_TAGS);
         self.tags.sort_unstable();
         self.tags.dedup();
+        self.interfaces.truncate(MAX_INTERFACES);
+        self.interfaces.retain(|one| one.id.len() <= MAX_URL && one.url.as_deref().is_none_or(is_address));
+        self.protocols.extend(self.interfaces.iter().filter_map(|one| one.protocol()).map(str::to_owned));
         self.protocols = lines(&self.protocols, MAX_TAGS);
+        let mut known = std::collections::BTreeSet::new();
+        self.protocols.retain(|protocol| known.insert(protocol.clone()));
         self.input_modes = lines(&self.input_modes, MAX_MODES);
         self.output_modes = lines(&self.output_modes, MAX_MODES);
         self.region = self.region.map(|region| line(&region, MAX_TAGS.1)).filter(|region| !region.is_empty());

@@ -1,23 +1,26 @@
-//! Import and export: many entries at once, from and to the forms in which others keep them.
+//! Import: many entries at once, from the forms in which others keep them.
 //!
-//! Promises: a batch is one commit; what cannot be taken of it is told by its place and does not hold up the rest. What a document claims
-//! about standing, proof and owner counts for nothing: entries of those who run the site count at once, those of others when they have
-//! been looked at. Long sources come page by page: each answer names what comes next, and whoever asks goes on.
+//! Promises: a batch is one commit; what cannot be taken of it is told by its place and does not hold up the rest. Every entry of the source is
+//! counted once: as added, renewed, unchanged, joined to the entry of the same agent, or refused. What a document claims about standing, proof
+//! and owner counts for nothing: entries of admins count at once, those of others when they have been checked. An import does not bring a
+//! suspended entry back, and does not move a proven one to another host. Long sources come page by page: each answer names what comes next.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use agentsite_host::Fetched;
-use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD, Proof};
+use agentsite_protocol::listing::{Listing, Proof, Standing};
 use agentsite_protocol::{Caller, Visibility, read_unambiguous};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::did::Claim;
 use super::draft::{Draft, bad};
-use super::{Candidate, Registry, chance, name_everywhere};
+use super::interfaces::{self, Batch};
+use super::{Candidate, Registry, bare, chance, name_everywhere, too_many_pending};
 use crate::SiteError;
 
 /// Most entries of one batch: one transaction of some milliseconds.
@@ -35,14 +38,32 @@ const MAX_NESTED: usize = 64;
 /// Media type of a catalogue inside a catalogue.
 const CATALOGUE: &str = "application/ai-catalog+json";
 
+/// Media type of a registry in a catalogue. It lists everything page by page, of which a catalogue has only the first part.
+const REGISTRY: &str = "application/ai-registry+json";
+
+/// Entries asked of a registry at once: the most that the specification lets one answer have.
+const REGISTRY_PAGE: usize = 100;
+
 /// What became of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Imported {
     /// Entries that are new here.
     pub added: usize,
-    /// Entries that were here and have been written anew.
+    /// Entries that were here and have changed.
     pub renewed: usize,
+    /// Entries that were here as they are.
+    #[serde(default)]
+    pub unchanged: usize,
+    /// Entries that name a further interface of an agent which has an entry, and were joined to it.
+    #[serde(default)]
+    pub joined: usize,
+    /// Entries that the source listed in this answer; the sum of all the other counts.
+    #[serde(default)]
+    pub listed: usize,
+    /// Entries that the source says it has in all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
     /// What could not be taken.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RefusedEntry>,
@@ -52,6 +73,9 @@ pub struct Imported {
     /// Catalogues that it names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nested: Vec<String>,
+    /// Why the source may have more than was listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 /// An entry that could not be taken.
@@ -67,6 +91,22 @@ impl Imported {
     fn refuse(&mut self, place: usize, why: impl std::fmt::Display) {
         self.refused.push(RefusedEntry { place, why: why.to_string().chars().take(300).collect() });
     }
+
+    fn add(&mut self, batch: Self) {
+        self.added += batch.added;
+        self.renewed += batch.renewed;
+        self.unchanged += batch.unchanged;
+        self.joined += batch.joined;
+        self.listed += batch.listed;
+        self.refused.extend(batch.refused);
+    }
+}
+
+/// What a batch writes.
+#[derive(Default)]
+struct Writes {
+    put: BTreeMap<String, Registration>,
+    removed: Vec<Registration>,
 }
 
 impl Registry {
@@ -99,35 +139,61 @@ impl Registry {
     ) -> Result<Imported, SiteError> {
         self.check_may_register(caller).await?;
         let (value, from) = self.source(url).await?;
-        let listed = ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array());
-        let Some(listed) = listed else {
-            let known = self.store.count_listings(ListingFilter::default()).await?;
-            self.register(caller, url, Visibility::Public, own).await?;
-            let added = self.store.count_listings(ListingFilter::default()).await? > known;
-            return Ok(Imported {
-                added: usize::from(added),
-                renewed: usize::from(!added),
-                ..Imported::default()
-            });
-        };
-        let is_nested = |entry: &&Value| entry["type"] == CATALOGUE && entry["url"].is_string();
-        let nested =
-            listed.iter().filter(is_nested).filter_map(|entry| from.join(entry["url"].as_str()?).ok());
+        let (value, from, note) = self.whole_list(value, from).await;
+        let Some(listed) = entries_of(&value) else { return self.import_one(caller, url, own).await };
+        let is = |entry: &Value, media: &str| entry["type"] == media && entry["url"].is_string();
+        let nested = listed.iter().filter(|entry| is(entry, CATALOGUE));
+        let nested = nested.filter_map(|entry| from.join(entry["url"].as_str()?).ok());
         let mut whole = Imported {
             nested: nested.take(MAX_NESTED).map(String::from).collect(),
             next: next_page(&value, &from),
+            total: value["total"].as_u64(),
+            note,
             ..Imported::default()
         };
-        let own: Vec<(usize, Value)> =
-            (1..).zip(listed.iter().filter(|entry| !is_nested(entry)).cloned()).collect();
-        for batch in own.chunks(MAX_BATCH) {
-            let batch = batch.iter().map(|(place, value)| (*place, Ok(value.clone()))).collect();
-            let done = self.import(caller, batch).await?;
-            whole.added += done.added;
-            whole.renewed += done.renewed;
-            whole.refused.extend(done.refused);
+        let agents = listed.iter().filter(|entry| !is(entry, CATALOGUE) && !is(entry, REGISTRY));
+        let agents: Vec<(usize, &Value)> = (1..).zip(agents).collect();
+        for batch in agents.chunks(MAX_BATCH) {
+            let batch = batch.iter().map(|(place, value)| (*place, Ok((*value).clone()))).collect();
+            whole.add(self.import(caller, batch).await?);
         }
         Ok(whole)
+    }
+
+    /// Takes the one agent at an address.
+    async fn import_one(&self, caller: &Caller, url: &Url, own: &[String]) -> Result<Imported, SiteError> {
+        let known = self.store.count_listings(ListingFilter::default()).await?;
+        self.register(caller, url, Visibility::Public, own).await?;
+        let added = self.store.count_listings(ListingFilter::default()).await? > known;
+        let (added, renewed) = (usize::from(added), usize::from(!added));
+        Ok(Imported { added, renewed, listed: 1, ..Imported::default() })
+    }
+
+    /// The list of the registry that a catalogue names on its own origin, which has every entry; the catalogue itself when there is none, and a
+    /// note when the registry cannot be read.
+    async fn whole_list(&self, value: Value, from: Url) -> (Value, Url, Option<String>) {
+        let entries = value["entries"].as_array().into_iter().flatten();
+        let mut registries = entries.filter(|entry| entry["type"] == REGISTRY);
+        let registry = registries.find_map(|entry| {
+            let mut url = from.join(entry["url"].as_str()?).ok()?;
+            url.set_path(&format!("{}/agents", url.path().trim_end_matches('/')));
+            url.set_query(Some(&format!("pageSize={REGISTRY_PAGE}")));
+            (url.origin() == from.origin()).then_some(url)
+        });
+        let Some(registry) = registry else { return (value, from, None) };
+        let fetched = self.scout.fetch(registry.clone(), None, MAX_CATALOGUE, self.settings.timeout.0).await;
+        let why = match fetched {
+            Ok(Fetched::Document { bytes, url, .. }) => match read_unambiguous(&bytes) {
+                Ok(list) if list["items"].is_array() => return (list, url, None),
+                _ => "it gave no list".to_owned(),
+            },
+            Ok(Fetched::NotModified) => "it gave no list".to_owned(),
+            Err(why) => why,
+        };
+        let note = format!(
+            "The registry {registry} could not be read ({why}), so only the catalogue was imported, which may have a part of the entries."
+        );
+        (value, from, Some(note))
     }
 
     /// The document at an address, or what a site has at its well-known places.
@@ -161,9 +227,8 @@ impl Registry {
         if caller.is_anonymous() && !caller.is_admin() {
             self.check_may_register(caller).await?;
         }
-        let mut done = Imported::default();
-        let mut drafts: BTreeMap<String, (usize, Candidate)> = BTreeMap::new();
-        let mut claims: BTreeMap<String, Claim> = BTreeMap::new();
+        let mut done = Imported { listed: values.len(), ..Imported::default() };
+        let (mut drafts, mut claims) = (Batch::new(), BTreeMap::new());
         for (place, value) in values {
             let read = value.and_then(|value| {
                 let draft = Draft::read(&value).map_err(|error| error.to_string())?;
@@ -184,58 +249,169 @@ impl Registry {
                 }
             }
         }
+        done.joined += interfaces::join(&mut drafts);
         let claimed = drafts.iter_mut().filter_map(|(id, (_, one))| Some((one, claims.remove(id)?)));
         self.check_claims(claimed.collect()).await;
         let _one_at_a_time = self.adding.lock().await;
-        let entries = self.batch(caller, drafts, &mut done).await?;
+        let writes = self.batch(caller, drafts, &mut done).await?;
+        self.write_batch(caller, writes, &done).await?;
+        Ok(done)
+    }
+
+    async fn write_batch(&self, caller: &Caller, writes: Writes, done: &Imported) -> Result<(), SiteError> {
+        let Writes { put, removed } = writes;
+        let mut entries: Vec<Registration> = put.into_values().collect();
         if entries.is_empty() {
-            return Ok(done);
+            return Ok(());
         }
-        let ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
-        let text = format!("imported {} entries, {} of them new", ids.len(), done.added);
+        self.warn_of_same_names(&mut entries).await?;
+        let mut ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
+        ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
+        let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
         let journal = vec![self.line(caller.owner().as_str(), text)];
-        let listings = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry))).collect();
+        let removed = removed.into_iter().map(|Registration { listing, revision, .. }| {
+            ListingChange::Remove { id: listing.id, owner: listing.owner, revision }
+        });
+        let put = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry)));
+        let listings = removed.chain(put).collect();
         self.store.commit(Change { listings, journal, ..Change::default() }).await?;
         for id in ids {
             let _ = self.changes.send(id);
         }
         self.bell.notify_one();
-        Ok(done)
+        Ok(())
     }
 
     /// The entries of a batch that may be written.
-    async fn batch(
-        &self,
-        caller: &Caller,
-        drafts: BTreeMap<String, (usize, Candidate)>,
-        done: &mut Imported,
-    ) -> Result<Vec<Registration>, SiteError> {
-        let known = self.store.listings_of(drafts.keys().cloned().collect()).await?;
+    async fn batch(&self, caller: &Caller, drafts: Batch, done: &mut Imported) -> Result<Writes, SiteError> {
+        let related = drafts.iter().flat_map(|(id, (_, one))| {
+            let main = interfaces::main_ids(id, &one.draft);
+            main.into_iter().chain(interfaces::further_ids(id, &one.draft)).chain([id.clone()])
+        });
+        let related: BTreeSet<String> = related.collect();
+        let known = self.store.listings_of(related.into_iter().collect()).await?;
         let known: BTreeMap<String, Registration> =
             known.into_iter().map(|entry| (entry.listing.id.clone(), entry)).collect();
-        let mut room = self.room(caller).await?;
-        let mut entries = Vec::new();
+        let mut room = (self.room(caller).await?, self.pending_room(caller).await?);
+        let mut writes = Writes::default();
         for (id, (place, candidate)) in drafts {
+            if self.joins_known(caller, &id, &candidate.draft, &known, &mut writes) {
+                done.joined += 1;
+                continue;
+            }
             let before = known.get(&id);
-            if let Some(before) = before
-                && let Err(error) = self.check_may_change(caller, before)
-            {
-                done.refuse(place, error);
+            if let Err(why) = self.check_imported(caller, &id, &candidate, before, &mut room) {
+                done.refuse(place, why);
                 continue;
             }
-            if before.is_none() && room == 0 {
-                done.refuse(place, SiteError::TooManyListings(self.settings.quota));
-                continue;
+            let digest = digest(&candidate.draft);
+            let same = |before: &Registration| {
+                let known = &before.listing.interfaces;
+                before.imported.as_ref() == Some(&digest)
+                    && before.listing.standing == Standing::Active
+                    && candidate.draft.interfaces.iter().all(|one| known.contains(one))
+            };
+            let further = self.further_entries(caller, &id, &candidate.draft, &known);
+            match before {
+                Some(before) if same(before) && further.is_empty() => {
+                    done.unchanged += 1;
+                    continue;
+                }
+                Some(_) => done.renewed += 1,
+                None => done.added += 1,
             }
-            if before.is_none() {
-                (room, done.added) = (room - 1, done.added + 1);
-            } else {
-                done.renewed += 1;
+            let mut entry = self.imported_entry(caller, candidate, id.clone(), before);
+            entry.imported = Some(digest);
+            for one in further {
+                let interface = interfaces::interface_of_entry(&one.listing);
+                let listing = &mut entry.listing;
+                interfaces::add(&mut listing.interfaces, &mut listing.protocols, interface);
+                writes.removed.push(one.clone());
             }
-            entries.push(self.imported_entry(caller, candidate, id, before));
+            writes.put.insert(id, entry);
         }
-        self.warn_of_same_names(&mut entries).await?;
-        Ok(entries)
+        Ok(writes)
+    }
+
+    /// Whether an entry may be written, and why not; counts down the room for new ones.
+    fn check_imported(
+        &self,
+        caller: &Caller,
+        id: &str,
+        candidate: &Candidate,
+        before: Option<&Registration>,
+        (room, pending_room): &mut (usize, usize),
+    ) -> Result<(), SiteError> {
+        if let Some(before) = before {
+            self.check_may_change(caller, before)?;
+            if before.listing.standing == Standing::Suspended {
+                return Err(bad(format!("{id} is suspended; resume it first")));
+            }
+            let (here, there) = (before.listing.url.as_deref(), candidate.draft.url.as_deref());
+            if before.listing.proof >= Proof::Domain && host_of(here) != host_of(there) {
+                return Err(bad(format!(
+                    "{id} is proven at another host; remove that entry first if it moved"
+                )));
+            }
+            return Ok(());
+        }
+        self.check_released(caller, id, candidate)?;
+        if *room == 0 {
+            return Err(SiteError::TooManyListings(self.settings.quota));
+        }
+        let waits = !caller.is_admin() && candidate.proof == Proof::None;
+        if waits && *pending_room == 0 {
+            return Err(bad(too_many_pending()));
+        }
+        (*room, *pending_room) = (*room - 1, pending_room.saturating_sub(usize::from(waits)));
+        Ok(())
+    }
+
+    /// Joins a draft to the entry of the same agent that is here already; false when there is none.
+    fn joins_known(
+        &self,
+        caller: &Caller,
+        id: &str,
+        draft: &Draft,
+        known: &BTreeMap<String, Registration>,
+        writes: &mut Writes,
+    ) -> bool {
+        let fits = |entry: &&Registration| {
+            entry.listing.standing != Standing::Suspended
+                && interfaces::is_same_agent(draft, &entry.listing)
+                && self.check_may_change(caller, entry).is_ok()
+        };
+        let mains = interfaces::main_ids(id, draft);
+        let mut mains = mains.iter().filter_map(|main| writes.put.get(main).or_else(|| known.get(main)));
+        let Some(mut entry) = mains.find(fits).cloned() else { return false };
+        let main = entry.listing.id.clone();
+        let (listing, one) = (&mut entry.listing, interfaces::interface(id, draft));
+        let changed = interfaces::add(&mut listing.interfaces, &mut listing.protocols, one);
+        // An earlier import may have given the interface an entry of its own.
+        let own = known.get(id).filter(|own| self.check_may_change(caller, own).is_ok());
+        if changed || own.is_some() {
+            if !writes.put.contains_key(&main) {
+                entry.revision += 1;
+                entry.listing.updated_at = self.ids.clock().now();
+            }
+            writes.put.insert(main, entry);
+            writes.removed.extend(own.cloned());
+        }
+        true
+    }
+
+    /// Entries that an earlier import made for further interfaces of a draft's agent.
+    fn further_entries(
+        &self,
+        caller: &Caller,
+        id: &str,
+        draft: &Draft,
+        known: &BTreeMap<String, Registration>,
+    ) -> Vec<Registration> {
+        let found = interfaces::further_ids(id, draft).into_iter().filter_map(|one| known.get(&one).cloned());
+        found
+            .filter(|one| interfaces::is_further(one, draft) && self.check_may_change(caller, one).is_ok())
+            .collect()
     }
 
     fn imported_entry(
@@ -248,7 +424,12 @@ impl Registry {
         let visibility = candidate.draft.visibility.unwrap_or(Visibility::Public);
         let mut entry = self.entry(caller, candidate, id, before);
         entry.listing.visibility = visibility;
-        entry.listing.seen_at = before.and_then(|before| before.listing.seen_at);
+        for one in before.map(|before| before.listing.interfaces.clone()).unwrap_or_default() {
+            let listing = &mut entry.listing;
+            if listing.interfaces.iter().all(|known| known.id != one.id) {
+                interfaces::add(&mut listing.interfaces, &mut listing.protocols, one);
+            }
+        }
         if let Some(due) = &mut entry.due {
             // Those that count already are looked at some time within their lease, the others now.
             let now = self.ids.clock().now();
@@ -291,7 +472,24 @@ impl Registry {
 /// A draft of which nothing is known but what it says.
 fn unproven(draft: Draft) -> Candidate {
     let at = draft.url.as_deref().and_then(|url| Url::parse(url).ok());
-    Candidate { draft, proof: Proof::None, key: None, etag: None, warnings: Vec::new(), at }
+    let (proof, warnings) = (Proof::None, Vec::new());
+    Candidate { draft, proof, key: None, etag: None, warnings, at, contacted: false }
+}
+
+/// The entries of a catalogue, of a page of a registry, or of one of the MCP registry.
+fn entries_of(value: &Value) -> Option<&Vec<Value>> {
+    ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array())
+}
+
+/// What makes two imports of an entry the same. Whether it answers, when it changed, and its further interfaces are not part of it.
+fn digest(draft: &Draft) -> String {
+    let plain = Listing { interfaces: Vec::new(), protocols: Vec::new(), ..bare(draft) };
+    let text = serde_json::to_vec(&plain).unwrap_or_default();
+    Sha256::digest(&text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn host_of(url: Option<&str>) -> Option<String> {
+    Url::parse(url?).ok()?.host_str().map(str::to_owned)
 }
 
 /// Where a list goes on: the page token of ARD, or the cursor of the MCP registry.
@@ -312,65 +510,4 @@ fn next_page(value: &Value, from: &Url) -> Option<String> {
     let mut next = from.clone();
     next.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, token);
     Some(next.into())
-}
-
-/// An entry as it stands in an `ai-catalog.json`.
-#[must_use]
-pub(crate) fn catalogue_entry(listing: &Listing) -> Value {
-    let mut entry = json!({
-        "identifier": listing.id,
-        "displayName": listing.name,
-        "type": listing.media_type,
-        "description": listing.description,
-        "updatedAt": listing.updated_at,
-    });
-    let document = listing.document.clone().filter(|_| listing.url.is_none());
-    match (&listing.url, document) {
-        (Some(url), _) => entry["url"] = json!(url),
-        (None, Some(document)) => entry["data"] = document,
-        (None, None) => entry["data"] = json!({ "name": listing.name, "description": listing.description }),
-    }
-    if !listing.version.is_empty() {
-        entry["version"] = json!(listing.version);
-    }
-    if !listing.tags.is_empty() {
-        entry["tags"] = json!(listing.tags);
-    }
-    let skills: Vec<&str> = listing.skills.iter().map(|skill| skill.name.as_str()).collect();
-    if !skills.is_empty() {
-        entry["capabilities"] = json!(skills);
-    }
-    // The form wants two to five of them, or none.
-    let examples: Vec<&String> = listing.skills.iter().flat_map(|skill| &skill.examples).take(5).collect();
-    if examples.len() >= 2 {
-        entry["representativeQueries"] = json!(examples);
-    }
-    entry
-}
-
-/// A tool server as a `server.json` of the MCP registry; nothing for other entries.
-#[must_use]
-pub(crate) fn server_file(listing: &Listing) -> Option<Value> {
-    if listing.media_type != MCP_SERVER_CARD && !listing.protocols.iter().any(|protocol| protocol == "mcp") {
-        return None;
-    }
-    if let Some(document) = listing.document.clone().filter(|document| document["name"].is_string()) {
-        return Some(document);
-    }
-    let mut parts = listing.id.trim_start_matches("urn:air:").split(':');
-    let publisher = parts.next().unwrap_or("unknown");
-    let reversed: Vec<&str> = publisher.split('.').rev().collect();
-    let name = format!("{}/{}", reversed.join("."), parts.next_back().unwrap_or("server"));
-    let version = if listing.version.is_empty() { "0.0.0" } else { &listing.version };
-    let mut file = json!({
-        "$schema": "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json",
-        "name": name,
-        // The registry's own limit.
-        "description": listing.description.chars().take(100).collect::<String>(),
-        "version": version,
-    });
-    if let Some(url) = &listing.url {
-        file["remotes"] = json!([{ "type": "streamable-http", "url": url }]);
-    }
-    Some(file)
 }

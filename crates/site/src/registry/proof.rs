@@ -62,13 +62,22 @@ impl Registry {
         let mut draft = judged.draft;
         (draft.url, draft.document) = (Some(card.to_string()), None);
         let warnings = judged.warning.into_iter().collect();
-        Ok(Candidate { draft, proof: judged.proof, key: judged.key, etag, warnings, at: Some(from) })
+        Ok(Candidate {
+            draft,
+            proof: judged.proof,
+            key: judged.key,
+            etag,
+            warnings,
+            at: Some(from),
+            contacted: true,
+        })
     }
 
     /// A tool server that answered itself is the domain's.
     fn met(&self, draft: Draft, url: &Url) -> Result<Candidate, SiteError> {
         let at = Some(url.clone());
-        Ok(Candidate { draft, proof: Proof::Domain, key: None, etag: None, warnings: Vec::new(), at })
+        let (proof, warnings) = (Proof::Domain, Vec::new());
+        Ok(Candidate { draft, proof, key: None, etag: None, warnings, at, contacted: true })
     }
 
     /// Reads a posted document; a key that signed it is known by itself only.
@@ -89,8 +98,8 @@ impl Registry {
             }
             Err(_) => (Proof::None, None, None),
         };
-        let mut candidate =
-            Candidate { draft, proof, key, etag: None, warnings: warning.into_iter().collect(), at: None };
+        let warnings = warning.into_iter().collect();
+        let mut candidate = Candidate { draft, proof, key, etag: None, warnings, at: None, contacted: false };
         if let Some(claim) = Claim::of(&value) {
             self.check_claims(vec![(&mut candidate, claim)]).await;
         }

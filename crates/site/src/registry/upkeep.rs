@@ -17,7 +17,7 @@ use url::Url;
 
 use super::draft::Draft;
 use super::proof::MAX_CARD;
-use super::{OTHER_KEY, Registry, bare, chance, names};
+use super::{OTHER_KEY, Registry, bare, chance, shape};
 use crate::{SiteError, Worker};
 
 /// Looks that go on together: most of them wait.
@@ -84,11 +84,15 @@ impl Registry {
         self.look(&entry).await
     }
 
-    /// Looks at one entry and writes what was found.
+    /// Looks at one entry and writes what was found. One that names no address cannot be looked at and stays as it is.
     async fn look(&self, entry: &Registration) -> Result<Registration, SiteError> {
+        if entry.listing.url.is_none() && entry.endpoint.is_none() {
+            return Ok(entry.clone());
+        }
         let found = self.find(entry).await;
         let mut after = entry.clone();
         let now = self.ids.clock().now();
+        after.listing.checked_at = Some(now);
         match found {
             Found::Nothing(why) => self.missed(&mut after, now, &why),
             Found::Same => self.answered(&mut after, now),
@@ -215,7 +219,13 @@ fn renew(entry: &mut Registration, judged: super::proof::Judged, etag: Option<St
     entry.listing.version = fresh.version;
     entry.listing.skills = fresh.skills;
     entry.listing.tags = tags;
+    let further = before.interfaces.iter().filter_map(|one| one.protocol()).map(str::to_owned);
     entry.listing.protocols = fresh.protocols;
+    for protocol in further {
+        if !entry.listing.protocols.contains(&protocol) {
+            entry.listing.protocols.push(protocol);
+        }
+    }
     (entry.listing.input_modes, entry.listing.output_modes) = (fresh.input_modes, fresh.output_modes);
     entry.listing.proof = judged.proof;
     let counts = entry.vouched || judged.proof != Proof::None;
@@ -224,7 +234,7 @@ fn renew(entry: &mut Registration, judged: super::proof::Judged, etag: Option<St
         entry.challenge = None;
     }
     (entry.etag, entry.endpoint, entry.key) = (etag, draft.endpoint, judged.key.or(entry.key.take()));
-    entry.shape = names::shape(&entry.listing.name);
+    entry.shape = shape::shape(&entry.listing.name);
     if entry.listing != before {
         entry.listing.updated_at = now;
     }

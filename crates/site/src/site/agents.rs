@@ -3,14 +3,17 @@
 //! Promises: replacing an agent stops its earlier version and leaves nothing of it behind; callers see only the agents that they may call. How an agent
 //! runs is `host`'s matter, agents from elsewhere are `hub`'s, programs that connect `connect`'s.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentsite_host::{AgentLog, LogLine, Manifest, Runner};
 use agentsite_protocol::{AgentName, Caller};
+use agentsite_store::Change;
 
 use super::{Site, admin_only, login};
 use crate::hub::Entry;
+use crate::names::NameChange;
 use crate::{AgentView, BrokenAgent, SiteError};
 
 impl Site {
@@ -32,6 +35,7 @@ impl Site {
 
     async fn set_up(&self, manifest: Manifest, folder: Option<PathBuf>, anew: bool) -> Result<(), SiteError> {
         let name = manifest.name.clone();
+        name.check_choice().map_err(|reserved| SiteError::Agent(reserved.to_string()))?;
         let server = login::server_of(&manifest).cloned();
         let known = self.0.hub.get(&name).is_some();
         if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
@@ -42,6 +46,7 @@ impl Site {
             self.drop_index(&before).await;
         }
         self.0.logins.keep_only(&name, server.as_ref()).await?;
+        self.0.names.hold(&name).await?;
         self.relay_changes(&name);
         if !known && !self.is_stopping() {
             let hub = self.0.hub.clone();
@@ -57,10 +62,13 @@ impl Site {
         self.relay_changes(&name);
     }
 
-    /// Takes an agent out; false when there was none.
+    /// Takes an agent out; false when there was none. The name of one of the site's own stays reserved for a while.
     pub async fn uninstall(&self, name: &AgentName) -> bool {
         match self.0.hub.uninstall(name) {
             Some(entry) => {
+                if entry.holder.is_none() {
+                    self.release_own(name).await;
+                }
                 entry.runner.stop().await;
                 self.drop_index(&entry).await;
                 if let Err(error) = self.0.logins.keep_only(name, None).await {
@@ -70,6 +78,18 @@ impl Site {
             }
             None => false,
         }
+    }
+
+    async fn release_own(&self, name: &AgentName) {
+        let released = [NameChange::ReleasedBySite(name.clone())];
+        if let Err(error) = self.0.names.commit(Change::default(), &released).await {
+            tracing::error!(agent = %name, %error, "The name of an agent that was taken out could not be reserved.");
+        }
+    }
+
+    /// Says which agents have a folder and do not run, because they are suspended or cannot be read; their names stay reserved.
+    pub fn set_idle(&self, names: BTreeSet<AgentName>) {
+        self.0.names.set_idle(names);
     }
 
     /// Removes the index of a library that went, unless its next version is one, too.

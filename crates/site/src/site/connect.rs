@@ -76,6 +76,7 @@ impl Site {
         let claim =
             claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
         if claim == Claim::New {
+            self.0.names.check(caller, name.as_str())?;
             connected.check_room(self.0.settings.max_connected)?;
             self.0.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
         }
@@ -260,8 +261,8 @@ impl Site {
         });
         runner.set_retry(manifest.limits.retry);
         runner.set_notice(Some(record.warnings.join("; ")).filter(|notice| !notice.is_empty()));
-        let (owner, since) = (record.owner.clone(), record.registered_at);
-        let holder = Some(Holder { owner, since, warnings: record.warnings.clone() });
+        let (owner, since, instance) = (record.owner.clone(), record.registered_at, record.instance());
+        let holder = Some(Holder { owner, instance, since, warnings: record.warnings.clone() });
         let same = |entry: &Arc<Entry>| entry.manifest == manifest && entry.holder == holder;
         if !before.as_ref().is_some_and(same) {
             let entry = Entry::new(manifest, runner.clone(), log, None);
@@ -271,9 +272,11 @@ impl Site {
         runner
     }
 
-    /// Refuses names of agents that the site itself has, also of those whose folders cannot be read now.
+    /// Refuses names that the site gives itself or that belong to its own agents: running, hidden, suspended, or with a folder that cannot be read
+    /// now.
     fn check_name(&self, name: &AgentName) -> Result<(), SiteError> {
-        let taken = self.0.hub.get(name).is_some_and(|entry| entry.holder.is_none());
+        name.check_choice().map_err(|reserved| SiteError::NameTaken(reserved.to_string()))?;
+        let taken = self.0.hub.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);
         let folder = format!("{name}/agent.toml");
         let broken = self.0.hub.broken().iter().any(|broken| {
             let file = broken.file.replace('\\', "/");
@@ -281,7 +284,7 @@ impl Site {
         });
         if taken || broken {
             let sentence = format!("the name {name} belongs to an agent of this site; choose another");
-            return Err(SiteError::Forbidden(sentence));
+            return Err(SiteError::NameTaken(sentence));
         }
         Ok(())
     }

@@ -7,7 +7,7 @@
 mod export;
 mod follow;
 
-use agentsite_protocol::{AgentName, Caller, ConversationId, Message, Part, Role, Task, TaskId};
+use agentsite_protocol::{AgentName, Caller, ContextId, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
     Spot, StoreError, TaskFilter, Turn,
@@ -129,8 +129,13 @@ impl Site {
             Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
         };
         if said.parts.is_none() {
-            let task = self.0.desk.replay(beside.task).await?;
-            let first = task.and_then(|task| task.history.into_iter().next());
+            let task = self.0.desk.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
+            if let Some(entry) = self.0.hub.get(said.agent.as_ref().unwrap_or(&beside.agent))
+                && entry.manifest.name == beside.agent
+            {
+                entry.check_holds(&task)?;
+            }
+            let first = task.history.into_iter().next();
             said.parts = Some(first.ok_or_else(|| no_turn(beside.task))?.parts);
         }
         said.agent.get_or_insert(beside.agent);
@@ -154,7 +159,7 @@ impl Site {
             .parts
             .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
         let (ids, now) = (self.ids(), self.ids().clock().now());
-        let context = decide::context(path, &agent, alone).cloned().unwrap_or_else(|| ids.context());
+        let context = self.context_for(path, &agent, alone).await?.unwrap_or_else(|| ids.context());
         let turn = Turn {
             task: ids.task(),
             conversation: kept.id,
@@ -183,6 +188,20 @@ impl Site {
         let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
         // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
         place.ok_or(SiteError::IdReused)
+    }
+
+    /// The context in which an agent goes on; none when it begins a new one, also because its name has another holder than before.
+    async fn context_for(
+        &self,
+        path: &[Place],
+        agent: &AgentName,
+        alone: bool,
+    ) -> Result<Option<ContextId>, SiteError> {
+        let Some(context) = decide::context(path, agent, alone) else { return Ok(None) };
+        let last = path.iter().find(|place| place.turn.agent == *agent);
+        let (Some(last), Some(entry)) = (last, self.0.hub.get(agent)) else { return Ok(None) };
+        let opened = self.0.desk.opened(last.turn.task).await?;
+        Ok(opened.filter(|task| entry.holds(task)).map(|_| context.clone()))
     }
 
     /// Answers what the agent of a turn asked back.

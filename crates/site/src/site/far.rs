@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{AgentLog, Manifest};
 use agentsite_protocol::listing::Standing;
-use agentsite_protocol::{AgentName, Caller, Owner, Visibility};
+use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Owner, Visibility};
 use agentsite_store::Registration;
 use sha2::{Digest as _, Sha256};
+use url::Url;
 
 use super::Site;
 use crate::SiteError;
@@ -61,6 +62,7 @@ impl Site {
         let name = manifest.name.clone();
         let holder = Some(Holder {
             owner: Owner::stored(&entry.listing.owner),
+            instance: instance(&entry),
             since: entry.listing.registered_at,
             warnings: entry.listing.warnings.clone(),
         });
@@ -137,11 +139,14 @@ fn manifest(entry: &Registration) -> Result<Manifest, SiteError> {
         SiteError::BadListing("the entry names no address at which it is called by A2A or MCP".into())
     })?;
     let text = format!(
-        "name = {}\ndescription = \"An agent from elsewhere\"\n[runtime]\n{runtime}\n[limits]\ntimeout = \"5m\"\nconcurrency = 4\nqueue = 64\n",
-        quoted(&name_of(&listing.id, &listing.name))
+        "name = \"agent\"\ndescription = \"An agent from elsewhere\"\n[runtime]\n{runtime}\n[limits]\ntimeout = \"5m\"\nconcurrency = 4\nqueue = 64\n"
     );
     let mut manifest = Manifest::read(&text)
         .map_err(|error| SiteError::BadListing(format!("it cannot be called: {error}")))?;
+    // Given here and not in the text: nobody else may choose a name with this beginning.
+    manifest.name = name_of(&listing.id, &listing.name)
+        .parse()
+        .map_err(|error: BadName| SiteError::BadListing(error.to_string()))?;
     manifest.description.clone_from(&listing.description);
     if !listing.version.is_empty() {
         manifest.version.clone_from(&listing.version);
@@ -149,6 +154,13 @@ fn manifest(entry: &Registration) -> Result<Manifest, SiteError> {
     // Never for strangers, whatever the entry says: they call it where it is.
     manifest.visibility = listing.visibility.min(Visibility::Peers);
     Ok(manifest)
+}
+
+/// What tells this agent from every other that an entry of the same name may lead to: whose entry it is, and at which origin it is called.
+fn instance(entry: &Registration) -> AgentInstance {
+    let address = entry.endpoint.as_deref().or(entry.listing.url.as_deref()).unwrap_or_default();
+    let origin = Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
+    AgentInstance::of("entry", &[&entry.listing.id, &entry.listing.owner, &origin])
 }
 
 /// A name that tells people what it is and that no other entry has.
@@ -187,6 +199,27 @@ mod tests {
             names.push(name);
         }
         assert!(names[0].starts_with("far-weather-f-r-z-ge-"), "{}", names[0]);
+    }
+
+    #[test]
+    fn an_entry_of_another_owner_or_at_another_origin_is_another_agent() {
+        let entry = |owner: &str, endpoint: &str| -> Registration {
+            let listing = serde_json::json!({
+                "id": "urn:air:w.example.org:agents:w", "name": "w", "description": "", "mediaType": "x", "local": false,
+                "visibility": "public", "owner": owner, "standing": "active", "proof": "none", "live": true, "trust": 0.5,
+                "registeredAt": "2026-01-01T00:00:00Z", "updatedAt": "2026-01-01T00:00:00Z",
+            });
+            serde_json::from_value(serde_json::json!({ "listing": listing, "endpoint": endpoint }))
+                .expect("an entry")
+        };
+        let known = instance(&entry("key:a", "https://w.example.org/a2a"));
+        assert_eq!(
+            known,
+            instance(&entry("key:a", "https://w.example.org/v2")),
+            "it moved within its origin"
+        );
+        assert_ne!(known, instance(&entry("key:b", "https://w.example.org/a2a")));
+        assert_ne!(known, instance(&entry("key:a", "https://evil.example/a2a")));
     }
 
     #[test]

@@ -85,6 +85,7 @@ impl Site {
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
         let entry = self.0.registry.register(caller, &address(url)?, visibility, &self.own_names()).await?;
+        self.close_far(&entry.listing.id).await;
         Ok(shown(caller, entry))
     }
 
@@ -99,6 +100,7 @@ impl Site {
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
         let entry = self.0.registry.post(caller, document, visibility, &self.own_names()).await?;
+        self.close_far(&entry.listing.id).await;
         Ok(shown(caller, entry))
     }
 

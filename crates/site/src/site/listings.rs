@@ -77,6 +77,7 @@ impl Site {
             skills,
             tags,
             protocols: vec!["a2a".into(), "mcp".into()],
+            interfaces: Vec::new(),
             input_modes: card.default_input_modes,
             output_modes: card.default_output_modes,
             local: true,
@@ -91,6 +92,7 @@ impl Site {
             warnings: holder.map(|holder| holder.warnings.clone()).unwrap_or_default(),
             registered_at: holder.map_or(self.0.started_at, |holder| holder.since),
             updated_at: self.0.hub.changed_at(),
+            checked_at: None,
             seen_at: None,
             lease_until: None,
         }

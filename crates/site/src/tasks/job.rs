@@ -1,7 +1,7 @@
 //! From a task to the Job that a runner gets.
 //!
 //! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier conversation as it
-//! asked for; never another owner's. The earlier conversation is what the message refers to, when it refers to tasks, and else the
+//! asked for; never another owner's, and nothing that was said to an earlier holder of the agent's name. The earlier conversation is what the message refers to, when it refers to tasks, and else the
 //! tasks of its context. It does not judge what is worth remembering.
 
 use agentsite_host::{Aside, Job, RuntimeKind};
@@ -32,7 +32,7 @@ impl Desk {
         let message = history.remove(last);
         let (conversation, used_today) =
             if entry.manifest.runtime.kind() == RuntimeKind::Llm || entry.runner.memory() > 0 {
-                (self.conversation(task, entry.runner.memory()).await?, self.used_today(entry).await?)
+                (self.conversation(entry, task).await?, self.used_today(entry).await?)
             } else {
                 (Vec::new(), Usage::default())
             };
@@ -67,13 +67,17 @@ impl Desk {
         Ok(stored)
     }
 
-    /// What was said in earlier tasks of the conversation, oldest first, at most `most` messages.
-    async fn conversation(&self, task: &Task, most: usize) -> Result<Vec<Message>, SiteError> {
+    /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the agent remembers.
+    async fn conversation(&self, entry: &Entry, task: &Task) -> Result<Vec<Message>, SiteError> {
+        let most = entry.runner.memory();
         if most == 0 {
             return Ok(Vec::new());
         }
         let referred = task.history.first().map(|first| first.references(REMEMBERED)).unwrap_or_default();
         if !referred.is_empty() {
+            if self.names_other_holder(entry, &referred).await? {
+                return Ok(Vec::new());
+            }
             return self.referred(task, &referred, most).await;
         }
         let filter = TaskFilter {
@@ -88,6 +92,9 @@ impl Desk {
         let mut said = Vec::new();
         for head in earlier {
             let Some(earlier) = self.replay(head.id).await? else { continue };
+            if !entry.holds(&earlier) {
+                continue;
+            }
             let answer = earlier.answer();
             said.extend(earlier.history);
             if !answer.is_empty() {
@@ -96,6 +103,19 @@ impl Desk {
         }
         let from = said.len().saturating_sub(most);
         Ok(said.split_off(from))
+    }
+
+    /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then talked with somebody else, and nothing
+    /// of that conversation is for the one who has the name now.
+    async fn names_other_holder(&self, entry: &Entry, tasks: &[TaskId]) -> Result<bool, SiteError> {
+        for id in tasks {
+            let opened = self.opened(*id).await?;
+            let same_name = |task: &Task| task.head.agent == entry.manifest.name;
+            if opened.is_some_and(|task| same_name(&task) && !entry.holds(&task)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// What was said in the tasks that the message refers to, in that order, at most the last `most` messages. A task of another owner counts

@@ -1,7 +1,8 @@
 //! After a stop or a crash: what becomes of the tasks that had not ended.
 //!
 //! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and says why; work that waits for
-//! its caller goes on waiting; work for an agent that is not here now waits until it is.
+//! its caller goes on waiting; work for an agent that is not here now waits until it is. Work for an agent whose name has another owner now
+//! fails: it never reaches the new owner.
 
 use std::sync::Arc;
 
@@ -59,6 +60,11 @@ impl Desk {
         recovery: &mut Recovery,
     ) -> Result<(), SiteError> {
         let Some(mut task) = self.replay(head.id).await? else { return Ok(()) };
+        if let Err(gone) = entry.check_holds(&task) {
+            let words = Message::text(self.ids.message(), Role::Agent, gone.to_string());
+            recovery.failed += 1;
+            return self.settle_unattended(task, Command::Finish(Outcome::Failed(words))).await.map(drop);
+        }
         if task.head.state == TaskState::Working {
             let retry = entry.manifest.limits.retry;
             let command =

@@ -11,7 +11,7 @@ use agentsite_protocol::{Scope, Skill, Visibility};
 use super::*;
 use crate::{BrokenAgent, ConnectedAgent, HubSettings};
 
-fn holder(name: &str) -> Caller {
+pub(super) fn holder(name: &str) -> Caller {
     Caller::key(&name.parse().unwrap(), [Scope::Call])
 }
 
@@ -19,7 +19,7 @@ fn stranger() -> Caller {
     Caller::anonymous("203.0.113.7".parse().unwrap())
 }
 
-fn introduction(name: &str) -> Introduction {
+pub(super) fn introduction(name: &str) -> Introduction {
     let skill = Skill {
         id: "sonnet".into(),
         name: "Sonnet".into(),
@@ -32,25 +32,29 @@ fn introduction(name: &str) -> Introduction {
     said
 }
 
-async fn work(link: &mut Link) -> Assignment {
+pub(super) async fn work(link: &mut Link) -> Assignment {
     match FromSite::read(link.next().await.unwrap().as_bytes()).unwrap() {
         FromSite::Run(work) => *work,
         other => panic!("{other:?}"),
     }
 }
 
-async fn answer(link: &mut Link, text: &str) {
+pub(super) async fn answer(link: &mut Link, text: &str) {
     let task = work(link).await.task;
     link.hear(FromAgent::Step { task, progress: Progress::Text(text.into()) }).await;
     link.hear(FromAgent::End { task, ending: Ending::new(EndingWay::Completed) }).await;
 }
 
 impl Story {
-    async fn connect(&self, caller: &Caller, said: Introduction) -> Result<ConnectedAgent, SiteError> {
+    pub(super) async fn connect(
+        &self,
+        caller: &Caller,
+        said: Introduction,
+    ) -> Result<ConnectedAgent, SiteError> {
         self.site.connect_agent(caller, said).await
     }
 
-    async fn refused(&self, caller: &Caller, said: Introduction) -> String {
+    pub(super) async fn refused(&self, caller: &Caller, said: Introduction) -> String {
         self.connect(caller, said).await.map(drop).unwrap_err().to_string()
     }
 
@@ -204,6 +208,9 @@ async fn an_agent_whose_program_stays_away_is_down_until_its_lease_is_over() {
     story.clock.advance(2 * 3_600_000);
     story.site.look_after_connected().await.unwrap();
     assert_eq!(story.health("poet"), None);
+    let why = story.refused(&holder("two"), introduction("poet")).await;
+    assert!(why.contains("reserved for its previous owner"), "{why}");
+    story.clock.advance(30 * 86_400_000);
     assert!(story.connect(&holder("two"), introduction("poet")).await.is_ok(), "the name is free again");
 }
 

@@ -300,6 +300,32 @@ async fn a_model_that_fails_or_names_no_source_gives_way_to_quotations() {
     assert!(task.artifacts[0].plain_text().starts_with("I found nothing about this."));
 }
 
+#[tokio::test]
+async fn a_model_that_is_too_slow_gives_way_to_quotations_before_the_deadline() {
+    let shelf = Shelf::with(&[("guide.md", GUIDE)]).await;
+    // It never says a word; only its cancellation ends it.
+    let model = Arc::new(ScriptedRunner::new().hold());
+    let embedders = SiteSettings::default().search.embedders;
+    let runner = with_model(shelf.folder.path(), model.clone(), shelf.story.clock.clone(), &embedders);
+    shelf.story.site.install_runner(Manifest::read(LIBRARY).unwrap(), runner);
+    // The documents are read before the clock is virtual.
+    let warm = shelf.story.says("");
+    let mut warm = agentsite_protocol::Message { parts: Vec::new(), ..warm };
+    warm.parts = vec![Part::data(json!({"skill": "search_library", "arguments": {"query": "warranty"}}))];
+    let Ok(Sent::Task(watch)) = shelf.story.try_send(&Caller::local(), &shelf.agent, warm).await else {
+        panic!("it answers with tasks")
+    };
+    watch.settled().await;
+    tokio::time::pause();
+    let began = tokio::time::Instant::now();
+    let task = shelf.ask("how long does the warranty last").await;
+    assert_eq!(state(&task), TaskState::Completed, "{}", last_words(&task));
+    assert!(task.artifacts[0].plain_text().starts_with("**The warranty of the machine lasts two years.**"));
+    let took = began.elapsed().as_secs();
+    assert!((50..60).contains(&took), "{took}");
+    model.idle().await;
+}
+
 /// Questions about agentsite, and the page that answers them.
 const QUESTIONS: [(&str, &str); 22] = [
     ("How do I name a receiver of push notifications?", "docs/push.md"),

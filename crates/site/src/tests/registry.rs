@@ -408,3 +408,72 @@ async fn hostile_documents_are_refused_or_cut() {
         assert!(matches!(refused, Err(SiteError::BadListing(_))), "{refused:?}");
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_proven_registration_takes_the_name_of_one_that_is_not_proven() {
+    let story = Story::begin().await;
+    let squatter = holder("squatter");
+    let posted = story.post(&squatter, &card("weather")).await.unwrap();
+    assert_eq!((posted.listing.id.as_str(), posted.listing.standing), (ID, Standing::Pending));
+    let why = story.post(&holder("two"), &card("weather")).await.unwrap_err().to_string();
+    assert!(why.contains("Register the agent by its URL"), "{why}");
+
+    story.scout.publish(CARD, &card("weather"));
+    let own = story.register(&holder("owner"), "https://w.example.org").await.unwrap();
+    assert_eq!((own.listing.id.as_str(), own.listing.standing), (ID, Standing::Active));
+    assert_eq!((own.listing.owner.as_str(), own.listing.proof), ("key:owner", Proof::Domain));
+    assert!(story.post(&squatter, &card("weather")).await.is_err(), "it does not come back");
+    assert!(story.register(&squatter, "https://w.example.org").await.is_err(), "nor does a proven one go");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_card_that_only_its_own_key_vouches_for_gives_way_to_the_domain() {
+    let story = Story::begin().await;
+    let (squatter, own) = (holder("squatter"), key(9));
+    let posted = story.post(&squatter, &signed(card("weather"), &own, None)).await.unwrap();
+    let word = posted.challenge.unwrap().word;
+    let answer = answer_challenge(&own, ID, &word);
+    let proven = story.site.hub_prove(&squatter, ID, Some(&answer)).await.unwrap();
+    assert_eq!(proven.listing.standing, Standing::Active);
+    story.scout.publish(CARD, &card("weather"));
+    let entry = story.register(&holder("owner"), "https://w.example.org").await.unwrap();
+    assert_eq!(entry.listing.owner, "key:owner");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_an_admin_suspended_is_not_displaced() {
+    let story = Story::begin().await;
+    story.post(&holder("one"), &card("weather")).await.unwrap();
+    story.site.hub_suspend(&Caller::admin(), ID).await.unwrap();
+    story.scout.publish(CARD, &card("weather"));
+    assert!(story.register(&holder("two"), "https://w.example.org").await.is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_identifier_of_a_removed_entry_stays_its_owners() {
+    let story = Story::begin().await;
+    story.post(&holder("one"), &card("weather")).await.unwrap();
+    story.site.hub_remove(&holder("one"), ID).await.unwrap();
+    let why = story.post(&holder("two"), &card("weather")).await.unwrap_err().to_string();
+    assert!(why.contains("reserved for its previous owner"), "{why}");
+    let line = json!({ "mediaType": "application/a2a-agent-card+json", "owner": "x", "name": "weather",
+        "url": "https://w.example.org/card.json", "description": "Tells." });
+    let done = story.site.hub_import(&holder("two"), line.to_string().as_bytes()).await.unwrap();
+    assert!(done.refused[0].why.contains("reserved for its previous owner"), "{:?}", done.refused);
+    assert!(story.post(&holder("one"), &card("weather")).await.is_ok());
+    story.site.hub_remove(&holder("one"), ID).await.unwrap();
+    story.scout.publish(CARD, &card("weather"));
+    assert!(story.register(&holder("two"), "https://w.example.org").await.is_ok(), "proven by the domain");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_owner_has_a_bounded_number_of_entries_without_proof() {
+    let story = Story::begin().await;
+    for number in 0..50 {
+        story.post(&holder("one"), &card(&format!("weather {number}"))).await.unwrap();
+    }
+    let why = story.post(&holder("one"), &card("one more")).await.unwrap_err().to_string();
+    assert!(why.contains("wait for a proof"), "{why}");
+    story.scout.publish(CARD, &card("weather"));
+    assert!(story.register(&holder("one"), "https://w.example.org").await.is_ok(), "a proven one is taken");
+}

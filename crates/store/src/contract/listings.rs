@@ -22,6 +22,7 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
         document: None,
         skills: Vec::new(),
         tags: Vec::new(),
+        interfaces: Vec::new(),
         protocols: vec!["a2a".into()],
         input_modes: Vec::new(),
         output_modes: Vec::new(),
@@ -37,6 +38,7 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
         warnings: Vec::new(),
         registered_at: at(1),
         updated_at: at(1),
+        checked_at: None,
         seen_at: None,
         lease_until: Some(at(100)),
     };

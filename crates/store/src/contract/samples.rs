@@ -75,6 +75,7 @@ impl Life {
     /// Its first event.
     pub(crate) fn open(&mut self) -> Change {
         let opening = Opening {
+            instance: None,
             agent: self.head.agent.clone(),
             context: self.head.context.clone(),
             owner: self.head.owner.clone(),

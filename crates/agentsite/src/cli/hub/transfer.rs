@@ -1,7 +1,8 @@
 //! Many entries in and out: files and addresses, in batches.
 //!
 //! Promises: a file is read line by line, however long; each batch is on the site's disk when the next one is sent, so an import that was
-//! cut off is simply run again. A line that cannot be taken is told by its number. Pages and catalogues of others are followed to a bound.
+//! cut off is simply run again. Every entry of the source is counted once: new, updated, unchanged, joined or not taken, the last with its number
+//! and the reason. Pages and catalogues of others are followed to the end; a bound that stops an import is an error that says so.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -40,20 +41,46 @@ const PAGE: usize = 500;
 /// Columns of the bar.
 const BAR: usize = 30;
 
+/// Refused entries that are shown one by one.
+const SHOWN: usize = 20;
+
 /// What an import has done so far.
 #[derive(Debug, Default)]
 struct Tally {
     added: usize,
     renewed: usize,
+    unchanged: usize,
+    joined: usize,
+    /// Entries that arrived, and how many there are in all by the source's own word.
+    listed: usize,
+    total: Option<u64>,
     bad: Vec<(u64, String)>,
+    notes: Vec<String>,
 }
 
 impl Tally {
+    /// Takes the answer to a batch whose entries have these numbers.
     fn take(&mut self, done: &Imported, numbers: &[u64]) {
-        self.added += done.added;
-        self.renewed += done.renewed;
         let number = |place: usize| numbers.get(place.saturating_sub(1)).copied().unwrap_or(place as u64);
         self.bad.extend(done.refused.iter().map(|one| (number(one.place), one.why.clone())));
+        self.count(done);
+    }
+
+    /// Takes the answer to a page, whose entries are numbered on from those of the pages before.
+    fn take_page(&mut self, done: &Imported) {
+        let before = self.listed as u64;
+        self.bad.extend(done.refused.iter().map(|one| (before + one.place as u64, one.why.clone())));
+        self.notes.extend(done.note.clone());
+        self.total = self.total.max(done.total);
+        self.count(done);
+    }
+
+    fn count(&mut self, done: &Imported) {
+        self.added += done.added;
+        self.renewed += done.renewed;
+        self.unchanged += done.unchanged;
+        self.joined += done.joined;
+        self.listed += done.listed;
     }
 
     fn check(&self, most: usize) -> Result<(), CliError> {
@@ -67,20 +94,49 @@ impl Tally {
         )))
     }
 
+    /// What was done, in one line.
+    fn words(&self) -> String {
+        let joined = match self.joined {
+            0 => String::new(),
+            count => format!(", {count} joined as further interfaces"),
+        };
+        format!(
+            "{} new, {} updated, {} unchanged{joined}, {} not taken",
+            self.added,
+            self.renewed,
+            self.unchanged,
+            self.bad.len()
+        )
+    }
+
+    /// Whether less arrived than the source says it has.
+    fn missing(&self) -> Option<String> {
+        let total = self.total.filter(|total| *total > self.listed as u64)?;
+        Some(format!("The source says that it has {total} entries; {} arrived.", self.listed))
+    }
+
     fn tell(&self, shell: &Shell) -> Result<Exit, CliError> {
         let refused: Vec<Value> =
             self.bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
+        let notes: Vec<String> = self.notes.iter().cloned().chain(self.missing()).collect();
         if shell.output.is_json() {
-            shell
-                .output
-                .json(&json!({ "added": self.added, "renewed": self.renewed, "refused": refused }))?;
+            shell.output.json(&json!({
+                "added": self.added, "renewed": self.renewed, "unchanged": self.unchanged, "joined": self.joined,
+                "listed": self.listed, "refused": refused, "notes": notes,
+            }))?;
             return Ok(Exit::Ok);
         }
-        for (line, why) in self.bad.iter().take(20) {
+        for (line, why) in self.bad.iter().take(SHOWN) {
             shell.output.alert(Style::Warn, &format!("{line}: {why}"));
         }
-        let words = format!("{} new, {} renewed, {} not taken", self.added, self.renewed, self.bad.len());
-        shell.output.line(&words)?;
+        if self.bad.len() > SHOWN {
+            let more = self.bad.len() - SHOWN;
+            shell.output.alert(Style::Warn, &format!("and {more} more; --json lists all of them"));
+        }
+        for note in &notes {
+            shell.output.alert(Style::Warn, note);
+        }
+        shell.output.line(&self.words())?;
         Ok(Exit::Ok)
     }
 }
@@ -182,7 +238,8 @@ fn show_bar(read: u64, size: u64, tally: &Tally) {
     let part = (read as f64 / size as f64).clamp(0.0, 1.0);
     let full = (part * BAR as f64) as usize;
     let bar = format!("{}{}", "#".repeat(full), "-".repeat(BAR - full));
-    let counts = format!("{} entries, {} not taken", tally.added + tally.renewed, tally.bad.len());
+    let taken = tally.added + tally.renewed + tally.unchanged + tally.joined;
+    let counts = format!("{taken} entries, {} not taken", tally.bad.len());
     let _ = write!(std::io::stderr(), "\r[{bar}] {:>3}% {counts} ", (part * 100.0) as u32);
 }
 
@@ -201,7 +258,8 @@ async fn follow(
         }
         if seen.len() > MAX_PAGES {
             return Err(CliError::error(format!(
-                "the source has more than {MAX_PAGES} pages; import its file instead"
+                "The source has more than {MAX_PAGES} pages, the most that one import follows. So far: {}. Import its file for the rest.",
+                tally.words()
             )));
         }
         let done: Result<Imported, CliError> = site.post("api/hub/import", &json!({ "url": url })).await;
@@ -214,11 +272,16 @@ async fn follow(
                 continue;
             }
         };
-        tally.take(&done, &[]);
+        tally.take_page(&done);
         tally.check(max_bad)?;
         waiting.extend(done.next.map(|next| (next, depth)));
         if depth < MAX_DEPTH {
             waiting.extend(done.nested.into_iter().map(|nested| (nested, depth + 1)));
+        } else if !done.nested.is_empty() {
+            tally.notes.push(format!(
+                "{url} names {} further catalogues, which lie deeper than {MAX_DEPTH} levels and were not read.",
+                done.nested.len()
+            ));
         }
     }
     Ok(())
@@ -318,5 +381,27 @@ mod tests {
         tally.take(&Imported { refused, added: 1, ..Imported::default() }, &[7, 9]);
         assert_eq!(tally.bad, [(9, "no".to_owned())]);
         assert!(tally.check(1).is_ok() && tally.check(0).is_err());
+    }
+
+    #[test]
+    fn entries_of_pages_are_numbered_on_and_what_is_missing_is_told() {
+        let refused = |place| vec![agentsite_site::RefusedEntry { place, why: "no".into() }];
+        let page = |place| Imported {
+            refused: refused(place),
+            added: 98,
+            joined: 1,
+            listed: 100,
+            total: Some(250),
+            ..Imported::default()
+        };
+        let mut tally = Tally::default();
+        tally.take_page(&page(7));
+        tally.take_page(&page(9));
+        assert_eq!(tally.bad, [(7, "no".to_owned()), (109, "no".to_owned())]);
+        assert_eq!(
+            tally.words(),
+            "196 new, 0 updated, 0 unchanged, 2 joined as further interfaces, 2 not taken"
+        );
+        assert!(tally.missing().unwrap().contains("250 entries; 200 arrived"));
     }
 }

@@ -127,13 +127,50 @@ async fn the_catalogue_of_another_site_is_proven_by_its_trust_manifests() {
     let key = key["secret"].as_str().unwrap();
     let done = ask(&near, "/api/hub/import", key, &json!({ "url": far.url })).await;
     assert!(done["added"].as_u64().unwrap() > 2, "{done}");
+    assert_eq!(done["joined"], done["added"], "each agent has two interfaces and one entry: {done}");
     let entries = near.run(&["hub", "ls", "--json", "-n", "500"]).ok().json();
-    let tools = entries["items"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["name"] == "echo" && one["protocols"] == json!(["mcp"]));
-    let tools = tools.unwrap_or_else(|| panic!("{entries}"));
-    assert_eq!((&tools["proof"], &tools["standing"]), (&json!("signature"), &json!("active")), "{tools}");
-    assert_eq!(tools.get("warnings"), None, "{tools}");
+    let named: Vec<&Value> =
+        entries["items"].as_array().unwrap().iter().filter(|one| one["name"] == "echo").collect();
+    let [echo] = named[..] else { panic!("{entries}") };
+    assert_eq!(echo["protocols"], json!(["a2a", "mcp"]), "{echo}");
+    assert!(echo["interfaces"][0]["url"].as_str().unwrap().ends_with("/mcp/echo/server-card"), "{echo}");
+    assert_eq!((&echo["proof"], &echo["standing"]), (&json!("signature"), &json!("active")), "{echo}");
+    assert_eq!(echo.get("warnings"), None, "{echo}");
+}
+
+#[tokio::test]
+async fn a_large_hub_is_imported_to_its_end_and_every_entry_is_counted() {
+    const MADE_UP: usize = 2_600;
+    let far = TestSite::started();
+    let line = |number: usize| {
+        json!({
+            "identifier": format!("urn:air:example.org:agents:made-up-{number}"), "displayName": format!("Made up {number}"),
+            "type": "application/a2a-agent-card+json", "url": format!("https://a{number}.example.org/card.json"),
+            "description": format!("Knows everything about the number {number}."),
+        })
+    };
+    let lines: String = (0..MADE_UP).map(|number| format!("{}\n", line(number))).collect();
+    far.write("made-up.jsonl", &lines);
+    let filled = far.run(&["hub", "import", "made-up.jsonl", "--json"]).ok().json();
+    assert_eq!((&filled["added"], &filled["listed"]), (&json!(MADE_UP), &json!(MADE_UP)), "{filled}");
+    let own = far.run(&["agent", "ls", "--json"]).ok().json()["agents"].as_array().unwrap().len();
+
+    let mut near = TestSite::new();
+    near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");
+    near.start();
+    let done = near.run(&["hub", "import", &far.url, "--json"]).ok().json();
+    let count = |name: &str| usize::try_from(done[name].as_u64().unwrap()).unwrap();
+    assert_eq!((count("added"), count("joined")), (MADE_UP + own, own), "{done}");
+    assert_eq!((count("listed"), &done["refused"]), (MADE_UP + 2 * own, &json!([])), "{done}");
+    let again = near.run(&["hub", "import", &far.url]).ok();
+    let words = format!("0 new, 0 updated, {} unchanged, {own} joined", MADE_UP + own);
+    assert!(again.out().contains(&words), "{again:?}");
+
+    let shown = near.run(&["hub", "show", "urn:air:example.org:agents:made-up-7"]).ok();
+    assert!(shown.out().contains("not checked") && !shown.out().contains("seenAt"), "{shown:?}");
+    let guest = crate::site::http();
+    let url = format!("{}/agents/urn:air:example.org:agents:made-up-7", near.url);
+    let told: Value = guest.get(url).send().await.unwrap().json().await.unwrap();
+    assert_eq!(told["metadata"]["live"], false, "{told}");
+    assert_eq!(told["metadata"].get("checkedAt"), None, "{told}");
 }

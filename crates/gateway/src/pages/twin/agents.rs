@@ -58,7 +58,7 @@ pub(super) async fn hub(front: &Front, caller: &Caller, base: &str) -> Result<St
     let mut text = format!(
         "# Agents\n\nAsk for what you need: `POST {base}/search` with `{{\"query\":{{\"text\":\"…\"}}}}`; with a key `POST {base}/api/find`, narrowed by \
          `filter`: `tags`, `protocols`, `inputModes`, `outputModes`, `regions`, `owners`, `live`, `maxPrice`, `minTrust`. How agents are spread over them: `POST {base}/explore`.\n\n\
-         | agent | what it does | owner | proof | answers | visibility | trust | price |\n|---|---|---|---|---|---|---|---|\n"
+         | agent | what it does | owner | proof | state | visibility | trust | price |\n|---|---|---|---|---|---|---|---|\n"
     );
     let all = every::all(&front.site, caller, base).await?;
     for listing in all.iter().take(MAX_AGENTS) {
@@ -79,11 +79,19 @@ fn row(listing: &Listing, base: &str) -> String {
         line(&listing.description),
         line(&listing.owner),
         word(&listing.proof),
-        if listing.live { "yes" } else { "no" },
+        reachability(listing),
         seen(listing.visibility),
         listing.trust,
         listing.price.map(|price| price.to_string()).unwrap_or_default()
     )
+}
+
+/// Whether an agent answers, as far as anybody has checked, and when that was.
+fn reachability(listing: &Listing) -> String {
+    match listing.checked_at {
+        Some(checked) if !listing.local => format!("{} (checked {checked})", listing.reachability()),
+        _ => listing.reachability().to_owned(),
+    }
 }
 
 /// One agent: what it can do and how it is called.
@@ -114,11 +122,11 @@ fn own(agent: &AgentView, base: &str) -> String {
 fn elsewhere(listing: &Listing, base: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", line(&listing.name), line(&listing.description));
     text.push_str(&format!(
-        "- id: {}\n- owner: {}\n- proof: {}\n- answers: {}\n- visibility: {}\n",
+        "- id: {}\n- owner: {}\n- proof: {}\n- state: {}\n- visibility: {}\n",
         line(&listing.id),
         line(&listing.owner),
         word(&listing.proof),
-        if listing.live { "yes" } else { "no" },
+        reachability(listing),
         seen(listing.visibility)
     ));
     for warning in &listing.warnings {
@@ -126,6 +134,10 @@ fn elsewhere(listing: &Listing, base: &str) -> String {
     }
     if let Some(url) = &listing.url {
         text.push_str(&format!("- card: {}\n", line(url)));
+    }
+    for one in &listing.interfaces {
+        let url = one.url.as_deref().unwrap_or_default();
+        text.push_str(&format!("- interface: {} {}\n", line(&one.media_type), line(url)));
     }
     text.push_str(&format!("- trust: {}\n", listing.trust));
     let price = listing.price.map(|price| price.to_string());

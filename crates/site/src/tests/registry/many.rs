@@ -32,7 +32,11 @@ async fn a_batch_is_taken_but_for_its_bad_lines() {
     let entry = story.entry("urn:air:example.org:agents:a").await;
     assert_eq!((entry.listing.standing, entry.listing.proof), (Standing::Active, Proof::None));
     let again = story.site.hub_import(&Caller::admin(), &lines(&[catalogue_entry("a")])).await.unwrap();
-    assert_eq!(counts(&again), (0, 1, 0));
+    assert_eq!((counts(&again), again.unchanged, again.listed), ((0, 0, 0), 1, 1));
+    let mut other = catalogue_entry("a");
+    other["description"] = json!("Another one.");
+    let changed = story.site.hub_import(&Caller::admin(), &lines(&[other])).await.unwrap();
+    assert_eq!((counts(&changed), changed.unchanged), ((0, 1, 0), 0));
     let too_many = lines(&vec![catalogue_entry("a"); 1_001]);
     assert!(matches!(
         story.site.hub_import(&Caller::admin(), &too_many).await,
@@ -124,4 +128,95 @@ async fn pages_show_each_caller_what_is_theirs_to_see() {
     assert_eq!(names(&holder("two")).await, ["hidden", "public"]);
     assert_eq!(names(&one).await, ["hidden", "pending", "public"]);
     assert_eq!(names(&Caller::admin()).await.len(), 3);
+}
+
+/// The two forms in which a site lists one of its agents.
+fn both_forms(name: &str) -> [Value; 2] {
+    let form = |namespace: &str, media: &str, path: &str| {
+        json!({
+            "identifier": format!("urn:air:site.example:{namespace}:{name}"), "displayName": name, "description": "An agent.",
+            "type": media, "url": format!("https://site.example/{path}/{name}"),
+        })
+    };
+    [
+        form("agents", "application/a2a-agent-card+json", "a2a"),
+        form("mcp", "application/mcp-server-card+json", "mcp"),
+    ]
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_with_two_interfaces_is_one_entry_in_whatever_order_they_come() {
+    let [a2a, mcp] = both_forms("calc");
+    let id = "urn:air:site.example:agents:calc";
+    for batches in [
+        vec![vec![a2a.clone(), mcp.clone()]],
+        vec![vec![a2a.clone()], vec![mcp.clone()]],
+        vec![vec![mcp.clone()], vec![a2a.clone()]],
+    ] {
+        let story = Story::begin().await;
+        let admin = Caller::admin();
+        for batch in &batches {
+            let done = story.site.hub_import(&admin, &lines(batch)).await.unwrap();
+            assert!(done.refused.is_empty(), "{:?}", done.refused);
+        }
+        let page = story.site.hub_page(&admin, ListingFilter::default(), None, 9).await.unwrap();
+        let ids: Vec<&str> = page.items.iter().map(|listing| listing.id.as_str()).collect();
+        assert_eq!(ids, [id], "{batches:?}");
+        let entry = &page.items[0];
+        assert_eq!(entry.protocols, ["a2a", "mcp"]);
+        assert_eq!(entry.interfaces[0].url.as_deref(), Some("https://site.example/mcp/calc"));
+        let again = story.site.hub_import(&admin, &lines(&[a2a.clone(), mcp.clone()])).await.unwrap();
+        assert_eq!((counts(&again), again.unchanged, again.joined), ((0, 0, 0), 1, 1), "{batches:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_import_neither_moves_a_proven_entry_nor_brings_a_suspended_one_back() {
+    let story = Story::begin().await;
+    let admin = Caller::admin();
+    story.scout.publish(CARD, &card("weather"));
+    story.register(&holder("owner"), "https://w.example.org").await.unwrap();
+    let at = |host: &str| json!({ "identifier": ID, "displayName": "weather", "type": "application/a2a-agent-card+json", "url": format!("https://{host}/x.json") });
+    let done = story.site.hub_import(&admin, &lines(&[at("evil.example")])).await.unwrap();
+    assert!(done.refused[0].why.contains("proven at another host"), "{:?}", done.refused);
+    story.site.hub_suspend(&admin, ID).await.unwrap();
+    let done = story.site.hub_import(&admin, &lines(&[at("w.example.org")])).await.unwrap();
+    assert!(done.refused[0].why.contains("suspended"), "{:?}", done.refused);
+    assert_eq!(story.entry(ID).await.listing.standing, Standing::Suspended);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_registry_that_a_catalogue_names_is_read_in_its_place() {
+    let story = Story::begin().await;
+    let admin = Caller::admin();
+    let registry = json!({ "identifier": "urn:air:example.org:registry:hub", "displayName": "all", "type": "application/ai-registry+json", "url": "https://example.org" });
+    let catalogue = json!({ "specVersion": "1.0", "entries": [registry, catalogue_entry("a")] });
+    story.scout.publish("https://example.org/.well-known/ai-catalog.json", &catalogue);
+    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    assert_eq!(counts(&done), (1, 0, 0), "without the list, the catalogue counts");
+    assert!(done.note.unwrap().contains("could not be read"));
+    let page = json!({ "items": [catalogue_entry("a"), catalogue_entry("b")], "total": 3, "pageToken": "2" });
+    story.scout.publish("https://example.org/agents?pageSize=100", &page);
+    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    assert_eq!((counts(&done), done.unchanged, done.total, done.note), ((1, 0, 0), 1, Some(3), None));
+    assert_eq!(done.next.as_deref(), Some("https://example.org/agents?pageSize=100&pageToken=2"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_nobody_contacted_is_not_checked() {
+    let story = Story::begin().await;
+    let admin = Caller::admin();
+    story.site.hub_import(&admin, &lines(&[catalogue_entry("a")])).await.unwrap();
+    let id = "urn:air:example.org:agents:a";
+    let fresh = story.entry(id).await.listing;
+    assert_eq!((fresh.reachability(), fresh.live, fresh.seen_at), ("not checked", false, None));
+    let posted = story.post(&admin, &card("weather")).await.unwrap().listing;
+    assert_eq!(posted.reachability(), "not checked");
+    story.site.hub_refresh(&admin, id).await.unwrap();
+    let silent = story.entry(id).await.listing;
+    assert_eq!((silent.reachability(), silent.seen_at), ("no answer", None));
+    assert_eq!(silent.checked_at, Some(story.clock.now()));
+    story.scout.publish("https://a.example.org/card.json", &card("a"));
+    story.site.hub_refresh(&admin, id).await.unwrap();
+    assert_eq!(story.entry(id).await.listing.reachability(), "answers");
 }
