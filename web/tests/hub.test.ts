@@ -262,14 +262,16 @@ test("a catalogue is imported from an address and from lines with progress, and 
   await page.goto(`${site.url}/register?tab=import`);
   await page.getByLabel("Address to import from").fill(`${other.url}/.well-known/ai-catalog.json`);
   await page.getByRole("button", { name: "Import" }).click();
-  await page.getByText(/\d+ added, \d+ renewed/).waitFor();
+  await page.getByText(/\d+ new, \d+ updated/).waitFor();
   const lines = Array.from({ length: 1_200 }, (_, at) => JSON.stringify(card(`imported ${at}`, ["imported"])));
   lines.splice(700, 0, "no json");
   await page.getByLabel("Or a file with one JSON document per line").setInputFiles({ name: "many.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(lines.join("\n")) });
-  await page.getByText("1200 added, 0 renewed").waitFor();
+  await page.getByText("1200 new, 0 updated").waitFor();
   await page.getByText(/^701: /).waitFor();
   await page.getByRole("link", { name: "See them in the hub" }).click();
   await page.getByText(/12\d\d agents/).waitFor();
+  // Nobody has contacted them yet, and the page does not claim otherwise.
+  await cards(page).filter({ hasText: "imported" }).getByText("Not checked").first().waitFor();
   await page.goto(`${site.url}/register?tab=export`);
   const [file] = await Promise.all([page.waitForEvent("download"), page.getByRole("button", { name: "As ai-catalog entries" }).click()]);
   const exported = readFileSync(await file.path(), "utf8").trim().split("\n");

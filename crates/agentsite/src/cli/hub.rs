@@ -226,7 +226,7 @@ fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
         shell.output.line(&format!("{:<13} {} ({})", "skills", skills.len(), named.join(", ")))?;
     }
     for one in list(&entry["interfaces"], "") {
-        let words = format!("{} {}", field(one, "mediaType"), field(one, "url"));
+        let words = format!("{} {}", field(&one, "mediaType"), field(&one, "url"));
         shell.output.line(&format!("{:<13} {words}", "interface"))?;
     }
     for warning in list(&entry["warnings"], "") {

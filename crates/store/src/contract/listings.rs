@@ -43,6 +43,7 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
         lease_until: Some(at(100)),
     };
     Registration {
+        imported: None,
         shape: id.to_lowercase(),
         listing,
         revision: 1,
