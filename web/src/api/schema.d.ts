@@ -851,6 +851,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/names": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Names that are reserved for their previous owners */
+        get: operations["listReleasedNames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/names/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End the reservation of a name, so that anybody may take it */
+        delete: operations["releaseName"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/outbox": {
         parameters: {
             query?: never;
@@ -1390,31 +1424,10 @@ export interface components {
         };
         ArdQuery: {
             /** @description Binds prefixes of filter keys */
-            "@context"?: Record<string, never> | string | unknown[] | null;
+            "@context"?: Record<string, never> | string | unknown[];
             /** @description Paths into an entry, each with a value or several */
-            filter?: {
-                [key: string]: (string | number | boolean) | (string | number | boolean)[];
-            } | null;
-            text?: string | null;
-        };
-        Backup: {
-            /**
-             * @description Without agents and configuration
-             * @default false
-             */
-            dataOnly: boolean;
-            /** @description Absolute path of a new file on the site's machine */
-            file: string;
-        };
-        BackupMade: {
-            agents?: string[];
-            bytes?: number;
-            config?: boolean;
-            /** @description Bytes of the database */
-            database?: number;
-            file: string;
-            files?: number;
-            leftOut?: string[];
+            filter?: Record<string, never>;
+            text?: string;
         };
         BegunConversation: {
             conversation: components["schemas"]["Conversation"];
@@ -1534,15 +1547,12 @@ export interface components {
             updatedAt: string;
         };
         ConversationEdit: {
-            /**
-             * Format: uuid
-             * @description A turn on the branch that is to be shown
-             */
-            head?: string | null;
-            pinned?: boolean | null;
+            /** @description A turn on the branch that is to be shown */
+            head?: string;
+            pinned?: boolean;
             /** @description Refused when there is a newer one */
-            revision?: number | null;
-            title?: string | null;
+            revision?: number;
+            title?: string;
         };
         ConversationEvent: {
             conversation?: components["schemas"]["Conversation"];
@@ -1610,9 +1620,9 @@ export interface components {
                 facets: {
                     field: string;
                     /** @default 20 */
-                    limit: number | null;
+                    limit: number;
                     /** @default 1 */
-                    minCount: number | null;
+                    minCount: number;
                 }[];
             };
         };
@@ -1624,11 +1634,14 @@ export interface components {
             resultType: "facets";
         };
         Export: string;
+        File: {
+            file: string;
+        };
         Filter: {
             inputModes?: string[];
             live?: boolean;
-            maxPrice?: number | null;
-            minTrust?: number | null;
+            maxPrice?: number;
+            minTrust?: number;
             outputModes?: string[];
             owners?: string[];
             protocols?: string[];
@@ -1636,10 +1649,10 @@ export interface components {
             tags?: string[];
         };
         HubEdit: {
-            price?: number | null;
-            region?: string | null;
-            /** @enum {string|null} */
-            visibility?: "private" | "peers" | "public" | null;
+            price?: number;
+            region?: string;
+            /** @enum {string} */
+            visibility?: "private" | "peers" | "public";
         };
         HubEntry: components["schemas"]["Listing"] & {
             challenge?: {
@@ -1663,18 +1676,22 @@ export interface components {
             since: string;
         };
         ImportSource: {
-            /** Format: uri */
             url: string;
         };
         Imported: {
             added: number;
+            joined: number;
+            listed: number;
             nested?: string[];
             next?: string;
+            note?: string;
             refused?: {
                 place: number;
                 why: string;
             }[];
             renewed: number;
+            total?: number;
+            unchanged: number;
         };
         Journal: {
             lines: {
@@ -1743,11 +1760,19 @@ export interface components {
             pageToken?: string;
             total?: number;
         };
+        ListedInterface: {
+            id: string;
+            mediaType: string;
+            url?: string;
+        };
         Listing: {
+            /** @description When the entry was last checked; absent while it was never contacted */
+            checkedAt?: string;
             description: string;
             document?: Record<string, never>;
             id: string;
             inputModes?: string[];
+            interfaces?: components["schemas"]["ListedInterface"][];
             leaseUntil?: string;
             live: boolean;
             local: boolean;
@@ -1793,11 +1818,9 @@ export interface components {
             url: string;
         };
         LoginAnswer: {
-            /** Format: uri */
             url: string;
         };
         LoginGiven: {
-            /** Format: uri */
             redirect: string;
         };
         MadeKey: {
@@ -1844,29 +1867,29 @@ export interface components {
             without?: string;
         };
         NewAgent: {
-            description?: string | null;
+            description?: string;
             /** @description PROVIDER:MODEL */
-            model?: string | null;
+            model?: string;
             name: string;
             template: string;
-            /** @enum {string|null} */
-            visibility?: "private" | "peers" | "public" | null;
+            /** @enum {string} */
+            visibility?: "private" | "peers" | "public";
         };
         NewConversation: {
             /** @description The concierge when left out */
-            agent?: string | null;
+            agent?: string;
             /** @description Plain words, or parts as A2A has them */
-            message?: string | Record<string, never>[] | null;
+            message?: string | Record<string, never>[];
             /** @description The same one again is the same message */
-            messageId?: string | null;
+            messageId?: string;
             /** @description Made from the first words when left out */
-            title?: string | null;
+            title?: string;
         };
         NewKey: {
             /** Format: date-time */
-            expiresAt?: string | null;
+            expiresAt?: string;
             /** @description Such as 30d, instead of expiresAt */
-            expiresIn?: string | null;
+            expiresIn?: string;
             label?: string;
             scopes: string[];
         };
@@ -1881,15 +1904,11 @@ export interface components {
             turn?: string;
         };
         Proving: {
-            answer?: {
-                header?: unknown;
-                protected: string;
-                signature: string;
-            } | null;
+            answer?: Record<string, never>;
         };
         Query: {
             filter?: components["schemas"]["Filter"];
-            limit?: number | null;
+            limit?: number;
             offset?: number;
             /**
              * @default here
@@ -1899,17 +1918,9 @@ export interface components {
             text: string;
         };
         QueryToKeep: {
-            minScore?: number | null;
-            /** @description Where the agents that appear are pushed: a configuration as A2A has it */
-            push?: {
-                /** Format: uri */
-                url: string;
-            } | null;
-            query: components["schemas"]["Query"] & {
-                /** @enum {string} */
-                reach?: "here";
-                text?: string;
-            };
+            minScore?: number;
+            push?: Record<string, never>;
+            query: components["schemas"]["Query"];
         };
         Reason: {
             matched?: string[];
@@ -1923,11 +1934,19 @@ export interface components {
         };
         Registering: {
             card?: Record<string, never>;
-            /** Format: uri */
             url?: string;
             /** @enum {string} */
             visibility?: "private" | "peers" | "public";
-        } & (unknown | unknown);
+        };
+        ReleasedName: {
+            name: string;
+            owner: string;
+            releasedAt: string;
+            reservedUntil: string;
+        };
+        ReleasedNames: {
+            names: components["schemas"]["ReleasedName"][];
+        };
         Reloading: {
             reloading: boolean;
         };
@@ -1962,35 +1981,17 @@ export interface components {
         };
         Saying: {
             /** @description The one that the conversation was begun with when left out */
-            agent?: string | null;
-            /**
-             * Format: uuid
-             * @description Answers what the agent of this turn asked back
-             */
-            answers?: string | null;
-            /**
-             * Format: uuid
-             * @description Beside this turn: an edit, or without a message a retry
-             */
-            instead?: string | null;
+            agent?: string;
+            /** @description Answers what the agent of this turn asked back */
+            answers?: string;
+            /** @description Beside this turn: an edit, or without a message a retry */
+            instead?: string;
             /** @description Plain words, or parts as A2A has them */
-            message?: string | Record<string, never>[] | null;
+            message?: string | Record<string, never>[];
             /** @description The same one again is the same message */
-            messageId?: string | null;
-            /**
-             * Format: uuid
-             * @description After this turn; after the one that is shown last when left out
-             */
-            parent?: string | null;
-        };
-        SearchQuery: {
-            /** @description Binds prefixes of filter keys */
-            "@context"?: Record<string, never> | string | unknown[] | null;
-            /** @description Paths into an entry, each with a value or several */
-            filter?: {
-                [key: string]: (string | number | boolean) | (string | number | boolean)[];
-            } | null;
-            text: string;
+            messageId?: string;
+            /** @description After this turn; after the one that is shown last when left out */
+            parent?: string;
         };
         SearchRequest: {
             /**
@@ -1999,10 +2000,9 @@ export interface components {
              */
             federation: "auto" | "referrals" | "none";
             /** @default 10 */
-            pageSize: number | null;
-            /** @description pageToken of the page before */
-            pageToken?: string | null;
-            query: components["schemas"]["SearchQuery"];
+            pageSize: number;
+            pageToken?: string;
+            query: components["schemas"]["ArdQuery"];
         };
         SearchResponse: {
             pageToken?: string;
@@ -2419,7 +2419,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ArdError"];
+                    "application/json": components["schemas"]["ServersError"];
                 };
             };
         };
@@ -2460,7 +2460,7 @@ export interface operations {
                 filter?: string;
                 /** @description displayName, updatedAt DESC */
                 orderBy?: string;
-                /** @description 20 when left out */
+                /** @description 1 to 100; 20 when left out */
                 pageSize?: number;
                 /** @description pageToken of the page before */
                 pageToken?: string;
@@ -3080,7 +3080,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Backup"];
+                "application/json": components["schemas"]["File"];
             };
         };
         responses: {
@@ -3090,7 +3090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["BackupMade"];
+                    "application/json": components["schemas"]["File"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3107,8 +3107,8 @@ export interface operations {
     getCharts: {
         parameters: {
             query?: {
-                /** @description 15m when left out */
-                range?: "15m" | "1h" | "24h";
+                /** @description 15m, 1h or 24h; 15m when left out */
+                range?: string;
             };
             header?: never;
             path?: never;
@@ -3315,11 +3315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": {
-                        data: string;
-                        event?: string;
-                        id?: string;
-                    };
+                    "text/event-stream": components["schemas"]["ConversationEvent"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3448,11 +3444,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": {
-                        data: string;
-                        event?: string;
-                        id?: string;
-                    };
+                    "text/event-stream": components["schemas"]["ConversationEvent"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3469,8 +3461,8 @@ export interface operations {
     exportConversation: {
         parameters: {
             query?: {
-                /** @description md when left out */
-                format?: "md" | "json";
+                /** @description md or json; md when left out */
+                format?: string;
             };
             header?: never;
             path: {
@@ -3486,7 +3478,6 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Export"];
                     "text/markdown": components["schemas"]["Export"];
                 };
             };
@@ -3666,8 +3657,8 @@ export interface operations {
     listHubEntries: {
         parameters: {
             query?: {
-                /** @description listings when left out */
-                format?: "listings" | "catalog" | "servers";
+                /** @description listings, catalog or servers */
+                format?: string;
                 /** @description next of the page before */
                 after?: string;
                 /** @description 100 when left out */
@@ -4212,8 +4203,8 @@ export interface operations {
                 text?: string;
                 /** @description Of whoever is called so */
                 actor?: string;
-                /** @description About a task, or about none */
-                kind?: "task" | "site";
+                /** @description task or site: about a task, or about none */
+                kind?: string;
                 /** @description From this time on, like 2026-01-31T08:00:00Z */
                 since?: string;
                 /** @description Before this time */
@@ -4345,8 +4336,8 @@ export interface operations {
     getSiteLog: {
         parameters: {
             query?: {
-                /** @description As severe as that or more */
-                level?: "error" | "warn" | "info" | "debug" | "trace";
+                /** @description error, warn, info, debug or trace: as loud as that or louder */
+                level?: string;
                 /** @description With this text */
                 text?: string;
                 /** @description After this number */
@@ -4380,11 +4371,69 @@ export interface operations {
             };
         };
     };
+    listReleasedNames: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Names that are reserved for their previous owners */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReleasedNames"];
+                };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    releaseName: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description End the reservation of a name, so that anybody may take it */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
     listLetters: {
         parameters: {
             query?: {
-                /** @description Both when left out */
-                state?: "waiting" | "dead";
+                /** @description waiting or dead */
+                state?: string;
                 /** @description Of this task */
                 task?: string;
                 /** @description Number of the last one seen */
