@@ -216,7 +216,7 @@ impl Book {
 
     fn setting(&self) -> Result<SettingChange, SiteError> {
         let text = serde_json::to_string(self).map_err(|error| StoreError::Engine(error.to_string()))?;
-        Ok(SettingChange { name: SETTING.into(), value: Some(text) })
+        Ok(SettingChange { name: SETTING.into(), value: Some(text), owner: None })
     }
 }
 
