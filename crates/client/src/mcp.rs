@@ -224,6 +224,14 @@ impl McpClient {
                 }
                 reply.map_err(|_| error)
             }
+            // The official TypeScript package says the same in a result.
+            Ok(Reply::Done(result)) if !self.connection.modern && tasks::wants_task(&result) => {
+                let reply = self.connection.call_as_task(subject, &call, on_notice).await;
+                if reply.is_ok() {
+                    self.connection.task_tools.add(&call.name);
+                }
+                reply.or(Ok(Reply::Done(result)))
+            }
             reply => reply,
         }
     }

@@ -38,6 +38,11 @@ impl TaskTools {
     }
 }
 
+/// Whether a result says that the tool answers only as a task.
+pub(super) fn wants_task(result: &ToolResult) -> bool {
+    result.is_error && result.plain_text().contains("requires task augmentation")
+}
+
 /// The answer to a call with a task.
 #[derive(Debug, Deserialize)]
 struct Created {
