@@ -198,6 +198,10 @@ impl Site {
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         let hub = self.0.hub.clone();
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
+        if recovery.put_off > 0 {
+            let hub = self.0.hub.clone();
+            self.0.desk.running.spawn(self.0.desk.clone().recover_later(move |name| hub.get(name)));
+        }
         let worker = self
             .0
             .workers
