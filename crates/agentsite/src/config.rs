@@ -25,7 +25,9 @@ use agentsite_gateway::Network;
 pub(crate) use layers::{Loaded, Sources};
 pub(crate) use place::Place;
 pub(crate) use reader::Reader;
-pub(crate) use sections::{Anonymous, Config, Kit, LimitsSection, LogFormat, TelemetrySection};
+pub(crate) use sections::{
+    Anonymous, Config, Kit, LimitsSection, LogFormat, StorageSection, TelemetrySection,
+};
 
 /// The file that is looked for in the current folder.
 pub(crate) const FILE: &str = "agentsite.toml";

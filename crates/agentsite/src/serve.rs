@@ -21,7 +21,7 @@ use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
-use agentsite_store::{SharedStore, SqliteStore, StoreMetrics};
+use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreMetrics};
 use prometheus_client::registry::Registry;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, oneshot};
@@ -87,7 +87,7 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let data = DataFolder::at(&config.data);
     data.create()?;
     let mut registry = Registry::default();
-    let store = open_store(&data, &mut registry).await?;
+    let store = open_store(&data, parts::storage_settings(&config), &mut registry).await?;
     let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, variables.clone());
@@ -164,7 +164,11 @@ async fn serve(
     parts::tell_recovery(&recovery);
 
     let started_at = world.clock.now();
-    data.announce(&RunningSite { pid: std::process::id(), url: url.clone(), started_at })?;
+    let announced = data.announce(&RunningSite { pid: std::process::id(), url: url.clone(), started_at });
+    if let Err(error) = announced {
+        // A full disk must not keep a site from serving what it has.
+        tracing::error!(%error, "Commands on this machine do not find the site by its folder; give them --site {url}.");
+    }
     match guest {
         // Whoever no longer waits has closed the bridge, and the stop follows.
         Some(guest) => drop(guest.ready.send(())),
@@ -191,11 +195,15 @@ fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> En
     Environment::new(variables)
 }
 
-async fn open_store(data: &DataFolder, registry: &mut Registry) -> Result<SharedStore, CliError> {
+async fn open_store(
+    data: &DataFolder,
+    storage: StorageSettings,
+    registry: &mut Registry,
+) -> Result<SharedStore, CliError> {
     let metrics = StoreMetrics::default();
     metrics.register(registry);
     let path = data.database();
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, metrics)).await;
+    let opened = tokio::task::spawn_blocking(move || SqliteStore::open_with(&path, storage, metrics)).await;
     let opened = opened.map_err(|error| CliError::error(format!("the store broke off: {error}")))?;
     let store = opened.map_err(|error| CliError::error(format!("{}: {error}", data.database().display())))?;
     Ok(Arc::new(store))

@@ -74,7 +74,7 @@ const ROUTES: [(&str, Handlers); 63] = [
     ("/api/conversations/{id}/events", || get(conversations::events)),
     ("/api/conversations/{id}/export", || get(conversations::export)),
     ("/api/tasks", || get(tasks::list)),
-    ("/api/tasks/{id}", || get(tasks::show)),
+    ("/api/tasks/{id}", || get(tasks::show).delete(tasks::forget)),
     ("/api/tasks/{id}/events", || get(tasks::events)),
     ("/api/tasks/{id}/cancel", || post(tasks::cancel)),
     ("/api/tasks/{id}/retry", || post(tasks::retry)),

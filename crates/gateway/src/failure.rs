@@ -70,6 +70,7 @@ pub(crate) enum Fault {
     ProtocolVersion,
     NoSuchEntry,
     Moved,
+    StorageLimit,
 }
 
 /// One row of the table.
@@ -130,7 +131,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 38] = [
+pub(crate) const TABLE: [Row; 39] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -183,6 +184,7 @@ pub(crate) const TABLE: [Row; 38] = [
     row(Fault::ProtocolVersion, "protocol_version", 400, -32022, PRECONDITION, "VERSION_NOT_SUPPORTED"),
     row(Fault::NoSuchEntry, "no_such_entry", 404, OURS, "NOT_FOUND", "ENTRY_NOT_FOUND"),
     row(Fault::Moved, "moved", 409, OURS, PRECONDITION, "CHANGED_MEANWHILE"),
+    row(Fault::StorageLimit, "storage_limit", 507, OURS, EXHAUSTED, "STORAGE_LIMIT"),
 ];
 
 /// A fault with the words for its caller.
@@ -382,6 +384,7 @@ impl From<SiteError> for Failure {
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,
             SiteError::Store(StoreError::Full) => Fault::StoreFull,
+            SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
             SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
             SiteError::Agent(_) => Fault::AgentFailed,
         };
@@ -392,6 +395,10 @@ impl From<SiteError> for Failure {
         let failure = Self::new(fault, error.to_string());
         match error {
             SiteError::Busy { retry_after, .. } => failure.retry_after(retry_after),
+            SiteError::Store(StoreError::OverLimit { setting, used, limit, .. }) => failure
+                .fact("setting", setting)
+                .fact("used", used.to_string())
+                .fact("limit", limit.to_string()),
             SiteError::Stopping | SiteError::Store(_) => failure.retry_after(RETRY_LATER),
             SiteError::NotCancelable(state) | SiteError::TaskEnded(state) | SiteError::TaskBusy(state) => {
                 failure.fact("state", state.word())

@@ -1,13 +1,13 @@
 //! `/healthz`, `/readyz` and `/metrics`: for supervisors and graphs.
 //!
-//! Promises: health needs no credential and tells nothing but the state; metrics are for admins and local callers unless the
+//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for new work is healthy but not ready; metrics are for admins and local callers unless the
 //! operator opened them. It does not judge agents: one that is down does not make the site unready.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::Caller;
-use agentsite_site::TaskFilter;
+use agentsite_site::{DiskState, TaskFilter};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -41,12 +41,33 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
     let asking = Caller::admin();
     let look = front.site.tasks(&asking, TaskFilter::default(), None, 1);
     match tokio::time::timeout(STORE_PATIENCE, look).await {
-        Ok(Ok(_)) => plain(StatusCode::OK, "ready\n"),
+        Ok(Ok(_)) => with_room(&front).await,
         Ok(Err(error)) => {
             tracing::warn!(%error, "The site is not ready: its store refuses.");
             plain(StatusCode::SERVICE_UNAVAILABLE, "the store refuses\n")
         }
         Err(_) => plain(StatusCode::SERVICE_UNAVAILABLE, "the store does not answer\n"),
+    }
+}
+
+/// Ready, unless the disk has no room for new work; what is there can be read either way.
+async fn with_room(front: &Front) -> Response {
+    let state = match tokio::time::timeout(STORE_PATIENCE, front.site.disk()).await {
+        Ok(Ok(disk)) => disk.state,
+        Ok(Err(_)) | Err(_) => {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "the store does not take changes\n");
+        }
+    };
+    match state {
+        DiskState::Ample => plain(StatusCode::OK, "ready\n"),
+        DiskState::Low => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the disk is nearly full: new work is refused, reading and deleting work; free some space\n",
+        ),
+        DiskState::Full => plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            "the disk is full: writes fail, reading and deleting work; free some space\n",
+        ),
     }
 }
 

@@ -43,8 +43,8 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, ToolFault,
 };
 pub use agentsite_store::{
-    ConversationCursor, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats,
-    StoredLine, TaskCursor, TaskFilter,
+    ConversationCursor, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page,
+    StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use challenges::ServedChallenge;
 pub use conversations::export::ExportFormat;

@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Ids, JournalLine, Rng, Timestamp, Visibility};
-use agentsite_store::{Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError};
+use agentsite_store::{
+    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError,
+};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, broadcast};
 use url::Url;
@@ -369,7 +371,9 @@ impl Registry {
     async fn put(&self, actor: &str, entry: &Registration, text: String) -> Result<(), SiteError> {
         let listings = vec![ListingChange::Put(Box::new(entry.clone()))];
         let journal = if text.is_empty() { Vec::new() } else { vec![self.line(actor, text)] };
-        self.store.commit(Change { listings, journal, ..Change::default() }).await?;
+        // The site's own looks at an entry are written even when its owner has no storage left.
+        let admittance = if actor == "site" { Admittance::Always } else { Admittance::New };
+        self.store.commit(Change { listings, journal, admittance, ..Change::default() }).await?;
         let _ = self.changes.send(entry.listing.id.clone());
         Ok(())
     }

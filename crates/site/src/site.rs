@@ -205,6 +205,10 @@ impl Site {
         let hub = self.0.hub.clone();
         self.0.names.keep_step(&hub.own_names()).await?;
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
+        if recovery.put_off > 0 {
+            let hub = self.0.hub.clone();
+            self.0.desk.running.spawn(self.0.desk.clone().recover_later(move |name| hub.get(name)));
+        }
         let worker = self
             .0
             .workers

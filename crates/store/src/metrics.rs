@@ -10,6 +10,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
 
+use crate::{DiskState, StorageUse};
+
 /// Counters of the writer: how much it commits at once, how long that takes, how much waits.
 #[derive(Debug, Clone)]
 pub struct StoreMetrics {
@@ -18,6 +20,11 @@ pub struct StoreMetrics {
     commits: Counter,
     changes: Counter,
     queue: Gauge,
+    bytes: Gauge,
+    anonymous_bytes: Gauge,
+    journal_bytes: Gauge,
+    disk_free: Gauge,
+    writable: Gauge,
 }
 
 impl Default for StoreMetrics {
@@ -30,6 +37,11 @@ impl Default for StoreMetrics {
             commits: Counter::default(),
             changes: Counter::default(),
             queue: Gauge::default(),
+            bytes: Gauge::default(),
+            anonymous_bytes: Gauge::default(),
+            journal_bytes: Gauge::default(),
+            disk_free: Gauge::default(),
+            writable: Gauge::default(),
         }
     }
 }
@@ -53,6 +65,29 @@ impl StoreMetrics {
             "Changes that wait to be written",
             self.queue.clone(),
         );
+        for (name, help, gauge) in [
+            ("agentsite_storage_bytes", "Bytes stored by all accounts and the journal", &self.bytes),
+            (
+                "agentsite_storage_anonymous_bytes",
+                "Bytes stored by callers without a key",
+                &self.anonymous_bytes,
+            ),
+            ("agentsite_storage_journal_bytes", "Bytes of the journal", &self.journal_bytes),
+            ("agentsite_disk_free_bytes", "Free bytes of the disk of the data folder", &self.disk_free),
+            ("agentsite_disk_writable", "1 while the disk has room for new work, else 0", &self.writable),
+        ] {
+            registry.register(name, help, gauge.clone());
+        }
+    }
+
+    /// What is held and how the disk is.
+    pub(crate) fn holds(&self, held: &StorageUse) {
+        let number = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+        self.bytes.set(number(held.total));
+        self.anonymous_bytes.set(number(held.anonymous));
+        self.journal_bytes.set(number(held.journal));
+        self.disk_free.set(number(held.disk.free));
+        self.writable.set(i64::from(held.disk.state == DiskState::Ample));
     }
 
     /// Something was queued for the writer.

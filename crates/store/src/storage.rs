@@ -320,7 +320,10 @@ impl Accounts {
 
     /// What is held, for people.
     pub(crate) fn view(&self, query: &StorageQuery) -> StorageUse {
-        let mut all: Vec<(&String, &u64)> = self.held.iter().collect();
+        let mut all: Vec<(&String, &u64)> = Vec::new();
+        if query.largest > 0 {
+            all.extend(&self.held);
+        }
         all.sort_by(|(one, mine), (two, other)| other.cmp(mine).then(one.cmp(two)));
         let mut largest: Vec<(String, u64)> =
             query.account.iter().map(|account| (account.clone(), self.held(account))).collect();

@@ -1088,7 +1088,8 @@ export interface paths {
         get: operations["getTask"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** Delete an ended task with everything that was said in it */
+        delete: operations["deleteTask"];
         options?: never;
         head?: never;
         patch?: never;
@@ -2159,6 +2160,33 @@ export interface components {
             sockets: number;
             /** Format: date-time */
             startedAt: string;
+            /** @description Who stores how many bytes, and the limits (0: none) */
+            storage: {
+                /** @description Accounts that hold something */
+                accounts: number;
+                /** @description Of callers without a key */
+                anonymous: number;
+                disk: {
+                    ballast: number;
+                    free: number;
+                    /** @description Free inside of the database */
+                    reusable: number;
+                    size: number;
+                    /** @enum {string} */
+                    state: "ample" | "low" | "full";
+                };
+                journal: number;
+                /** @description Accounts with their bytes, the largest first */
+                largest: (string | number)[][];
+                limits: {
+                    address: number;
+                    admin: number;
+                    anonymous: number;
+                    key: number;
+                    total: number;
+                };
+                total: number;
+            };
             store: {
                 /** @description On disk, the write-ahead log included */
                 bytes: number;
@@ -4953,6 +4981,35 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Task"];
                 };
+            };
+            /** @description What went wrong, and what to do */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteTask: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Delete an ended task with everything that was said in it */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description What went wrong, and what to do */
             default: {

@@ -28,6 +28,7 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     let bytes = ByteSize(store["bytes"].as_u64().unwrap_or_default() & !0xfff);
     let live = field(&status, "liveTasks");
     output.line(&format!("tasks {} ({live} live), {bytes} on disk", field(store, "tasks")))?;
+    output.line(&storage(&status["storage"]))?;
     output.line(&process(&status))?;
     let count = |name: &str| store[name].as_u64().unwrap_or_default();
     if count("outbox") + count("dead") > 0 {
@@ -73,6 +74,39 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
 pub(super) fn explained(agent: &Value) -> String {
     let reason = field(agent, "reason");
     if reason.is_empty() { field(agent, "notice") } else { reason }
+}
+
+/// Who stores how much, in a line.
+fn storage(storage: &Value) -> String {
+    let size = |value: &Value| ByteSize(round(value.as_u64().unwrap_or_default()));
+    let limits = &storage["limits"];
+    let of = |name: &str| match limits[name].as_u64() {
+        Some(0) | None => String::new(),
+        Some(limit) => format!(" of {}", ByteSize(limit)),
+    };
+    let disk = match storage["disk"]["state"].as_str() {
+        Some("low") => ", the disk is nearly full: new work is refused",
+        Some("full") => ", the disk is full: only deleting works",
+        _ => "",
+    };
+    let largest = storage["largest"].as_array().and_then(|all| all.first());
+    let largest = largest.map_or_else(String::new, |one| {
+        format!("; most by {} ({})", one[0].as_str().unwrap_or_default(), size(&one[1]))
+    });
+    format!(
+        "stored {}{}, without a key {}{}, journal {}{largest}; {} free{disk}",
+        size(&storage["total"]),
+        of("total"),
+        size(&storage["anonymous"]),
+        of("anonymous"),
+        size(&storage["journal"]),
+        size(&storage["disk"]["free"]),
+    )
+}
+
+/// Whole kilobytes, or megabytes from ten of them on: what people compare.
+const fn round(bytes: u64) -> u64 {
+    if bytes < 10 << 20 { bytes & !0x3ff } else { bytes & !0xf_ffff }
 }
 
 /// What the process holds open, in a line.

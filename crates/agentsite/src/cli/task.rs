@@ -48,6 +48,11 @@ enum Verb {
         /// Its id.
         id: String,
     },
+    /// Delete an ended task with everything that was said in it.
+    Rm {
+        /// Its id.
+        id: String,
+    },
     /// Ask the agent of an ended task the same again.
     Retry {
         /// Its id.
@@ -85,6 +90,10 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
             let path = format!("api/tasks/{}/cancel", escaped(&id));
             let task: Value = site.post(&path, &serde_json::json!({})).await?;
             show(shell, &task)?;
+            Ok(Exit::Ok)
+        }
+        Verb::Rm { id } => {
+            site.delete(&format!("api/tasks/{}", escaped(&id))).await?;
             Ok(Exit::Ok)
         }
         Verb::Retry { id } => {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use agentsite_gateway::{HttpLimits, Rates};
 use agentsite_host::ModelApi;
 use agentsite_protocol::{AgentName, ByteSize, Period, Scope};
-use agentsite_site::{HubSettings, PushSettings};
+use agentsite_site::{HubSettings, PushSettings, Retention};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -51,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) limits: LimitsSection,
     /// How long finished work is kept.
     pub(crate) retention: RetentionSection,
+    /// How much may be stored.
+    pub(crate) storage: StorageSection,
     /// Model servers for agents of kind llm, by a name of your choice. OPENAI_API_KEY and ANTHROPIC_API_KEY in the environment,
     /// and an Ollama on this machine, are found without an entry.
     pub(crate) models: BTreeMap<String, ModelSection>,
@@ -85,6 +87,7 @@ impl Default for Config {
             site: SiteSection::default(),
             limits: LimitsSection::default(),
             retention: RetentionSection::default(),
+            storage: StorageSection::default(),
             models: BTreeMap::new(),
             egress: EgressSection::default(),
             push: PushSection::default(),
@@ -270,11 +273,59 @@ pub(crate) struct RetentionSection {
     pub(crate) age: Period,
     /// Age at which a line of the journal goes.
     pub(crate) journal_age: Period,
+    /// Size of the journal above which its oldest lines go.
+    pub(crate) journal_size: ByteSize,
+    /// Age at which a finished task of a caller without a key goes. When such callers have used three quarters of storage.anonymous, their
+    /// oldest finished tasks go from the age of ten minutes on.
+    pub(crate) anonymous_age: Period,
 }
 
 impl Default for RetentionSection {
     fn default() -> Self {
-        Self { tasks: 100_000, age: Period::seconds(30 * 86_400), journal_age: Period::seconds(90 * 86_400) }
+        let site = Retention::default();
+        Self {
+            tasks: site.keep_tasks,
+            age: site.max_age,
+            journal_age: site.journal_age,
+            journal_size: site.journal_size,
+            anonymous_age: site.anonymous_age,
+        }
+    }
+}
+
+/// How much may be stored. `0B` means no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct StorageSection {
+    /// Most that one address without a key may store. An IPv6 network (/64) counts as one address.
+    pub(crate) address: ByteSize,
+    /// Most that all callers without a key may store together.
+    pub(crate) anonymous: ByteSize,
+    /// Most that one key, or one user of the authorization server, may store.
+    pub(crate) key: ByteSize,
+    /// Most that an admin may store.
+    pub(crate) admin: ByteSize,
+    /// Most that is stored in all.
+    pub(crate) total: ByteSize,
+    /// Size of a file that is removed when the disk is full, so that deleting still works. At most a sixteenth of the disk.
+    pub(crate) ballast: ByteSize,
+    /// Free space of the disk below which new work is refused. At most a twentieth of the disk.
+    pub(crate) reserve: ByteSize,
+}
+
+impl Default for StorageSection {
+    fn default() -> Self {
+        // Callers without a key: one of them gets 64 messages of the largest size a day, and eight at once fill the share of all, which is
+        // a fortieth of the whole at most. A key gets a month of a busy program; sixteen full ones fill the site.
+        Self {
+            address: ByteSize(64 << 20),
+            anonymous: ByteSize(512 << 20),
+            key: ByteSize(2 << 30),
+            admin: ByteSize(0),
+            total: ByteSize(32 << 30),
+            ballast: ByteSize(32 << 20),
+            reserve: ByteSize(256 << 20),
+        }
     }
 }
 

@@ -7,10 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use agentsite_client::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, Division, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
-use agentsite_site::{HubSettings, PushSettings, Recovery, Retention, SiteSettings, TokenIssuer};
+use agentsite_site::{
+    HubSettings, PushSettings, Recovery, Retention, SiteSettings, StorageLimits, StorageSettings, TokenIssuer,
+};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::{Anonymous, Config, Kit, LimitsSection};
+use crate::config::{Anonymous, Config, Kit, LimitsSection, StorageSection};
 use crate::conformance;
 use crate::exit::CliError;
 
@@ -63,6 +65,12 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             keep_tasks: config.retention.tasks,
             max_age: config.retention.age,
             journal_age: config.retention.journal_age,
+            journal_size: config.retention.journal_size,
+            anonymous_age: config.retention.anonymous_age,
+            anonymous_full: match config.storage.anonymous.0 {
+                0 => u64::MAX,
+                most => most / 4 * 3,
+            },
             ..Retention::default()
         },
         max_message: config.limits.body,
@@ -78,6 +86,19 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
         upstreams: config.site.upstreams.clone(),
         ..SiteSettings::default()
     }
+}
+
+/// What the store is told.
+pub(super) fn storage_settings(config: &Config) -> StorageSettings {
+    let StorageSection { address, anonymous, key, admin, total, ballast, reserve } = config.storage.clone();
+    let limits = StorageLimits {
+        address: address.0,
+        anonymous: anonymous.0,
+        key: key.0,
+        admin: admin.0,
+        total: total.0,
+    };
+    StorageSettings { limits, ballast: ballast.0, reserve: reserve.0 }
 }
 
 /// The agent that answers for the site itself, if it is not the concierge.
@@ -195,7 +216,10 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
 
 /// Tells what an earlier run had left.
 pub(super) fn tell_recovery(recovery: &Recovery) {
-    let Recovery { requeued, retried, failed, waiting } = *recovery;
+    let Recovery { requeued, retried, failed, waiting, put_off } = *recovery;
+    if put_off > 0 {
+        tracing::warn!(put_off, "the disk is full: work of an earlier run waits until there is space");
+    }
     if requeued + retried + failed > 0 {
         tracing::info!(requeued, retried, failed, waiting, "an earlier run had left work behind; it goes on");
     }

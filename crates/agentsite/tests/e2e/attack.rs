@@ -7,6 +7,7 @@
 mod access;
 mod clock;
 mod deletion;
+mod deliveries;
 mod first_start;
 mod names;
 mod sandbox;

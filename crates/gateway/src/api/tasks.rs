@@ -16,7 +16,7 @@ use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Wanted, bad, json, parse};
+use super::{Answer, Asking, Wanted, bad, json, nothing, parse};
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::{cursor, sse};
@@ -178,6 +178,15 @@ pub(super) async fn cancel(
 ) -> Answer {
     let task = front.site.cancel(&asking.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
+}
+
+pub(super) async fn forget(
+    State(front): State<Arc<Front>>,
+    asking: Asking,
+    Path(id): Path<String>,
+) -> Answer {
+    front.site.forget(&asking.caller, named(&id)?).await?;
+    Ok(nothing())
 }
 
 pub(super) async fn retry(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {

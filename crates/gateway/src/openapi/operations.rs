@@ -149,7 +149,7 @@ const SERVERS: &[(&str, &str, &str)] = &[
 ];
 
 /// Every operation.
-pub(crate) const OPERATIONS: [Operation; 98] = [
+pub(crate) const OPERATIONS: [Operation; 99] = [
     get("/api/agents", "listAgents", "The agents of the site that you may call").gives("Agents"),
     get("/api/agents/{name}", "getAgent", "One agent").gives("Agent"),
     post("/api/agents", "createAgent", "Make a new agent from a template")
@@ -312,6 +312,7 @@ pub(crate) const OPERATIONS: [Operation; 98] = [
         ])
         .gives("Tasks"),
     get("/api/tasks/{id}", "getTask", "One task").gives("Task"),
+    delete("/api/tasks/{id}", "deleteTask", "Delete an ended task with everything that was said in it"),
     get(
         "/api/tasks/{id}/events",
         "listTaskEvents",

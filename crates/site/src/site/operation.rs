@@ -6,11 +6,14 @@
 use std::path::Path;
 
 use agentsite_protocol::{Caller, JournalLine, Timestamp};
-use agentsite_store::{Change, JournalQuery, StoreStats, StoredLine};
+use agentsite_store::{Change, Disk, JournalQuery, StorageQuery, StorageUse, StoreStats, StoredLine};
 use serde::Serialize;
 
 use super::{MAX_PAGE, Site, admin_only};
 use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, WorkerView};
+
+/// Accounts that a status names: those with most, as many as fit a screen.
+const LARGEST: usize = 10;
 
 /// How a site fares, for the people who run it.
 #[derive(Debug, Clone, Serialize)]
@@ -30,6 +33,8 @@ pub struct StatusReport {
     pub workers: Vec<WorkerView>,
     /// What is stored.
     pub store: StoreStats,
+    /// Who stores how much, and what they may.
+    pub storage: StorageUse,
     /// The index of the agents.
     pub search: SearchStatus,
     /// Tasks that wait for a place or run now.
@@ -77,9 +82,28 @@ impl Site {
             broken: self.broken(caller),
             workers: self.0.workers.list(),
             store: self.0.store.stats().await?,
+            storage: self.storage(caller).await?,
             search: self.0.finding.status(),
             live_tasks: self.0.desk.live_count(),
         })
+    }
+
+    /// How many bytes are stored, by whom most, and the limits.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub async fn storage(&self, caller: &Caller) -> Result<StorageUse, SiteError> {
+        admin_only(caller)?;
+        let query = StorageQuery { largest: LARGEST, ..StorageQuery::default() };
+        Ok(self.0.store.storage(query).await?)
+    }
+
+    /// How much room the disk has; it tells nothing about anybody.
+    ///
+    /// # Errors
+    /// [`SiteError::Stopping`] when the store has stopped.
+    pub async fn disk(&self) -> Result<Disk, SiteError> {
+        Ok(self.0.store.storage(StorageQuery::default()).await?.disk)
     }
 
     /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.

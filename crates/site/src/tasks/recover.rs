@@ -5,6 +5,7 @@
 //! fails: it never reaches the new owner.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
 
@@ -29,9 +30,35 @@ pub struct Recovery {
     pub failed: usize,
     /// Wait for their caller or their agent.
     pub waiting: usize,
+    /// Could not be taken up because the disk is full; it is tried again.
+    pub put_off: usize,
 }
 
+/// How long to wait before tasks are taken up again that found the disk full.
+const TRY_AGAIN: Duration = Duration::from_secs(5);
+
 impl Desk {
+    /// Takes up tasks that found the disk full, again and again until none is left.
+    pub(crate) async fn recover_later(
+        self: Arc<Self>,
+        entry_of: impl Fn(&AgentName) -> Option<Arc<Entry>> + Send + Sync,
+    ) {
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(TRY_AGAIN) => {}
+                () = self.stopping.cancelled() => return,
+            }
+            match self.recover(None, &entry_of).await {
+                Ok(Recovery { put_off: 0, .. }) => {
+                    tracing::info!("The tasks that found the disk full are taken up.");
+                    return;
+                }
+                Ok(_) => {}
+                Err(error) => tracing::warn!(%error, "Tasks could not be taken up yet."),
+            }
+        }
+    }
+
     /// Takes up all tasks that had not ended, or only those of one agent.
     pub(crate) async fn recover(
         self: &Arc<Self>,
@@ -45,7 +72,10 @@ impl Desk {
             }
             match entry_of(&head.agent) {
                 Some(entry) if !head.state.is_interrupted() => {
-                    self.resume(head, entry, &mut recovery).await?;
+                    match self.resume(head, entry, &mut recovery).await {
+                        Err(error) if error.is_store_full() => recovery.put_off += 1,
+                        resumed => resumed?,
+                    }
                 }
                 _ => recovery.waiting += 1,
             }

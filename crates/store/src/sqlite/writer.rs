@@ -138,7 +138,9 @@ impl Writer {
             Ok(())
         }))?;
         let recent = apply::count_recent(&db)?;
-        let books = Books::open(&db, limits)?;
+        let mut books = Books::open(&db, limits)?;
+        books.disk = space.disk();
+        metrics.holds(&books.view(&StorageQuery::default()));
         let thread = Thread {
             db,
             queue,
@@ -295,6 +297,7 @@ impl Thread {
         let goes_on = match done.as_ref().map_err(rusqlite::Error::sqlite_error_code) {
             Ok(()) => {
                 self.metrics.committed(changes, begun.elapsed());
+                self.metrics.holds(&self.books.view(&StorageQuery::default()));
                 true
             }
             Err(code) => matches!(code, Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy)),
