@@ -111,6 +111,20 @@ impl DataFolder {
         Some(text.trim().to_owned()).filter(|token| !token.is_empty())
     }
 
+    /// Keeps the key of an assistant, which is not the admin token: it may do less and is revoked on its own.
+    ///
+    /// # Errors
+    /// [`CliError`] when the file cannot be written.
+    pub(crate) fn keep_assistant_key(&self, assistant: &str, key: &str) -> Result<(), CliError> {
+        self.write_private(&assistant_file(assistant), &format!("{key}\n"))
+    }
+
+    /// The key of an assistant, if one is kept here.
+    pub(crate) fn assistant_key(&self, assistant: &str) -> Option<String> {
+        let text = fs::read_to_string(self.0.join(assistant_file(assistant))).ok()?;
+        Some(text.trim().to_owned()).filter(|key| !key.is_empty())
+    }
+
     /// The site that was announced here, whether or not it still listens.
     pub(crate) fn announced(&self) -> Option<RunningSite> {
         let text = fs::read_to_string(self.0.join(SITE)).ok()?;
@@ -161,6 +175,11 @@ impl DataFolder {
         };
         written().map_err(|error| CliError::file("write", &path, &error))
     }
+}
+
+/// The file with the key of an assistant.
+fn assistant_file(assistant: &str) -> String {
+    format!("assistant-{assistant}.key")
 }
 
 #[cfg(test)]

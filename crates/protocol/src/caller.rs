@@ -18,7 +18,7 @@ const ADMIN: &str = "admin";
 /// How older sites wrote an admin who called from the site's own machine.
 const FORMER_ADMIN: &str = "local";
 
-/// To whom tasks belong, written `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:DIGEST`.
+/// To whom tasks belong, written `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:ADDRESS/DIGEST`.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Owner(Arc<str>);
@@ -28,6 +28,20 @@ impl Owner {
     #[must_use]
     pub fn stored(text: &str) -> Self {
         Self(text.into())
+    }
+
+    /// Whether this is an anonymous caller's.
+    #[must_use]
+    pub fn is_anonymous(&self) -> bool {
+        self.as_str().starts_with("anon:")
+    }
+
+    /// The owner of what this anonymous one opens in one conversation. Its id is digested: an owner is written into lists and logs.
+    #[must_use]
+    pub fn within(&self, context: &str) -> Self {
+        let digest = Sha256::digest(context.as_bytes());
+        let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+        Self::stored(&format!("{}/{digest}", self.account()))
     }
 
     /// Whether this is the admins' owner, also as older sites wrote it.
@@ -325,6 +339,15 @@ mod tests {
                 assert!(!(beyond && reached), "{caller:?}");
             }
         }
+    }
+
+    #[test]
+    fn an_anonymous_caller_is_counted_by_address_and_owns_by_conversation() {
+        let caller = Caller::anonymous("192.0.2.1".parse().unwrap());
+        let (one, two) = (caller.owner().within("a"), caller.owner().within("b"));
+        assert!(one != two && one == caller.owner().within("a") && one.is_anonymous());
+        assert_eq!((one.account(), two.account()), ("anon:192.0.2.1", "anon:192.0.2.1"));
+        assert!(!caller.may_see(&one) && !Caller::inside(two).may_see(&one));
     }
 
     #[test]

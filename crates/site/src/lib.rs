@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod anonymous;
 mod calls;
 mod challenges;
 mod connected;

@@ -27,6 +27,7 @@ pub(crate) use courier::Courier;
 pub(crate) use courier::Post;
 pub use letters::Letter;
 
+use crate::anonymous::IdCipher;
 use crate::identity::Identity;
 use crate::{PushSettings, SiteError, SiteMetrics};
 
@@ -72,6 +73,8 @@ pub(crate) struct Push {
     egress: Egress,
     courier: Arc<dyn Courier>,
     bell: Arc<Bell>,
+    /// The ids that anonymous callers get.
+    cipher: IdCipher,
     /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never across an await.
     in_flight: Mutex<HashMap<(String, String), usize>>,
     /// Receivers that are left alone because they do not answer.
@@ -91,11 +94,12 @@ pub(crate) struct PushParts {
     pub(crate) egress: Egress,
     pub(crate) courier: Arc<dyn Courier>,
     pub(crate) bell: Arc<Bell>,
+    pub(crate) cipher: IdCipher,
 }
 
 impl Push {
     pub(crate) fn new(parts: PushParts) -> Arc<Self> {
-        let PushParts { settings, store, ids, identity, metrics, egress, courier, bell } = parts;
+        let PushParts { settings, store, ids, identity, metrics, egress, courier, bell, cipher } = parts;
         // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are called.
         let circuits = Circuits::new(ids.rng().clone());
         Arc::new(Self {
@@ -107,6 +111,7 @@ impl Push {
             egress,
             courier,
             bell,
+            cipher,
             in_flight: Mutex::default(),
             circuits,
             adding: tokio::sync::Mutex::default(),

@@ -12,6 +12,7 @@ use agentsite_protocol::{
 };
 use agentsite_store::{Change, Page, SharedStore, TaskCursor, TaskFilter};
 
+use crate::anonymous::IdCipher;
 use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
 use crate::connected::Connected;
@@ -136,12 +137,13 @@ impl Site {
         let stacks = Stacks::at(settings.libraries.clone());
         let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), stacks));
         let bell = Bell::new(&settings.push);
-        let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
+        let secret = Secret::open(&store, &ids).await?;
+        let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
+        let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone(), cipher);
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
         let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
-        let secret = Secret::open(&store, &ids).await?;
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
@@ -161,6 +163,7 @@ impl Site {
             egress: workshop.egress.clone(),
             courier,
             bell,
+            cipher,
         });
         let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
         let workers = Workers::new(world.clock.clone());
@@ -295,7 +298,7 @@ impl Site {
         // Each way has its own box: this future lies inside those of every face, which are moved several times for a request, and one that had room
         // for all ways at once would cost more to move than the way takes.
         let receiver = match receiver {
-            Some(_) => Box::pin(self.receiver(receiver, &message)).await?,
+            Some(_) => Box::pin(self.receiver(caller, receiver, &message)).await?,
             None => None,
         };
         if entry.is_message_only() {
@@ -334,7 +337,8 @@ impl Site {
         self.0.desk.load(caller, id).await
     }
 
-    /// Tasks of this caller, or of everybody for the people who run the site; the last changed first.
+    /// Tasks of this caller, or of everybody for the people who run the site; the last changed first. An anonymous caller sees those of the
+    /// conversation that the filter names, and none without one.
     ///
     /// # Errors
     /// [`SiteError::Store`].
@@ -345,10 +349,17 @@ impl Site {
         after: Option<TaskCursor>,
         limit: usize,
     ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
+        let limit = limit.clamp(1, MAX_PAGE);
+        if caller.is_anonymous() {
+            let Some(filter) = self.0.desk.listed_to(caller, filter) else {
+                return Ok(Page { items: Vec::new(), next: None });
+            };
+            return Ok(self.0.desk.show_page(self.0.store.tasks(filter, after, limit).await?));
+        }
         if !caller.is_admin() {
             filter.owner = Some(caller.owner().clone());
         }
-        Ok(self.0.store.tasks(filter, after, limit.clamp(1, MAX_PAGE)).await?)
+        Ok(self.0.store.tasks(filter, after, limit).await?)
     }
 
     /// How many tasks [`Self::tasks`] would list in all.
@@ -356,6 +367,10 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn count_tasks(&self, caller: &Caller, mut filter: TaskFilter) -> Result<u64, SiteError> {
+        if caller.is_anonymous() {
+            let Some(filter) = self.0.desk.listed_to(caller, filter) else { return Ok(0) };
+            return Ok(self.0.store.count_tasks(filter).await?);
+        }
         if !caller.is_admin() {
             filter.owner = Some(caller.owner().clone());
         }
@@ -370,7 +385,7 @@ impl Site {
         let task = self.0.desk.cancel(caller, id).await?;
         // A task that waited for its caller has no run that could hear of it.
         if let Some(entry) = self.0.hub.get(&task.head.agent).filter(|entry| entry.holds(&task)) {
-            entry.runner.forget(id);
+            entry.runner.forget(if caller.is_anonymous() { self.0.desk.cipher.read_task(id) } else { id });
         }
         Ok(task)
     }
@@ -407,8 +422,13 @@ impl Site {
         after: u64,
         limit: usize,
     ) -> Result<Vec<TaskEvent>, SiteError> {
-        self.0.desk.agent_of(caller, id).await?;
-        Ok(self.0.store.events(id, after, limit.clamp(1, MAX_PAGE)).await?)
+        let (holder, inner) = self.0.desk.holder(caller, id).await?;
+        self.0.desk.agent_of(&holder, inner).await?;
+        let mut events = self.0.store.events(inner, after, limit.clamp(1, MAX_PAGE)).await?;
+        if caller.is_anonymous() {
+            events.iter_mut().for_each(|event| *event = self.0.desk.cipher.show_event(event));
+        }
+        Ok(events)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.

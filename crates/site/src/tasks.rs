@@ -35,6 +35,7 @@ pub use recover::Recovery;
 pub(crate) use waiter::Waiter;
 
 use crate::SiteError;
+use crate::anonymous::about;
 use crate::conversations::Said;
 use crate::hub::Entry;
 use crate::lane::Admission;
@@ -79,6 +80,12 @@ impl Desk {
         message: Message,
         mut origin: Origin,
     ) -> Result<TaskWatch, SiteError> {
+        if caller.is_anonymous() {
+            let named = message.task_id.clone().unwrap_or_default();
+            let (holder, message) = self.enter(caller, message).await?;
+            let sent = Box::pin(self.send(&holder, entry, message, origin)).await;
+            return sent.map(|watch| watch.enciphered(self.cipher)).map_err(|error| about(error, &named));
+        }
         // In a conversation the same message is the same turn, whatever the agent makes of repeats.
         let known_again = entry.manifest.repeats == Repeats::Same || origin.said.is_some();
         let sent = known_again.then(|| SentKey {
@@ -172,6 +179,13 @@ impl Desk {
 
     /// Ends a task for its caller.
     pub(crate) async fn cancel(self: &Arc<Self>, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        if caller.is_anonymous() {
+            let (holder, inner) = self.holder(caller, id).await?;
+            let ended = Box::pin(self.cancel(&holder, inner)).await;
+            return ended
+                .map(|task| self.cipher.show_task(task))
+                .map_err(|error| about(error, &id.to_string()));
+        }
         loop {
             let task = self.load(caller, id).await?;
             if task.head.state.is_terminal() {
@@ -202,6 +216,13 @@ impl Desk {
         id: TaskId,
         after: u64,
     ) -> Result<TaskWatch, SiteError> {
+        if caller.is_anonymous() {
+            let (holder, inner) = self.holder(caller, id).await?;
+            let watch = Box::pin(self.watch(&holder, inner, after)).await;
+            return watch
+                .map(|watch| watch.enciphered(self.cipher))
+                .map_err(|error| about(error, &id.to_string()));
+        }
         if let Some(live) = self.live(id)
             && let Some(task) = live.log.task()
         {
@@ -227,6 +248,13 @@ impl Desk {
 
     /// The committed state of a task, if it is this caller's.
     pub(crate) async fn load(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        if caller.is_anonymous() {
+            let (holder, inner) = self.holder(caller, id).await?;
+            let task = Box::pin(self.load(&holder, inner)).await;
+            return task
+                .map(|task| self.cipher.show_task(task))
+                .map_err(|error| about(error, &id.to_string()));
+        }
         let task = match self.live(id).and_then(|live| live.log.task()) {
             Some(task) => Some(task),
             None => self.replay(id).await?,

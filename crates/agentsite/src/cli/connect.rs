@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// Address of the site, for --http [default: the one that runs here].
     #[arg(long, value_name = "URL", requires = "http")]
     site: Option<Url>,
-    /// API key to write, for --http; without it the program reads the variable AGENTSITE_KEY, and on this machine none is needed.
+    /// API key to write, for --http; without it the program reads the variable AGENTSITE_KEY, and on this machine it is an anonymous caller.
     #[arg(long, value_name = "KEY", requires = "http")]
     key: Option<String>,
     /// Name of the entry [default: agentsite, or agentsite-NAME for one agent].
@@ -106,6 +106,8 @@ fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
     let folder = std::env::current_dir()
         .map_err(|error| CliError::error(format!("cannot find this folder: {error}")))?;
     let mut words = vec!["mcp".to_owned(), "--folder".to_owned(), folder.display().to_string()];
+    // The assistant has a key of its own, which is made when it comes for the first time.
+    words.extend(["--as".to_owned(), assistant_name(arguments)]);
     let everywhere = &shell.everywhere;
     let paths =
         [("--data", &everywhere.data), ("--agents", &everywhere.agents), ("--config", &everywhere.config)];
@@ -121,6 +123,12 @@ fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
         words.extend(["--agent".to_owned(), agent.to_string()]);
     }
     Ok(Way::Command { command: command.display().to_string(), arguments: words })
+}
+
+/// Under which name the assistant has its key: one for each program, and for each agent that it is shown alone.
+fn assistant_name(arguments: &Arguments) -> String {
+    let program = arguments.program.word();
+    arguments.agent.as_ref().map_or_else(|| program.to_owned(), |agent| format!("{program}-{agent}"))
 }
 
 /// The program asks the running site.

@@ -4,6 +4,7 @@
 //! messages of the protocol and nothing else, everything else goes to stderr. Both eras of the protocol pass through: it carries messages
 //! and does not know what they mean, beyond the headers that HTTP needs.
 
+mod assistant;
 mod bridge;
 mod doorway;
 mod mirror;
@@ -33,6 +34,9 @@ pub(super) struct Arguments {
     /// Folder of the site [default: the current one].
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
+    /// Call with the key of this assistant, made when there is none, instead of as an admin.
+    #[arg(long = "as", value_name = "NAME", value_parser = assistant::name_parser(), conflicts_with = "site")]
+    assistant: Option<String>,
 }
 
 /// Carries messages until stdin ends.
@@ -40,6 +44,6 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     if let Some(folder) = &arguments.folder {
         std::env::set_current_dir(folder).map_err(|error| CliError::file("enter", folder, &error))?;
     }
-    let doorway = Doorway::new(shell, arguments.site, arguments.agent)?;
+    let doorway = Doorway::new(shell, arguments.site, arguments.agent, arguments.assistant)?;
     Bridge::new(shell.output, doorway).run().await
 }

@@ -212,6 +212,11 @@ impl Exchange {
         let Some(speech) = self.speech.take().filter(|_| self.turn.fault.is_none()) else { return };
         let answered = speech.answered(self.caller.owner(), &self.agent, &self.turn.text).finish();
         let waiting = self.task.map(|(id, _)| id).filter(|_| self.turn.state.is_interrupted());
+        // Two anonymous callers at one address may say the same words, and must not meet in one conversation. Only a question that waits is
+        // found again by its words, once.
+        if self.caller.is_anonymous() && waiting.is_none() {
+            return;
+        }
         self.front.transcripts.remember(answered, Thread { context: self.context.clone(), waiting });
     }
 }

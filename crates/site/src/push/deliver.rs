@@ -175,7 +175,13 @@ impl Push {
         }
         let events = self.store.events(task, seq.saturating_sub(1), 1).await?;
         let event = events.into_iter().find(|event| event.seq == seq);
-        let body = event.and_then(|event| event.told(&head.context));
+        // Receivers of an anonymous caller get the ids that the caller has.
+        let (event, context) = if head.owner.is_anonymous() {
+            (event.map(|event| self.cipher.show_event(&event)), self.cipher.shown_context(&head.context))
+        } else {
+            (event, head.context.clone())
+        };
+        let body = event.and_then(|event| event.told(&context));
         Ok(match body {
             Some(body) => Found::Subject(Box::new(Subject::event(head, config, seq, body))),
             None => Found::Lost("the event is not one that receivers are told of; drop it"),
@@ -209,6 +215,8 @@ impl Push {
             return Ok(Found::Unwanted);
         }
         let then = Task::replay(&events).ok().flatten().filter(|task| task.head.seq == seq);
+        let then =
+            then.map(|task| if head.owner.is_anonymous() { self.cipher.show_task(task) } else { task });
         let wire = then.and_then(|task| serde_json::to_value(task.wire(None)).ok());
         let old = wire.map(|task| legacy::downgrade_result("GetTask", task));
         Ok(match old.and_then(|task| serde_json::to_vec(&task).ok()) {

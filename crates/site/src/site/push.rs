@@ -19,12 +19,14 @@ impl Site {
     /// The receiver that comes with a message, if it may be kept.
     pub(super) async fn receiver(
         &self,
+        caller: &Caller,
         receiver: Option<PushConfig>,
         message: &Message,
     ) -> Result<Option<PushConfig>, SiteError> {
         let Some(receiver) = receiver else { return Ok(None) };
         let receiver = self.0.push.prepare(receiver)?;
         if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
+            let task = if caller.is_anonymous() { self.0.desk.cipher.read_task(task) } else { task };
             self.0.push.check_room(task, &receiver.id).await?;
         }
         Ok(Some(receiver))
@@ -41,11 +43,12 @@ impl Site {
         task: TaskId,
         config: PushConfig,
     ) -> Result<PushConfig, SiteError> {
-        let head = self.head(caller, task).await?;
-        if let Some(live) = self.0.desk.live(task) {
+        let (_, head) = self.head(caller, task).await?;
+        if let Some(live) = self.0.desk.live(head.id) {
             live.log.tell();
         }
-        self.0.push.put(&head, config).await
+        let kept = self.0.push.put(&head, config).await?;
+        Ok(PushConfig { task_id: task.to_string(), ..kept })
     }
 
     /// One receiver of a task.
@@ -67,9 +70,10 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn push_configs(&self, caller: &Caller, task: TaskId) -> Result<Vec<PushConfig>, SiteError> {
-        let head = self.head(caller, task).await?;
-        let configs = self.0.push.list(&head).await?;
-        if *caller.owner() == head.owner {
+        let (holder, head) = self.head(caller, task).await?;
+        let mut configs = self.0.push.list(&head).await?;
+        configs.iter_mut().for_each(|config| config.task_id = task.to_string());
+        if holder.owner().is(&head.owner) {
             return Ok(configs);
         }
         Ok(configs.into_iter().map(PushConfig::without_secrets).collect())
@@ -80,7 +84,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn remove_push_config(&self, caller: &Caller, task: TaskId, id: &str) -> Result<(), SiteError> {
-        let head = self.head(caller, task).await?;
+        let (_, head) = self.head(caller, task).await?;
         self.0.push.remove(&head, id).await
     }
 
@@ -121,9 +125,10 @@ impl Site {
         self.0.push.forget(caller.owner().as_str(), id).await
     }
 
-    /// The head of a task, if it is this caller's.
-    async fn head(&self, caller: &Caller, id: TaskId) -> Result<TaskHead, SiteError> {
-        let head = self.0.store.task(id).await?.filter(|head| caller.may_see(&head.owner));
-        head.ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+    /// The head of a task, if it is this caller's, and in whose name the caller reaches it.
+    async fn head(&self, caller: &Caller, id: TaskId) -> Result<(Caller, TaskHead), SiteError> {
+        let (holder, inner) = self.0.desk.holder(caller, id).await?;
+        let head = self.0.store.task(inner).await?.filter(|head| holder.may_see(&head.owner));
+        head.map(|head| (holder, head)).ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
     }
 }

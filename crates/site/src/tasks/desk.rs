@@ -16,6 +16,7 @@ use super::drive::Order;
 use super::journal;
 use super::log::TaskLog;
 use super::sleep::Sleepers;
+use crate::anonymous::IdCipher;
 use crate::conversations::{Feed, Told, ended};
 use crate::push::Bell;
 use crate::{SiteError, SiteMetrics};
@@ -29,6 +30,8 @@ pub(crate) struct Desk {
     pub(crate) store: SharedStore,
     pub(crate) ids: Ids,
     pub(crate) metrics: SiteMetrics,
+    /// The ids that anonymous callers get.
+    pub(crate) cipher: IdCipher,
     /// How receivers hear of tasks.
     pub(crate) bell: Arc<Bell>,
     /// Those who follow conversations.
@@ -55,11 +58,18 @@ pub(crate) struct Live {
 }
 
 impl Desk {
-    pub(crate) fn new(store: SharedStore, ids: Ids, metrics: SiteMetrics, bell: Arc<Bell>) -> Arc<Self> {
+    pub(crate) fn new(
+        store: SharedStore,
+        ids: Ids,
+        metrics: SiteMetrics,
+        bell: Arc<Bell>,
+        cipher: IdCipher,
+    ) -> Arc<Self> {
         Arc::new(Self {
             store,
             ids,
             metrics,
+            cipher,
             bell,
             conversations: Feed::default(),
             stopping: CancellationToken::new(),

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::Desk;
 use super::sleep::Sleeper;
+use crate::anonymous::IdCipher;
 
 /// Events read from the store at once; about one screen of a stream.
 const PAGE: usize = 256;
@@ -103,6 +104,8 @@ impl TaskLog {
 #[derive(Debug)]
 pub struct TaskWatch {
     id: TaskId,
+    /// How an anonymous caller gets the ids; everybody else gets them as they are.
+    cipher: Option<IdCipher>,
     context: ContextId,
     cursor: u64,
     log: Arc<TaskLog>,
@@ -125,7 +128,22 @@ enum Look {
 impl TaskWatch {
     pub(crate) fn new(task: &Task, cursor: u64, log: Arc<TaskLog>, store: SharedStore) -> Self {
         let tick = log.tick.subscribe();
-        Self { id: task.head.id, context: task.head.context.clone(), cursor, log, tick, store, desk: None }
+        let context = task.head.context.clone();
+        Self { id: task.head.id, cipher: None, context, cursor, log, tick, store, desk: None }
+    }
+
+    /// The same watch for an anonymous caller, who gets no id as it is in the store.
+    pub(crate) fn enciphered(mut self, cipher: IdCipher) -> Self {
+        self.context = cipher.shown_context(&self.context);
+        self.cipher = Some(cipher);
+        self
+    }
+
+    fn shown(&self, task: Task) -> Task {
+        match &self.cipher {
+            Some(cipher) => cipher.show_task(task),
+            None => task,
+        }
     }
 
     /// A watch on a task that is not live.
@@ -144,7 +162,7 @@ impl TaskWatch {
     /// The task that is followed.
     #[must_use]
     pub fn id(&self) -> TaskId {
-        self.id
+        self.cipher.as_ref().map_or(self.id, |cipher| cipher.shown_task(self.id))
     }
 
     /// Its conversation.
@@ -161,7 +179,7 @@ impl TaskWatch {
     pub fn snapshot(&mut self) -> Task {
         let task = self.log.task().expect("a watched task is committed");
         self.cursor = task.head.seq;
-        task
+        self.shown(task)
     }
 
     /// The state in which the message that made this watch put the task: accepted and waiting for its turn. [`Self::next`] then gives everything
@@ -177,9 +195,9 @@ impl TaskWatch {
             let start = state.start.clone().or_else(|| Task::open(events.next()?).ok());
             start.map(|start| accepted(start, events))
         };
-        let task = opened.unwrap_or_else(|| self.snapshot());
+        let Some(task) = opened else { return self.snapshot() };
         self.cursor = task.head.seq;
-        task
+        self.shown(task)
     }
 
     /// The next events after the cursor, waiting for them. `None` when the task has ended, or waits for its caller and the watch is not to
@@ -204,7 +222,10 @@ impl TaskWatch {
                 }
             };
             self.cursor = events.last()?.seq;
-            return Some(events);
+            return Some(match &self.cipher {
+                Some(cipher) => events.iter().map(|event| Arc::new(cipher.show_event(event))).collect(),
+                None => events,
+            });
         }
     }
 
@@ -220,7 +241,8 @@ impl TaskWatch {
                 state.closed || state.task.as_ref().is_some_and(|task| task.head.state.is_settled())
             };
             if done || self.tick.changed().await.is_err() {
-                return self.log.task().expect("a watched task is committed");
+                let task = self.log.task().expect("a watched task is committed");
+                return self.shown(task);
             }
         }
     }

@@ -37,6 +37,12 @@ impl Desk {
         if let Some(task) = &message.task_id {
             return Err(SiteError::NoSuchTask(super::excerpt(task)));
         }
+        if caller.is_anonymous() {
+            let (holder, message) = self.enter(caller, message).await?;
+            let mut answer = Box::pin(self.ask(&holder, entry, message, aside)).await?;
+            self.cipher.show_message(&mut answer);
+            return Ok(answer);
+        }
         let slot = match self.admit(entry)? {
             Admission::Now(slot) => slot,
             Admission::Later(place) => place.slot().await,
@@ -59,6 +65,12 @@ impl Desk {
     ) -> Result<Option<Message>, SiteError> {
         if !entry.may_reply(message) {
             return Ok(None);
+        }
+        if caller.is_anonymous() {
+            let (holder, message) = self.enter(caller, message.clone()).await?;
+            let mut answer = Box::pin(self.reply(&holder, entry, &message, aside)).await?;
+            answer.iter_mut().for_each(|answer| self.cipher.show_message(answer));
+            return Ok(answer);
         }
         let job = self.unrecorded(caller, entry, message.clone(), aside.clone());
         let _stops_the_reply_when_nobody_waits = job.cancel.clone().drop_guard();

@@ -16,6 +16,7 @@ use url::Url;
 
 use super::super::serve::Flags;
 use super::super::shell::{Shell, told};
+use super::assistant;
 use crate::config::TelemetrySection;
 use crate::exit::{CliError, Exit};
 use crate::serve::{self, Guest, Startup};
@@ -62,6 +63,8 @@ pub(super) struct Doorway {
     /// The site that the caller named.
     named: Option<Url>,
     agent: Option<AgentName>,
+    /// The assistant with whose key it calls; an admin's when none is named.
+    assistant: Option<String>,
     /// The site as it was found last.
     found: Option<Address>,
     /// The site that runs in this process.
@@ -79,7 +82,12 @@ struct Own {
 }
 
 impl Doorway {
-    pub(super) fn new(shell: &Shell, named: Option<Url>, agent: Option<AgentName>) -> Result<Self, CliError> {
+    pub(super) fn new(
+        shell: &Shell,
+        named: Option<Url>,
+        agent: Option<AgentName>,
+        assistant: Option<String>,
+    ) -> Result<Self, CliError> {
         if named.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
             return Err(CliError::usage("--site: name an http(s) address"));
         }
@@ -87,6 +95,7 @@ impl Doorway {
             shell: shell.clone(),
             named,
             agent,
+            assistant,
             found: None,
             own: None,
             is_guest: false,
@@ -181,7 +190,11 @@ impl Doorway {
         if !site.answers().await {
             return Ok(None);
         }
-        self.endpoint(site.client.base(), site.token().cloned()).map(Some)
+        let token = match &self.assistant {
+            Some(name) => Some(assistant::key(&shell, name, self.agent.as_ref()).await?),
+            None => site.token().cloned(),
+        };
+        self.endpoint(site.client.base(), token).map(Some)
     }
 
     fn endpoint(&self, base: &Url, token: Option<Token>) -> Result<Address, CliError> {

@@ -226,3 +226,47 @@ fn a_site_behind_a_proxy_does_not_make_everybody_an_admin() {
     }
     report("access", "anonymous = \"admin\" behind a proxy", "refused at start");
 }
+
+/// A call by an anonymous caller.
+async fn ask(site: &TestSite, agent: &str, method: &str, params: Value) -> Value {
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+    let request = http().post(format!("{}/a2a/{agent}", site.url)).header("a2a-version", "1.0").json(&body);
+    request.send().await.unwrap().json().await.unwrap()
+}
+
+#[tokio::test]
+async fn anonymous_callers_at_one_address_are_strangers() {
+    let mut site = TestSite::new();
+    site.write("agentsite.toml", UNLIMITED);
+    site.start();
+    let sent = ask(&site, "echo", "SendMessage", json!({"message": message("mine alone")})).await;
+    let task = &sent["result"]["task"];
+    let (id, context) = (task["id"].as_str().unwrap(), task["contextId"].as_str().unwrap());
+    let read = ask(&site, "echo", "GetTask", json!({"id": id})).await;
+    assert_eq!(read["result"]["id"], id, "the id that was given out opens the task: {read}");
+
+    let listed = ask(&site, "echo", "ListTasks", json!({})).await;
+    assert_eq!(listed["result"]["tasks"], json!([]), "{listed}");
+    let own = ask(&site, "echo", "ListTasks", json!({"contextId": context})).await;
+    assert_eq!(own["result"]["tasks"][0]["id"], id, "who shows the conversation sees its tasks: {own}");
+
+    let known = site.get("/api/tasks").await;
+    let inner = known["tasks"][0]["id"].as_str().unwrap().to_owned();
+    let inner_context = known["tasks"][0]["contextId"].as_str().unwrap().to_owned();
+    assert_ne!(inner, id);
+    let mut tried = 0;
+    for method in ["GetTask", "CancelTask", "SubscribeToTask"] {
+        let foreign = ask(&site, "echo", method, json!({"id": inner})).await;
+        assert_eq!(foreign["error"]["code"], -32001, "{method}: {foreign}");
+        tried += 1;
+    }
+    let listed = ask(&site, "echo", "ListTasks", json!({"contextId": inner_context})).await;
+    assert_eq!(listed["result"]["tasks"], json!([]), "{listed}");
+    let log = site.log();
+    assert!(!log.contains(id) && !log.contains(context), "what opens a task is not logged");
+    report(
+        "access",
+        "another caller's task at the same address, by its inner id or a list",
+        format!("0 of {} found", tried + 2),
+    );
+}

@@ -16,7 +16,7 @@ fn the_configuration_is_printed_and_nothing_is_written() {
     assert_eq!(entry["command"], binary());
     let folder = site.path().canonicalize().unwrap().display().to_string();
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-    assert_eq!(words, ["mcp", "--folder", &folder, "--agent", "calc"]);
+    assert_eq!(words, ["mcp", "--folder", &folder, "--as", "cursor-calc", "--agent", "calc"]);
     assert!(said.err().contains(".cursor/mcp.json"), "{}", said.err());
     assert!(!std::path::Path::new(&home).exists());
     let http = site.run(&["connect", "claude-code", "--http", "--site", "https://a.example"]).ok();
