@@ -157,7 +157,9 @@ impl DataFolder {
             file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE))?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&draft, &path)
+            fs::rename(&draft, &path)?;
+            // The name, too, must outlast a power cut.
+            fs::File::open(&self.0)?.sync_all()
         };
         written().map_err(|error| CliError::file("write", &path, &error))
     }

@@ -10,7 +10,8 @@ use agentsite_host::{AgentLog, Aside, Workshop};
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
-use agentsite_store::{Change, Page, SharedStore, TaskCursor, TaskFilter};
+use agentsite_store::{Change, Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
+use tokio::sync::Mutex;
 
 use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
@@ -101,6 +102,8 @@ struct Inner {
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
+    /// What a new site must remember and has not committed yet: it goes into the one transaction of the first start.
+    founding: Mutex<Vec<SettingChange>>,
 }
 
 impl Site {
@@ -135,10 +138,12 @@ impl Site {
         let bell = Bell::new(&settings.push);
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone());
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
-        let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
+        let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
+        let identity = Arc::new(identity);
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
-        let secret = Secret::open(&store, &ids).await?;
+        let (secret, new_secret) = Secret::open(&store, &ids).await?;
+        let founding = new_identity.into_iter().chain(new_secret).collect();
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
@@ -184,6 +189,7 @@ impl Site {
             far: Far::default(),
             workers,
             concierge,
+            founding: Mutex::new(founding),
         });
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
         let site = Self(inner);
@@ -196,6 +202,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
+        self.commit_founding().await?;
         let hub = self.0.hub.clone();
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
         let worker = self
