@@ -2,7 +2,7 @@
 //!
 //! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store, with their public keys beside the seeds so that a
 //! damaged or replaced seed is refused; a change of keys is one transaction with the old keys' word for the new ones. Secrets leave this file only into the store. A card is signed once for each content, not for each
-//! request. It does not encrypt the store: the data folder is its owner's alone.
+//! request. It does not encrypt: the store does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
-use agentsite_store::{Change, SettingChange, SharedStore};
+use agentsite_store::{Change, JournalHead, SettingChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -38,6 +38,9 @@ const JWKS_PATH: &str = "/.well-known/jwks.json";
 
 /// The type that the header of a trust manifest's signature names, so that no other signature passes for one.
 pub(crate) const TRUST_MANIFEST: &str = "trust-manifest+jose";
+
+/// The type that the header of a head's signature names, so that no other signature passes for one.
+pub(crate) const JOURNAL_HEAD: &str = "journal-head+jose";
 
 /// Who a site is, as everybody may know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -188,6 +191,14 @@ impl Identity {
         delivery.sign(&self.ring.load().keys[0], now, good_for)
     }
 
+    /// Signs a head of the journal with the Ed25519 key.
+    pub(crate) fn sign_head(&self, head: &JournalHead) -> Result<SignedHead, SiteError> {
+        let at = self.ids.clock().now();
+        let signed = sign_detached(&head_statement(head, at), &self.ring.load().keys[0], JOURNAL_HEAD, None);
+        let signature = signed.map_err(|_| SiteError::Identity)?;
+        Ok(SignedHead { seq: head.seq, at, hash: head.hash, signature })
+    }
+
     /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a card.
     pub(crate) fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
         answer_challenge(&self.ring.load().keys[0], entry, word)
@@ -276,6 +287,20 @@ impl Ring {
         };
         Ok(Self { keys, view })
     }
+}
+
+/// What is signed of a head of the journal.
+pub(crate) fn head_statement(head: &JournalHead, at: Timestamp) -> Value {
+    let hash: String = head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({ "line": head.seq, "hash": hash, "at": at.to_string() })
+}
+
+/// The public keys in the setting that holds a site's identity, the present ones first; `None` when they do not fit together.
+pub(crate) fn known_keys(setting: &str) -> Option<Vec<PublicKey>> {
+    let kept: Kept = serde_json::from_str(setting).ok()?;
+    let ring = Ring::of(&kept).ok()?;
+    let former = kept.former.iter().map(|jwk| PublicKey::from_jwk(jwk).ok());
+    ring.keys.iter().map(|key| Some(key.public())).chain(former).collect()
 }
 
 fn signing_keys(seeds: &[[u8; 32]; 2]) -> Result<[SigningKey; 2], SiteError> {

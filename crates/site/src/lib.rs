@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod calls;
 mod challenges;
 mod connected;
@@ -27,6 +28,7 @@ mod registry;
 mod retention;
 mod secret;
 mod settings;
+mod settled;
 mod site;
 mod submission;
 mod tasks;
@@ -45,6 +47,7 @@ pub use agentsite_store::{
     ConversationCursor, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page, StoreError, StoreStats,
     StoredLine, TaskCursor, TaskFilter,
 };
+pub use audit::verify_heads;
 pub use challenges::ServedChallenge;
 pub use conversations::export::ExportFormat;
 pub use conversations::{

@@ -1,4 +1,5 @@
 //! Kills during the first start: whenever the process dies, the next start yields a site with a working admin token.
+//! The moments are changes of the data folder, so that no pause and no machine decides what is met.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
