@@ -9,7 +9,7 @@ use std::fs;
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, run as run_command};
-use crate::{debian, python, test};
+use crate::{debian, python, test, tools};
 
 /// What `cargo xtask attack --help` prints.
 pub(crate) const HELP: &str = "\
@@ -27,6 +27,7 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     arguments.finish()?;
     python::set_up(workspace)?;
     debian::proxies(workspace)?;
+    tools::faketime(workspace)?;
     run_command(&mut workspace.cargo("build --release --package agentsite"))?;
     let report = workspace.path(REPORT);
     let _ = fs::remove_file(&report);

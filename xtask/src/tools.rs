@@ -5,8 +5,9 @@
 
 use std::path::PathBuf;
 
+use crate::debian;
 use crate::failure::Outcome;
-use crate::workspace::{Workspace, run};
+use crate::workspace::{Workspace, capture, run};
 
 /// Where they are installed, below the root; cargo keeps a list there and does nothing when a program is up to date.
 const FOLDER: &str = "target/tools";
@@ -19,8 +20,18 @@ pub(crate) fn a2a_cli(workspace: &Workspace) -> PathBuf {
     workspace.path(FOLDER).join("bin/a2acli")
 }
 
+/// Installs the library with which the attacks on the clock show the site another time, or finds it ready.
+pub(crate) fn faketime(workspace: &Workspace) -> Outcome {
+    let find = "ls /usr/lib/*/faketime/libfaketimeMT.so.1";
+    if capture(workspace.program("sh").args(["-c", find])).is_err() {
+        debian::install(workspace, "libfaketime", "faketime")?;
+    }
+    Ok(())
+}
+
 /// Installs the programs, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
+    faketime(workspace)?;
     let (name, version) = A2A_CLI;
     let words = format!("install --locked --debug --root {FOLDER} --version {version} {name}");
     // A folder of its own, so that the profile and the features of the workspace's builds stay as they are.

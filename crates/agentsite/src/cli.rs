@@ -4,6 +4,7 @@
 //! sentence on stderr and one of the exit codes in `exit`. It holds no logic of its own beyond choosing the verb.
 
 mod agent;
+mod audit;
 mod backup;
 mod call;
 mod card;
@@ -123,6 +124,8 @@ enum Verb {
     Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
+    /// Check that nothing but the site has changed its data.
+    Audit(audit::Arguments),
     /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list what is in one.
     Backup(backup::BackupArguments),
     /// Bring a backup back; the site must not be running.
@@ -198,6 +201,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Mcp(arguments)) => on_all_cores(mcp::run(&shell, arguments)),
         Some(Verb::Connect(arguments)) => connect::run(&shell, &arguments),
         Some(Verb::Config(arguments)) => config::run(&shell, &arguments),
+        Some(Verb::Audit(arguments)) => audit::run(&shell, arguments),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),

@@ -119,7 +119,7 @@ pub(crate) async fn examine(
     found.extend(checks::sandbox(&possible_confinement(loaded, variables)));
     found.extend(checks::data(&loaded.config));
     found.extend(checks::port(&loaded.config, running));
-    found.extend(checks::database(&loaded.config, running.is()).await);
+    found.extend(checks::database(&loaded.config, variables, running.is()).await);
     found.extend(running.status().into_iter().flat_map(checks::outbox));
     found.extend(match running.status() {
         Some(status) => agents::of_site(status),

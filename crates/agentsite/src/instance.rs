@@ -1,11 +1,13 @@
 //! The running site as others on this machine find it: `site.json` and `admin.token` in the data folder.
 //!
-//! Promises: both files are written whole and readable by their owner only; `site.json` is there while the site listens and gone
+//! Promises: the folder and everything in it are their owner's alone, corrected at each start and refused when another user owns them; both files
+//! are written whole; `site.json` is there while the site listens and gone
 //! after an orderly stop. A file that a killed site left is recognised by the connection that fails.
 //! It does not hold a lock: the store does.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,7 @@ const TOKEN: &str = "admin.token";
 
 /// Owner only: the folder holds what was said to agents, and the token.
 const PRIVATE_FOLDER: u32 = 0o700;
-const PRIVATE_FILE: u32 = 0o600;
+pub(crate) const PRIVATE_FILE: u32 = 0o600;
 
 /// The data folder of a site.
 #[derive(Debug, Clone)]
@@ -46,6 +48,11 @@ impl DataFolder {
     /// The database.
     pub(crate) fn database(&self) -> PathBuf {
         self.0.join("site.db")
+    }
+
+    /// The key that the database is sealed with, unless the operator keeps it elsewhere.
+    pub(crate) fn key(&self) -> PathBuf {
+        self.0.join("site.key")
     }
 
     /// The index of the agents; made anew from the database when it is lost.
@@ -80,7 +87,28 @@ impl DataFolder {
                 self.0.display()
             );
             CliError::error(what)
-        })
+        })?;
+        self.protect()
+    }
+
+    /// Makes the folder and what lies in it its owner's alone. What belongs to another user is refused: that user could replace it.
+    fn protect(&self) -> Result<(), CliError> {
+        let told = |error: std::io::Error| CliError::file("protect", &self.0, &error);
+        // Where a link leads counts, not the link.
+        let folder = fs::metadata(&self.0).map_err(told)?;
+        make_private(&self.0, &folder)?;
+        for entry in fs::read_dir(&self.0).map_err(told)? {
+            let entry = entry.map_err(told)?;
+            let found = match entry.metadata() {
+                // Whoever removes it meanwhile is done with it.
+                Err(error) if error.kind() == ErrorKind::NotFound => continue,
+                found => found.map_err(told)?,
+            };
+            if !found.is_symlink() {
+                make_private(&entry.path(), &found)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells others on this machine where the site is.
@@ -171,7 +199,9 @@ impl DataFolder {
             file.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE))?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
-            fs::rename(&draft, &path)
+            fs::rename(&draft, &path)?;
+            // The name, too, must outlast a power cut.
+            fs::File::open(&self.0)?.sync_all()
         };
         written().map_err(|error| CliError::file("write", &path, &error))
     }
@@ -180,6 +210,48 @@ impl DataFolder {
 /// The file with the key of an assistant.
 fn assistant_file(assistant: &str) -> String {
     format!("assistant-{assistant}.key")
+}
+
+/// Takes the rights of everybody but the owner away from a file or folder.
+fn make_private(path: &Path, found: &fs::Metadata) -> Result<(), CliError> {
+    let me = rustix::process::geteuid().as_raw();
+    if found.uid() != me {
+        return Err(CliError::error(format!(
+            "{} belongs to another user (uid {}, this is uid {me}): run the site as that user, change the owner with chown, or name another folder with --data",
+            path.display(),
+            found.uid()
+        )));
+    }
+    let mode = found.permissions().mode();
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let told = |error: std::io::Error| CliError::file("protect", path, &error);
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)).map_err(told)?;
+    if fs::metadata(path).map_err(told)?.permissions().mode() & 0o077 != 0 {
+        return Err(CliError::error(format!(
+            "{} stays readable for other users, whatever is set: name a folder on a file system with permissions with --data",
+            path.display()
+        )));
+    }
+    tracing::warn!(path = %path.display(), "Other users could read a file or folder of the site's data; this was corrected.");
+    Ok(())
+}
+
+/// Makes the log its owner's alone, when standard error is a file of this user.
+pub(crate) fn protect_log() {
+    let Ok(log) = std::io::stderr().as_fd().try_clone_to_owned().map(fs::File::from) else { return };
+    let Ok(found) = log.metadata() else { return };
+    let ours = found.is_file() && found.uid() == rustix::process::geteuid().as_raw();
+    if ours && found.permissions().mode() & 0o077 != 0 {
+        // A file system without permissions keeps what it has; the log holds no secrets.
+        let _ = log.set_permissions(fs::Permissions::from_mode(PRIVATE_FILE));
+    }
+}
+
+/// Everything that this process makes from here on is its owner's alone, whoever makes it.
+pub(crate) fn keep_private() {
+    rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }
 
 #[cfg(test)]
@@ -209,6 +281,26 @@ mod tests {
         data.withdraw();
         data.withdraw();
         assert_eq!(data.announced(), None);
+    }
+
+    #[test]
+    fn what_others_could_read_is_corrected() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::at(&folder.path().join("data"));
+        fs::create_dir(&data.0).unwrap();
+        fs::create_dir(data.0.join("index")).unwrap();
+        for (name, bits) in [("", 0o755), ("index", 0o777)] {
+            fs::set_permissions(data.0.join(name), fs::Permissions::from_mode(bits)).unwrap();
+        }
+        for name in ["site.db", "site.db-wal", "admin.token"] {
+            fs::write(data.0.join(name), "").unwrap();
+            fs::set_permissions(data.0.join(name), fs::Permissions::from_mode(0o664)).unwrap();
+        }
+        data.create().unwrap();
+        assert_eq!((mode(&data.0), mode(&data.0.join("index"))), (0o700, 0o700));
+        for name in ["site.db", "site.db-wal", "admin.token"] {
+            assert_eq!(mode(&data.0.join(name)), 0o600, "{name}");
+        }
     }
 
     #[test]

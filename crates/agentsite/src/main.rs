@@ -15,6 +15,7 @@ mod instance;
 mod output;
 mod sandbox;
 mod serve;
+mod sitekey;
 mod telemetry;
 mod templates;
 mod workshop;

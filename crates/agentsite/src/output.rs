@@ -1,7 +1,8 @@
 //! What people and programs read: answers on stdout, everything else on stderr.
 //!
 //! Promises: with `--json` stdout holds JSON and nothing else; colours appear only on a terminal and never with `--no-color` or
-//! `NO_COLOR`. Control characters in foreign text are not passed to a terminal.
+//! `NO_COLOR`. What steers a terminal (escape sequences, control characters, marks that turn the direction of text) is removed from everything
+//! that is written for people; `--json` shows such characters as escapes and loses none. Only a piece of an answer goes into a pipe as it is.
 //! It does not log: `telemetry` does.
 
 use std::io::{self, IsTerminal, Write};
@@ -73,7 +74,7 @@ impl Output {
 
     /// Writes one line to stdout.
     pub(crate) fn line(self, text: &str) -> io::Result<()> {
-        writeln!(io::stdout().lock(), "{text}")
+        writeln!(io::stdout().lock(), "{}", harmless(text, self.colour_out))
     }
 
     /// Writes a piece of an answer to stdout at once, without a line feed.
@@ -91,7 +92,7 @@ impl Output {
         } else {
             serde_json::to_string(value)
         };
-        self.line(&text.map_err(io::Error::other)?)
+        writeln!(io::stdout().lock(), "{}", escaped(&text.map_err(io::Error::other)?))
     }
 
     /// Writes a remark to stderr, dimmed. A remark that cannot be written is not missed.
@@ -119,9 +120,102 @@ fn paint(colour: bool, style: Style, text: &str) -> String {
     if colour { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
 }
 
-/// Foreign text without the characters that steer a terminal.
-fn printable(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+/// Foreign text without what steers a terminal.
+pub(crate) fn printable(text: &str) -> String {
+    harmless(text, false)
+}
+
+/// A line of the log without what steers a terminal; colours stay, because the formatter of the log writes them.
+pub(crate) fn log_line(line: &str) -> String {
+    harmless_but(line, |sequence| {
+        let code = sequence.strip_prefix("\x1b[").and_then(|rest| rest.strip_suffix('m'));
+        code.is_some_and(|code| code.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'))
+    })
+}
+
+/// A line without what steers a terminal, our own colours aside.
+fn harmless(text: &str, colours: bool) -> String {
+    harmless_but(text, |sequence| colours && is_own_colour(sequence))
+}
+
+/// A text without what steers a terminal but the sequences that may stay.
+fn harmless_but(text: &str, stays: impl Fn(&str) -> bool) -> String {
+    if !text.chars().any(steers) {
+        return text.to_owned();
+    }
+    let (mut kept, mut rest) = (String::with_capacity(text.len()), text);
+    while let Some(letter) = rest.chars().next() {
+        let taken = match letter {
+            '\x1b' => sequence(rest),
+            '\u{9b}' => letter.len_utf8() + control_sequence(&rest[letter.len_utf8()..]),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => {
+                letter.len_utf8() + string_sequence(&rest[letter.len_utf8()..])
+            }
+            _ => letter.len_utf8(),
+        };
+        let (part, after) = rest.split_at(taken);
+        if !steers(letter) || stays(part) {
+            kept.push_str(part);
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// Whether a character steers a terminal or the direction of what follows: control characters but line feed and tab, and the overrides,
+/// embeddings and isolates of bidirectional text.
+fn steers(letter: char) -> bool {
+    let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || (letter.is_control() && !matches!(letter, '\n' | '\t'))
+}
+
+/// The bytes of the escape sequence that a text begins with (ECMA-48).
+fn sequence(text: &str) -> usize {
+    let rest = &text[1..];
+    match rest.chars().next() {
+        Some('[') => 2 + control_sequence(&rest[1..]),
+        // Texts for the terminal: titles, links, the clipboard, device strings.
+        Some(']' | 'P' | 'X' | '^' | '_') => 2 + string_sequence(&rest[1..]),
+        Some(' '..='/') => {
+            let between = rest.chars().take_while(|letter| (' '..='/').contains(letter)).count();
+            1 + between + usize::from(rest[between..].starts_with(|last| ('0'..='~').contains(&last)))
+        }
+        Some('0'..='~') => 2,
+        _ => 1,
+    }
+}
+
+/// The bytes of a control sequence behind its introducer.
+fn control_sequence(text: &str) -> usize {
+    let inner = text.chars().take_while(|letter| (' '..='?').contains(letter)).count();
+    inner + usize::from(text[inner..].starts_with(|last| ('@'..='~').contains(&last)))
+}
+
+/// The bytes of a text for the terminal behind its introducer, with its end; one without an end goes to the end of the line.
+fn string_sequence(text: &str) -> usize {
+    let ends = [("\x07", 1), ("\x1b\\", 2), ("\u{9c}", 2)];
+    let end = ends.iter().filter_map(|(end, length)| Some((text.find(end)?, *length))).min();
+    let line = text.find('\n').unwrap_or(text.len());
+    end.filter(|(at, _)| *at < line).map_or(line, |(at, length)| at + length)
+}
+
+/// Whether a sequence is one that [`paint`] writes.
+fn is_own_colour(sequence: &str) -> bool {
+    let styles = [Style::Dim, Style::Bold, Style::Good, Style::Warn, Style::Bad];
+    let code = sequence.strip_prefix("\x1b[").and_then(|rest| rest.strip_suffix('m'));
+    code.is_some_and(|code| code == "0" || styles.iter().any(|style| style.code() == code))
+}
+
+/// JSON whose texts cannot steer a terminal: what JSON does not escape by itself is escaped.
+fn escaped(json: &str) -> String {
+    if !json.chars().any(steers) {
+        return json.to_owned();
+    }
+    let mut safe = String::with_capacity(json.len());
+    for letter in json.chars() {
+        if steers(letter) { safe.push_str(&format!("\\u{:04x}", letter as u32)) } else { safe.push(letter) }
+    }
+    safe
 }
 
 fn one_line(text: &str) -> String {
@@ -168,7 +262,27 @@ mod tests {
 
     #[test]
     fn foreign_text_cannot_steer_the_terminal() {
-        assert_eq!(printable("a\x1b[2Jb\tc\nd\r"), "a[2Jb\tc\nd");
+        assert_eq!(printable("a\x1b[2Jb\tc\nd\r"), "ab\tc\nd");
+        for (hostile, shown) in [
+            ("\x1b]0;owned\x07title", "title"),
+            ("\x1b]8;;https://evil.example\x1b\\link\x1b]8;;\x1b\\", "link"),
+            ("\x1b]52;c;ZXZpbA==\u{9c}clip", "clip"),
+            ("\u{9b}31mred\u{9b}0m", "red"),
+            ("\u{9d}0;title\x07x", "x"),
+            ("\x1bP1$r\x1b\\dcs", "dcs"),
+            ("\x1b(0charset", "charset"),
+            ("\x1bcreset", "reset"),
+            ("\x1b]no end\nnext", "\nnext"),
+            ("user\u{202e}txt.exe\u{2066}\u{200f}", "usertxt.exe"),
+            ("\x1b", ""),
+            ("\x1b[", ""),
+            ("\x08\x7fback", "back"),
+            ("plain é 漢字 🙂", "plain é 漢字 🙂"),
+        ] {
+            assert_eq!(printable(hostile), shown, "{hostile:?}");
+        }
+        assert_eq!(harmless("\x1b[31mno\x1b[0m\x1b[8mhidden", true), "\x1b[31mno\x1b[0mhidden");
+        assert_eq!(escaped("{\"a\":\"\u{9b}\u{202e}\"}"), "{\"a\":\"\\u009b\\u202e\"}");
         assert_eq!(one_line("two\n lines"), "two lines");
     }
 

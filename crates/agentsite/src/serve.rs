@@ -21,7 +21,7 @@ use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
 use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
-use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreMetrics};
+use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreError, StoreMetrics};
 use prometheus_client::registry::Registry;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, oneshot};
@@ -33,9 +33,10 @@ use crate::config::{Config, Kit, Loaded, Reader};
 use crate::conformance;
 use crate::exit::{CliError, Exit};
 use crate::folder::{AgentsFolder, Asked, Looks};
-use crate::instance::{DataFolder, RunningSite};
+use crate::instance::{DataFolder, RunningSite, keep_private, protect_log};
 use crate::output::Output;
 use crate::sandbox;
+use crate::sitekey::SiteKey;
 use crate::telemetry::Telemetry;
 use crate::workshop::FolderWorkshop;
 use banner::Banner;
@@ -76,6 +77,8 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let world = World::system();
     let variables = startup.reader.variables().clone();
     let egress = parts::egress(&config)?;
+    keep_private();
+    protect_log();
     let telemetry =
         Telemetry::begin(&config.telemetry, startup.output.colours_err(), world.clock.clone(), &egress)?;
     startup.loaded.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
@@ -87,7 +90,8 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     let data = DataFolder::at(&config.data);
     data.create()?;
     let mut registry = Registry::default();
-    let store = open_store(&data, parts::storage_settings(&config), &mut registry).await?;
+    let key = SiteKey::find_or_make(&config, &variables, world.rng.as_ref())?;
+    let store = open_store(&data, key, parts::storage_settings(&config), &mut registry).await?;
     let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, variables.clone());
@@ -197,16 +201,22 @@ fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> En
 
 async fn open_store(
     data: &DataFolder,
+    key: SiteKey,
     storage: StorageSettings,
     registry: &mut Registry,
 ) -> Result<SharedStore, CliError> {
     let metrics = StoreMetrics::default();
     metrics.register(registry);
-    let path = data.database();
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open_with(&path, storage, metrics)).await;
+    let (path, store_key) = (data.database(), key.key.clone());
+    let open = move || SqliteStore::open_with(&path, &store_key, storage, metrics);
+    let opened = tokio::task::spawn_blocking(open).await;
     let opened = opened.map_err(|error| CliError::error(format!("the store broke off: {error}")))?;
-    let store = opened.map_err(|error| CliError::error(format!("{}: {error}", data.database().display())))?;
-    Ok(Arc::new(store))
+    let told = |error: &StoreError| CliError::error(format!("{}: {error}", data.database().display()));
+    match opened {
+        Ok(store) => Ok(Arc::new(store)),
+        Err(StoreError::WrongKey) => Err(key.withdraw().unwrap_or_else(|| told(&StoreError::WrongKey))),
+        Err(error) => Err(told(&error)),
+    }
 }
 
 async fn open_site(

@@ -7,7 +7,7 @@
 mod book;
 mod otlp;
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
 use agentsite_client::Egress;
@@ -22,6 +22,7 @@ use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
 
 use crate::config::{LogFormat, TelemetrySection};
 use crate::exit::CliError;
+use crate::output;
 use book::BookLayer;
 use otlp::Traces;
 
@@ -119,13 +120,39 @@ fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Laye
         LogFormat::Human => true,
         LogFormat::Json => false,
     };
-    let layer = fmt::layer().with_writer(std::io::stderr);
+    let layer = fmt::layer().with_writer(Harmless::default);
     if human {
         let time = Time { clock, whole: false };
         layer.compact().with_target(false).with_ansi(colour).with_timer(time).boxed()
     } else {
         let time = Time { clock, whole: true };
         layer.json().flatten_event(true).with_span_list(false).with_timer(time).boxed()
+    }
+}
+
+/// Standard error, with what steers a terminal removed from each line but colours: names and errors of others stand in log lines. A line is
+/// written whole when it is dropped, as the formatter writes one at a time.
+#[derive(Debug, Default)]
+struct Harmless(Vec<u8>);
+
+impl std::io::Write for Harmless {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Harmless {
+    fn drop(&mut self) {
+        if !self.0.is_empty() {
+            let line = output::log_line(&String::from_utf8_lossy(&self.0));
+            // A log that nobody reads any more is not missed.
+            let _ = std::io::stderr().lock().write_all(line.as_bytes());
+        }
     }
 }
 

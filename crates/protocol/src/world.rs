@@ -4,6 +4,7 @@
 //! traits, so that a test can replay any run. The system's own clock and generator live in `site`.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::{ContextId, ConversationId, MessageId, TaskId, Timestamp};
 
@@ -11,6 +12,16 @@ use crate::{ContextId, ConversationId, MessageId, TaskId, Timestamp};
 pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
     /// The present moment.
     fn now(&self) -> Timestamp;
+
+    /// Time that has passed since an arbitrary moment, whatever anybody sets the clock to. A clock that nobody sets counts by itself.
+    fn elapsed(&self) -> Duration {
+        Duration::from_millis(u64::try_from(self.now().as_millis()).unwrap_or(0))
+    }
+
+    /// The time that has certainly come: what is removed because of its age is removed by it. A clock that nobody sets is always right.
+    fn settled(&self) -> Timestamp {
+        self.now()
+    }
 }
 
 /// Gives unpredictable bytes; a seeded one makes a run repeatable.

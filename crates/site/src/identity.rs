@@ -1,8 +1,8 @@
 //! Identity: the keys with which a site signs, and how they change.
 //!
-//! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store; a change of keys is one transaction with the
-//! old keys' word for the new ones. Secrets leave this file only into the store. A card is signed once for each content, not for each
-//! request. It does not encrypt the store: the data folder is its owner's alone.
+//! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store, with their public keys beside the seeds so that a
+//! damaged or replaced seed is refused; a change of keys is one transaction with the old keys' word for the new ones. Secrets leave this file only into the store. A card is signed once for each content, not for each
+//! request. It does not encrypt: the store does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,7 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
-use agentsite_store::{Change, SettingChange, SharedStore};
+use agentsite_store::{Change, JournalHead, SettingChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -39,6 +39,9 @@ const JWKS_PATH: &str = "/.well-known/jwks.json";
 /// The type that the header of a trust manifest's signature names, so that no other signature passes for one.
 pub(crate) const TRUST_MANIFEST: &str = "trust-manifest+jose";
 
+/// The type that the header of a head's signature names, so that no other signature passes for one.
+pub(crate) const JOURNAL_HEAD: &str = "journal-head+jose";
+
 /// Who a site is, as everybody may know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -61,11 +64,23 @@ pub struct IdentityView {
 struct Kept {
     /// One for each of [`ALGORITHMS`].
     seeds: [[u8; 32]; 2],
+    /// The `did:key` of each seed's public key; a seed that does not lead to it was damaged or replaced. Sites made by an earlier version
+    /// have none until their next start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    public: Option<[String; 2]>,
     since: Timestamp,
     #[serde(default)]
     former: Vec<Value>,
     #[serde(default)]
     rotations: Vec<RotationRecord>,
+}
+
+impl Kept {
+    /// The same with the public keys that belong to the seeds.
+    fn with_public(self) -> Result<Self, SiteError> {
+        let public = signing_keys(&self.seeds)?.map(|key| key.public().did_key());
+        Ok(Self { public: Some(public), ..self })
+    }
 }
 
 /// The keys at work.
@@ -93,23 +108,39 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Reads the keys of the site, or makes them.
-    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
-        let kept = match store.setting(SETTING).await? {
-            Some(text) => serde_json::from_str(&text).map_err(|_| SiteError::Identity)?,
+    /// Reads the keys of the site, or makes them; new ones are kept once the setting that comes with them is committed.
+    pub(crate) async fn open(
+        store: SharedStore,
+        ids: Ids,
+    ) -> Result<(Self, Option<SettingChange>), SiteError> {
+        let (kept, new) = match store.setting(SETTING).await? {
+            Some(text) => {
+                let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
+                if kept.public.is_some() {
+                    (kept, None)
+                } else {
+                    let kept = kept.with_public()?;
+                    let new = setting(&kept);
+                    (kept, Some(new))
+                }
+            }
             None => {
+                let (former, rotations) = (Vec::new(), Vec::new());
                 let kept = Kept {
                     seeds: new_seeds(&ids),
+                    public: None,
                     since: ids.clock().now(),
-                    former: Vec::new(),
-                    rotations: Vec::new(),
-                };
-                store.commit(write(&kept)).await?;
-                kept
+                    former,
+                    rotations,
+                }
+                .with_public()?;
+                let new = setting(&kept);
+                (kept, Some(new))
             }
         };
         let ring = ArcSwap::from_pointee(Ring::of(&kept)?);
-        Ok(Self { store, ids, ring, kept: tokio::sync::Mutex::new(kept), signed: Mutex::default() })
+        let kept = tokio::sync::Mutex::new(kept);
+        Ok((Self { store, ids, ring, kept, signed: Mutex::default() }, new))
     }
 
     /// Who the site is.
@@ -125,14 +156,15 @@ impl Identity {
         let new = signing_keys(&seeds)?;
         let records =
             old.keys.iter().zip(&new).map(|(old, new)| RotationRecord::sign(old, &new.public(), at));
-        let mut next = Kept { seeds, since: at, ..kept.clone() };
+        let mut next = Kept { seeds, since: at, ..kept.clone() }.with_public()?;
         next.rotations.extend(records);
         next.former.splice(0..0, old.keys.iter().map(|key| key.public().jwk()));
         next.former.truncate(MAX_FORMER);
         let ring = Ring::of(&next)?;
         let text = format!("changed the keys of the site; it is now {}", ring.view.did_key);
         let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
-        self.store.commit(Change { journal: vec![line], ..write(&next) }).await?;
+        let change = Change { journal: vec![line], settings: vec![setting(&next)], ..Change::default() };
+        self.store.commit(change).await?;
         *kept = next;
         self.ring.store(Arc::new(ring));
         self.signed.lock().unwrap_or_else(PoisonError::into_inner).clear();
@@ -157,6 +189,14 @@ impl Identity {
         good_for: Duration,
     ) -> DeliveryProof {
         delivery.sign(&self.ring.load().keys[0], now, good_for)
+    }
+
+    /// Signs a head of the journal with the Ed25519 key.
+    pub(crate) fn sign_head(&self, head: &JournalHead) -> Result<SignedHead, SiteError> {
+        let at = self.ids.clock().now();
+        let signed = sign_detached(&head_statement(head, at), &self.ring.load().keys[0], JOURNAL_HEAD, None);
+        let signature = signed.map_err(|_| SiteError::Identity)?;
+        Ok(SignedHead { seq: head.seq, at, hash: head.hash, signature })
     }
 
     /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a card.
@@ -230,6 +270,11 @@ impl Ring {
     fn of(kept: &Kept) -> Result<Self, SiteError> {
         let keys = signing_keys(&kept.seeds)?;
         let public: Vec<PublicKey> = keys.iter().map(SigningKey::public).collect();
+        if let Some(stored) = &kept.public
+            && !stored.iter().eq(public.iter().map(PublicKey::did_key).collect::<Vec<_>>().iter())
+        {
+            return Err(SiteError::Identity);
+        }
         let present = public.iter().map(PublicKey::jwk);
         let all: Vec<Value> = present.chain(kept.former.iter().cloned()).collect();
         let kids: Vec<String> = public.iter().map(PublicKey::did_key).collect();
@@ -242,6 +287,20 @@ impl Ring {
         };
         Ok(Self { keys, view })
     }
+}
+
+/// What is signed of a head of the journal.
+pub(crate) fn head_statement(head: &JournalHead, at: Timestamp) -> Value {
+    let hash: String = head.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({ "line": head.seq, "hash": hash, "at": at.to_string() })
+}
+
+/// The public keys in the setting that holds a site's identity, the present ones first; `None` when they do not fit together.
+pub(crate) fn known_keys(setting: &str) -> Option<Vec<PublicKey>> {
+    let kept: Kept = serde_json::from_str(setting).ok()?;
+    let ring = Ring::of(&kept).ok()?;
+    let former = kept.former.iter().map(|jwk| PublicKey::from_jwk(jwk).ok());
+    ring.keys.iter().map(|key| Some(key.public())).chain(former).collect()
 }
 
 fn signing_keys(seeds: &[[u8; 32]; 2]) -> Result<[SigningKey; 2], SiteError> {
@@ -264,10 +323,7 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
     })
 }
 
-fn write(kept: &Kept) -> Change {
+fn setting(kept: &Kept) -> SettingChange {
     let value = serde_json::to_string(kept).expect("keys are always written");
-    Change {
-        settings: vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }],
-        ..Change::default()
-    }
+    SettingChange { name: SETTING.into(), value: Some(value), owner: None }
 }

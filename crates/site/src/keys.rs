@@ -182,9 +182,9 @@ impl Keys {
         gone.iter().for_each(|id| drop(known.remove(id)));
     }
 
-    /// Removes keys and sessions that have expired.
+    /// Removes keys and sessions that have certainly expired. They are refused from their end on; a clock that jumped removes none.
     pub(crate) async fn sweep(&self) -> Result<usize, SiteError> {
-        let now = self.ids.clock().now();
+        let now = self.ids.clock().settled();
         // A session that was begun while its key was revoked has none any more.
         let orphaned = |key: &KeyRecord| key.of.as_ref().is_some_and(|of| self.known(of).is_none());
         let expired: Vec<KeyId> = self

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod anonymous;
+mod audit;
 mod calls;
 mod challenges;
 mod connected;
@@ -29,6 +30,7 @@ mod registry;
 mod retention;
 mod secret;
 mod settings;
+mod settled;
 mod site;
 mod submission;
 mod tasks;
@@ -47,6 +49,7 @@ pub use agentsite_store::{
     ConversationCursor, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
+pub use audit::verify_heads;
 pub use challenges::ServedChallenge;
 pub use conversations::export::ExportFormat;
 pub use conversations::{

@@ -182,8 +182,15 @@ mod tests {
             Self { store: Arc::new(MemStore::default()), ids: Ids::new(clock, rng) }
         }
 
+        async fn secret(&self) -> Secret {
+            let (secret, new) = Secret::open(&self.store, &self.ids).await.unwrap();
+            let settings = Vec::from_iter(new);
+            self.store.commit(Change { settings, ..Change::default() }).await.unwrap();
+            secret
+        }
+
         async fn open(&self) -> Arc<Logins> {
-            let secret = Secret::open(&self.store, &self.ids).await.unwrap();
+            let secret = self.secret().await;
             Logins::open(self.store.clone(), self.ids.clone(), &secret).await.unwrap()
         }
     }

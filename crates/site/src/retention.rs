@@ -1,15 +1,17 @@
 //! Retention: finished work and old lines go, so that memory and disk stay bounded.
 //!
 //! Promises: removes in small portions, so that the writer is never held up for long; tells how it goes; never touches work that has not
-//! ended.
+//! ended. Ages are told by settled time (`settled`), so that a clock that jumps removes nothing; what is removed is in no file afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_store::Expiry;
+use agentsite_protocol::Clock;
+use agentsite_store::{Change, Expiry};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
+use crate::settled::SettledClock;
 use crate::tasks::Desk;
 use crate::{Retention, SiteError, Worker};
 
@@ -23,13 +25,14 @@ const ANONYMOUS_SPARE: Duration = Duration::from_secs(600);
 pub(crate) async fn keep_bounded(
     desk: Arc<Desk>,
     keys: Arc<Keys>,
+    clock: Arc<SettledClock>,
     retention: Retention,
     worker: Worker,
     stop: CancellationToken,
 ) {
     loop {
         worker.working("removing what has expired");
-        match expire(&desk, &keys, &retention).await {
+        match expire(&desk, &keys, &clock, &retention).await {
             Ok(0) => worker.idle("nothing had expired"),
             Ok(gone) => worker.idle(&format!("removed {gone} finished tasks")),
             Err(error) => worker.failing(&error.to_string()),
@@ -42,9 +45,19 @@ pub(crate) async fn keep_bounded(
 }
 
 /// Removes everything that has expired; gives the number of tasks.
-pub(crate) async fn expire(desk: &Desk, keys: &Keys, retention: &Retention) -> Result<usize, SiteError> {
+pub(crate) async fn expire(
+    desk: &Desk,
+    keys: &Keys,
+    clock: &SettledClock,
+    retention: &Retention,
+) -> Result<usize, SiteError> {
+    let settings = vec![clock.setting()];
+    if let Err(error) = desk.store.commit(Change { settings, ..Change::default() }).await {
+        // A full disk must not keep what is old from going; the next look writes it down.
+        tracing::debug!(%error, "The settled time was not written down.");
+    }
     keys.sweep().await?;
-    let now = desk.ids.clock().now();
+    let now = clock.settled();
     let expiry = Expiry {
         now,
         before: now.minus(retention.max_age.0),
@@ -61,6 +74,8 @@ pub(crate) async fn expire(desk: &Desk, keys: &Keys, retention: &Retention) -> R
         let portion = desk.store.expire(expiry).await?;
         gone += portion;
         if portion < PORTION {
+            // What was removed is in no file from here on, backups aside.
+            desk.store.scrub().await?;
             return Ok(gone);
         }
         tokio::task::yield_now().await;

@@ -4,7 +4,7 @@
 //! another. It never leaves this file but as such a key. It does not sign: see `identity`.
 
 use agentsite_protocol::Ids;
-use agentsite_store::{Change, SettingChange, SharedStore};
+use agentsite_store::{SettingChange, SharedStore};
 use sha2::{Digest, Sha256};
 
 use crate::SiteError;
@@ -23,17 +23,18 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads the key of the site, or makes it.
-    pub(crate) async fn open(store: &SharedStore, ids: &Ids) -> Result<Self, SiteError> {
+    /// Reads the key of the site, or makes it; a new one is kept once the setting that comes with it is committed.
+    pub(crate) async fn open(
+        store: &SharedStore,
+        ids: &Ids,
+    ) -> Result<(Self, Option<SettingChange>), SiteError> {
         if let Some(text) = store.setting(SETTING).await? {
-            return serde_json::from_str(&text).map(Self).map_err(|_| SiteError::Identity);
+            return serde_json::from_str(&text).map(|key| (Self(key), None)).map_err(|_| SiteError::Identity);
         }
         let mut key = [0; 32];
         ids.rng().fill(&mut key);
         let value = serde_json::to_string(&key).map_err(|_| SiteError::Identity)?;
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
-        store.commit(Change { settings, ..Change::default() }).await?;
-        Ok(Self(key))
+        Ok((Self(key), Some(SettingChange { name: SETTING.into(), value: Some(value), owner: None })))
     }
 
     /// The key for one purpose.

@@ -10,7 +10,8 @@ use agentsite_host::{AgentLog, Aside, Workshop};
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
-use agentsite_store::{Change, Page, SharedStore, TaskCursor, TaskFilter};
+use agentsite_store::{Change, Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
+use tokio::sync::Mutex;
 
 use crate::anonymous::IdCipher;
 use crate::calls::SiteCalls;
@@ -27,10 +28,12 @@ use crate::push::{Bell, Courier, Push, PushParts};
 use crate::queries::Queries;
 use crate::registry::{EgressScout, Registry, Scout};
 use crate::secret::Secret;
+use crate::settled::SettledClock;
 use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
 use crate::{
-    Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, retention,
+    Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, audit,
+    retention,
 };
 
 mod access;
@@ -105,6 +108,9 @@ struct Inner {
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
+    /// What a new site must remember and has not committed yet: it goes into the one transaction of the first start.
+    founding: Mutex<Vec<SettingChange>>,
+    settled: Arc<SettledClock>,
 }
 
 impl Site {
@@ -133,17 +139,21 @@ impl Site {
         metrics: SiteMetrics,
         (courier, scout): (Arc<dyn Courier>, Arc<dyn Scout>),
     ) -> Result<Self, SiteError> {
+        let settled = SettledClock::open(world.clock, &store).await?;
+        let world = World { clock: settled.clone(), ..world };
         let ids = world.ids();
         let stacks = Stacks::at(settings.libraries.clone());
         let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), stacks));
         let bell = Bell::new(&settings.push);
-        let secret = Secret::open(&store, &ids).await?;
+        let (secret, new_secret) = Secret::open(&store, &ids).await?;
         let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
         let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone(), cipher);
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
-        let identity = Arc::new(Identity::open(store.clone(), ids.clone()).await?);
+        let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
+        let identity = Arc::new(identity);
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
+        let founding = new_identity.into_iter().chain(new_secret).collect();
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;
@@ -193,6 +203,8 @@ impl Site {
             far: Far::default(),
             workers,
             concierge,
+            founding: Mutex::new(founding),
+            settled,
         });
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
         let site = Self(inner);
@@ -205,6 +217,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
+        self.commit_founding().await?;
         let hub = self.0.hub.clone();
         self.0.names.keep_step(&hub.own_names()).await?;
         let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
@@ -218,7 +231,18 @@ impl Site {
             .register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
         let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
-        self.0.desk.running.spawn(retention::keep_bounded(desk, keys, retention, worker, stop.clone()));
+        let settled = self.0.settled.clone();
+        self.0.desk.running.spawn(retention::keep_bounded(
+            desk,
+            keys,
+            settled,
+            retention,
+            worker,
+            stop.clone(),
+        ));
+        let worker = self.0.workers.register("audit", "Signs the journal, so that nobody can write another.");
+        let (store, identity) = (self.0.store.clone(), self.0.identity.clone());
+        self.0.desk.running.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
         if let Err(error) = self.drop_strangers().await {
             tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
         }
@@ -265,6 +289,9 @@ impl Site {
         let runners = self.0.hub.all();
         let ends = runners.iter().map(|entry| entry.runner.stop());
         let _ = tokio::time::timeout(RUNNER_STOP, futures::future::join_all(ends)).await;
+        if let Err(error) = audit::sign_end(&self.0.store, &self.0.identity).await {
+            tracing::warn!(%error, "The end of the journal could not be signed.");
+        }
         if let Err(error) = self.0.store.close().await {
             tracing::error!(%error, "The store did not close cleanly.");
         }
@@ -436,7 +463,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn expire(&self) -> Result<usize, SiteError> {
-        retention::expire(&self.0.desk, &self.0.keys, &self.0.settings.retention).await
+        retention::expire(&self.0.desk, &self.0.keys, &self.0.settled, &self.0.settings.retention).await
     }
 
     /// Removes a task that has ended, with everything that was said in it; what somebody must still be told of it leaves first.
@@ -457,8 +484,9 @@ impl Site {
             at: self.ids().clock().now(),
             actor: caller.owner().as_str().into(),
             agent: Some(task.head.agent),
-            task: Some(id),
-            text: "had a finished task removed".into(),
+            // The lines of the task lose their texts with it; this one stays.
+            task: None,
+            text: format!("removed the finished task {id}"),
         };
         self.0.store.commit(Change { forget: vec![id], journal: vec![line], ..Change::default() }).await?;
         self.expire().await.map(|_| ())

@@ -3,7 +3,8 @@
 //! Promises: the only place below the binary that reads either; everything else takes a Clock and an Rng.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
+use std::time::{Duration, Instant};
 
 use agentsite_protocol::{Clock, Ids, Rng, Timestamp};
 
@@ -17,7 +18,15 @@ impl Clock for SystemClock {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
         Timestamp::from_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
     }
+
+    fn elapsed(&self) -> Duration {
+        BEGINNING.elapsed()
+    }
 }
+
+/// From when on the monotonic clock is counted.
+#[expect(clippy::disallowed_methods, reason = "this is the seam through which time enters")]
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The random source of the machine.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,7 +9,7 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Admittance, ConversationChange, ListingChange, StoreError};
+use crate::{Admittance, ConversationChange, ListingChange, SignedHead, StoreError};
 
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
@@ -39,6 +39,8 @@ pub struct Change {
     pub forget: Vec<TaskId>,
     /// How the change stands to the limits of storage and to a disk that is getting full.
     pub admittance: Admittance,
+    /// Heads of the journal that the site has signed.
+    pub heads: Vec<SignedHead>,
 }
 
 /// New events of one task.

@@ -93,7 +93,7 @@ macro_rules! contract_suite {
                 a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
             storage: everything_that_is_kept_is_counted_and_taken_off_again, work_of_callers_without_a_key_goes_earlier,
                 the_oldest_work_of_callers_without_a_key_makes_room, the_journal_is_cut_to_its_size;
-            expiry: a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
+            expiry: lines_about_a_removed_task_stay_without_their_texts, a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,
                 open_tasks_never_expire, a_forgotten_task_goes_when_it_has_ended, expiry_goes_in_portions, old_journal_lines_go_but_places_are_never_reused;
         }
     };

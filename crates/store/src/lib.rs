@@ -8,11 +8,13 @@
 
 #![forbid(unsafe_code)]
 
+mod audit;
 mod change;
 #[cfg(test)]
 mod contract;
 mod conversation;
 mod fair;
+mod key;
 mod listing;
 mod mem;
 mod metrics;
@@ -30,6 +32,7 @@ use agentsite_protocol::{
 };
 use futures::future::BoxFuture;
 
+pub use audit::{AuditReport, JournalHead, SignedHead};
 pub use change::{
     Change, KeyChange, KeyRecord, Notice, OutboxChange, OutboxRow, PushChange, SentKey, SettingChange,
     TaskChange, UsageChange,
@@ -39,6 +42,7 @@ pub use conversation::{
     Spot, Turn,
 };
 pub use fair::{ClaimRequest, Turn as ClaimTurn};
+pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
@@ -46,7 +50,7 @@ pub use query::{
     Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
     TaskFilter,
 };
-pub use sqlite::{SCHEMA_VERSION, SqliteStore, is_in_use, restore};
+pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
 pub use storage::{Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSettings, StorageUse};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
@@ -115,6 +119,16 @@ pub enum StoreError {
     /// The file is damaged.
     #[error("the database is damaged ({0}): stop the site and run `agentsite restore BACKUP`")]
     Corrupt(String),
+    /// Something in the file was changed by another program, or the file by something else than a program.
+    #[error(
+        "{0}: run `agentsite audit verify` to look again, then restore a backup with `agentsite restore`, or take the data as it is with `agentsite audit accept`"
+    )]
+    Tampered(String),
+    /// The file is sealed with another key.
+    #[error(
+        "the data is sealed with another key: give the key that it was made with (key_file, AGENTSITE_KEY or the systemd credential agentsite-key), or restore a backup with its key"
+    )]
+    WrongKey,
     /// Another process has the data folder.
     #[error("another agentsite uses this data folder: stop it, or name another folder with --data")]
     Locked,
@@ -162,6 +176,9 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Lines of the journal, newest first.
     fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>>;
+
+    /// The end of the journal's chain, to be signed; `None` without lines, and for stores that keep no chain.
+    fn journal_head(&self) -> Reply<'_, Option<JournalHead>>;
 
     /// All API keys and sessions.
     fn keys(&self) -> Reply<'_, Vec<KeyRecord>>;
@@ -239,6 +256,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize>;
+
+    /// Makes sure that what was removed is in none of the store's files any more: neither in the indexes of words nor in the log. Does nothing
+    /// when nothing was removed since the last time.
+    fn scrub(&self) -> Reply<'_, ()>;
 
     /// Writes a consistent copy of everything to a new file while the site goes on.
     fn backup(&self, to: &Path) -> Reply<'_, ()>;

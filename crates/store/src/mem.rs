@@ -23,7 +23,7 @@ use tokio::sync::oneshot;
 
 use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
-    Found, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
+    Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
     Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats, StoredLine,
     TaskCursor, TaskFilter, Turn,
 };
@@ -206,6 +206,15 @@ impl Store for MemStore {
 
     fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
         self.reply(|content| content.open_tasks())
+    }
+
+    fn scrub(&self) -> Reply<'_, ()> {
+        Box::pin(std::future::ready(Ok(())))
+    }
+
+    fn journal_head(&self) -> Reply<'_, Option<JournalHead>> {
+        // What lies in memory cannot be edited behind the site's back.
+        Box::pin(std::future::ready(Ok(None)))
     }
 
     fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>> {

@@ -7,27 +7,36 @@
 
 mod accounts;
 mod apply;
+mod audit;
 mod backup;
+mod chain;
 mod conversations;
 mod expire;
 mod fault;
 mod file;
 mod list;
 mod listings;
+mod log;
 mod outbox;
 mod push;
 mod read;
 mod readers;
 mod ready;
+mod record;
 mod schema;
+mod scrub;
 mod seal;
+mod secrets;
 mod space;
+mod vault;
+mod verify;
 mod writer;
 
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use agentsite_protocol::{
     AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
@@ -37,17 +46,23 @@ use tokio::sync::oneshot;
 
 use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
-    Found, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
-    Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreMetrics,
-    StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
+    Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
+    Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreKey,
+    StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
 };
+use audit::Audit;
 use readers::Readers;
 use ready::Ready;
+use record::Record;
+use vault::Vault;
 use writer::{Job, Writer};
 
-pub use backup::restore;
+pub use backup::{accept, restore};
 pub use file::is_in_use;
 pub use schema::SCHEMA_VERSION;
+pub use verify::audit;
+
+pub(crate) use chain::REDACTED;
 
 /// A store in one SQLite file, with its write-ahead log and its lock beside it.
 #[derive(Debug)]
@@ -57,6 +72,7 @@ pub struct SqliteStore {
     readers: Readers,
     writer: Writer,
     storage: StorageSettings,
+    vault: Arc<Vault>,
 }
 
 impl SqliteStore {
@@ -64,10 +80,10 @@ impl SqliteStore {
     /// and after an unclean stop checks, the file.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`] and [`StoreError::Corrupt`] by what it
-    /// holds, [`StoreError::Full`] or [`StoreError::Engine`] when it cannot be opened.
-    pub fn open(path: &Path, metrics: StoreMetrics) -> Result<Self, StoreError> {
-        Self::open_with(path, StorageSettings::default(), metrics)
+    /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`], [`StoreError::Corrupt`], [`StoreError::Tampered`] and
+    /// [`StoreError::WrongKey`] by what it holds, [`StoreError::Full`] or [`StoreError::Engine`] when it cannot be opened.
+    pub fn open(path: &Path, key: &StoreKey, metrics: StoreMetrics) -> Result<Self, StoreError> {
+        Self::open_with(path, key, StorageSettings::default(), metrics)
     }
 
     /// Opens the file like [`Self::open`], with limits on what accounts may hold and with care for the disk.
@@ -76,14 +92,17 @@ impl SqliteStore {
     /// As [`Self::open`].
     pub fn open_with(
         path: &Path,
+        key: &StoreKey,
         storage: StorageSettings,
         metrics: StoreMetrics,
     ) -> Result<Self, StoreError> {
+        let vault = Arc::new(Vault::new(key));
         let space = space::Space::open(path, storage);
         let lock = file::Lock::take(path)?;
-        let db = file::open(path)?;
-        let writer = Writer::start(db, lock, space, storage.limits, metrics)?;
-        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage })
+        let db = file::open(path, &vault)?;
+        let audit = Audit::open(&db, vault.clone())?;
+        let writer = Writer::start(db, (audit, Record::open(path)), lock, space, storage.limits, metrics)?;
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault })
     }
 
     /// Queues a job that answers through a channel, and waits for the answer.
@@ -146,6 +165,10 @@ impl Store for SqliteStore {
         self.readers.read(move |db| list::journal(db, &query))
     }
 
+    fn journal_head(&self) -> Reply<'_, Option<JournalHead>> {
+        self.readers.read(read::journal_head)
+    }
+
     fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
         self.readers.read(read::keys)
     }
@@ -155,8 +178,8 @@ impl Store for SqliteStore {
     }
 
     fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
-        let name = name.to_owned();
-        self.readers.read(move |db| read::setting(db, &name))
+        let (name, vault) = (name.to_owned(), self.vault.clone());
+        self.readers.read(move |db| read::setting(db, &name, &vault))
     }
 
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
@@ -165,7 +188,8 @@ impl Store for SqliteStore {
     }
 
     fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
-        self.readers.read(move |db| push::configs(db, task))
+        let vault = self.vault.clone();
+        self.readers.read(move |db| push::configs(db, task, &vault))
     }
 
     fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
@@ -248,9 +272,20 @@ impl Store for SqliteStore {
         self.ask(move |answer| Job::Expire { expiry, gone: 0, answer })
     }
 
+    fn scrub(&self) -> Reply<'_, ()> {
+        Box::pin(async move {
+            for begins in std::iter::once(true).chain(std::iter::repeat(false)) {
+                if !self.ask(move |answer| Job::Scrub { begins, more: false, answer }).await? {
+                    break;
+                }
+            }
+            self.ask(|answer| Job::EmptyLog { answer }).await
+        })
+    }
+
     fn backup(&self, to: &Path) -> Reply<'_, ()> {
-        let (from, to) = (self.path.clone(), to.to_owned());
-        self.readers.apart(move || backup::backup(&from, &to))
+        let (from, to, vault) = (self.path.clone(), to.to_owned(), self.vault.clone());
+        self.readers.apart(move || backup::backup(&from, &to, &vault.key))
     }
 
     fn stats(&self) -> Reply<'_, StoreStats> {

@@ -6,15 +6,17 @@
 
 use std::path::{Path, PathBuf};
 
-use agentsite_site::World;
-use agentsite_store::{SqliteStore, Store, StoreMetrics};
+use agentsite_site::{SystemRng, World};
+use agentsite_store::{SqliteStore, Store, StoreKey, StoreMetrics};
 use clap::Args;
 use serde_json::Value;
 
 use super::shell::Shell;
 use crate::backup::{Archive, BackupError, Contents, Draft, Sources, Targets, is_archive};
+use crate::config::Config;
 use crate::exit::{CliError, Exit};
-use crate::instance::DataFolder;
+use crate::instance::{DataFolder, keep_private};
+use crate::sitekey::{self, SiteKey};
 
 /// Arguments of `backup`.
 #[derive(Debug, Args)]
@@ -63,6 +65,7 @@ async fn online(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents,
 }
 
 async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents, CliError> {
+    keep_private();
     let reader = shell.reader(Vec::new());
     let config = shell.config()?.config;
     let database = DataFolder::at(&config.data).database();
@@ -77,7 +80,9 @@ async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents
     let told =
         |error: agentsite_store::StoreError| CliError::error(format!("{}: {error}", database.display()));
     let path = database.clone();
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, StoreMetrics::default())).await;
+    let key = SiteKey::find_or_make(&config, &shell.variables, &SystemRng)?.key;
+    let opened =
+        tokio::task::spawn_blocking(move || SqliteStore::open(&path, &key, StoreMetrics::default())).await;
     let store = opened.map_err(|error| CliError::error(error.to_string()))?.map_err(told)?;
     let copied = store.backup(&draft.database()).await.map_err(told);
     store.close().await.map_err(told)?;
@@ -106,16 +111,18 @@ fn list(shell: &Shell, file: &Path) -> Result<Exit, CliError> {
 pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Result<Exit, CliError> {
     let file = arguments.file;
     there_is(&file)?;
+    keep_private();
     if !is_archive(&file) {
-        let data = shell.data()?;
+        let config = shell.config()?.config;
+        let data = DataFolder::at(&config.data);
         data.create()?;
-        put_in_place(file.clone(), data.database(), &file).await?;
+        put_in_place(file.clone(), config, &file).await?;
         return said(shell, &file);
     }
     let told = |error: BackupError| CliError::error(format!("{}: {error}", file.display()));
     let archive = Archive::at(&file);
     let config = archive.config().map_err(told)?;
-    let targets = targets(shell, config.as_deref())?;
+    let (targets, config) = targets(shell, config.as_deref())?;
     let data = DataFolder::at(&targets.data);
     data.create()?;
     if data.is_in_use() {
@@ -124,26 +131,29 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
     }
     let database = archive.unpack(&targets, arguments.force).map_err(told)?;
     let drafts = targets.data.join(".restoring");
-    let placed = put_in_place(database, data.database(), &file).await;
+    let placed = put_in_place(database, config, &file).await;
     let _ = std::fs::remove_dir_all(drafts);
     placed?;
     said(shell, &file)
 }
 
 /// Where the parts go: as the configuration in the backup says when there is none here, or else as the one here does.
-fn targets(shell: &Shell, archived: Option<&str>) -> Result<Targets, CliError> {
+fn targets(shell: &Shell, archived: Option<&str>) -> Result<(Targets, Config), CliError> {
     let reader = shell.reader(Vec::new());
     let loaded = match archived {
         Some(text) => reader.judge(text),
         None => reader.load(),
     };
     let config = loaded.map_err(|error| CliError::error(error.to_string()))?.config;
-    Ok(Targets { data: config.data, agents: config.agents, config: reader.file().to_owned() })
+    let (data, agents) = (config.data.clone(), config.agents.clone());
+    Ok((Targets { data, agents, config: reader.file().to_owned() }, config))
 }
 
-/// Lets the store put a database in place. Its lock refuses while a site runs; its sentence says what to do.
-async fn put_in_place(from: PathBuf, to: PathBuf, named: &Path) -> Result<(), CliError> {
-    let restored = tokio::task::spawn_blocking(move || agentsite_store::restore(&from, &to)).await;
+/// Lets the store put a database in place, and the key that came with it. Its lock refuses while a site runs; its sentence says what to do.
+async fn put_in_place(from: PathBuf, config: Config, named: &Path) -> Result<(), CliError> {
+    let to = DataFolder::at(&config.data).database();
+    let keep = move |key: StoreKey| sitekey::keep(&config, &key);
+    let restored = tokio::task::spawn_blocking(move || agentsite_store::restore(&from, &to, keep)).await;
     let restored = restored.map_err(|error| CliError::error(error.to_string()))?;
     restored.map_err(|error| CliError::error(format!("{}: {error}", named.display())))
 }

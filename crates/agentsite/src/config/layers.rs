@@ -15,7 +15,7 @@ use super::place::Place;
 use super::{Config, ConfigError};
 
 /// Variables with our prefix that are no keys of the file: the file itself, and the token of the command line.
-const OTHER_VARIABLES: [&str; 2] = ["AGENTSITE_CONFIG", "AGENTSITE_TOKEN"];
+const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_KEY", "AGENTSITE_TOKEN"];
 
 /// Variables that tests of agentsite use among themselves.
 const TEST_PREFIX: &str = "AGENTSITE_TEST_";
@@ -239,7 +239,7 @@ fn leaves(path: &str, table: &Table, found: &mut Vec<String>) {
 
 /// Whether a key holds the path of a file or folder.
 fn is_path(key: &str) -> bool {
-    matches!(key, "data" | "agents" | "tls_cert" | "tls_key")
+    matches!(key, "data" | "agents" | "key_file" | "tls_cert" | "tls_key")
         || key.starts_with("models.") && key.ends_with(".key_file")
 }
 

@@ -28,6 +28,9 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// Folder with one folder for each agent.
     pub(crate) agents: PathBuf,
+    /// File with the key that secrets in the data are encrypted with: 64 hexadecimal digits. It is made when it is missing. Without it the key is
+    /// site.key in the data folder; the variable AGENTSITE_KEY and the systemd credential agentsite-key come before both.
+    pub(crate) key_file: Option<PathBuf>,
     /// Whether the built-in agents echo, calc, clock and library are there.
     pub(crate) demos: bool,
     /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this
@@ -76,6 +79,7 @@ impl Default for Config {
             listen: SocketAddr::from(([127, 0, 0, 1], 4747)),
             data: "agentsite-data".into(),
             agents: "agents".into(),
+            key_file: None,
             demos: true,
             conformance: Kit::default(),
             tls_cert: None,

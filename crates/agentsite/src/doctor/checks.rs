@@ -20,6 +20,7 @@ use super::{Check, Running};
 use crate::config::Config;
 use crate::config::models;
 use crate::instance::DataFolder;
+use crate::sitekey::SiteKey;
 
 /// Fewer open files than this and a busy site runs out: each caller and each program of an agent needs some.
 const FEW_FILES: u64 = 1_024;
@@ -148,7 +149,11 @@ pub(super) fn outbox(status: &Value) -> Vec<Check> {
 const MANY_WAITING: u64 = 1_000;
 
 /// The database is whole and of a known version. Not looked at while a site uses it.
-pub(super) async fn database(config: &Config, running: bool) -> Vec<Check> {
+pub(super) async fn database(
+    config: &Config,
+    variables: &BTreeMap<String, String>,
+    running: bool,
+) -> Vec<Check> {
     let path = DataFolder::at(&config.data).database();
     if running {
         return vec![Check::ok("database", "in use by the running site; not opened")];
@@ -156,7 +161,21 @@ pub(super) async fn database(config: &Config, running: bool) -> Vec<Check> {
     if !path.exists() {
         return vec![Check::ok("database", "none yet; it is made at the first start")];
     }
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(&path, StoreMetrics::default())).await;
+    let key = match SiteKey::find(config, variables) {
+        Ok(Some(key)) => key,
+        Ok(None) if !is_database(&path) => {
+            return vec![Check::fail("database", "it is damaged: run `agentsite restore BACKUP`")];
+        }
+        Ok(None) => {
+            return vec![Check::ok(
+                "database",
+                "of an earlier version; it is brought up to date at the next start",
+            )];
+        }
+        Err(error) => return vec![Check::fail("database", error.to_string())],
+    };
+    let opened =
+        tokio::task::spawn_blocking(move || SqliteStore::open(&path, &key, StoreMetrics::default())).await;
     let store = match opened {
         Ok(Ok(store)) => store,
         Ok(Err(error)) => return vec![Check::fail("database", error.to_string())],
@@ -168,6 +187,14 @@ pub(super) async fn database(config: &Config, running: bool) -> Vec<Check> {
         Ok(stats) => Check::ok("database", format!("sound, schema {SCHEMA_VERSION}, {} tasks", stats.tasks)),
         Err(error) => Check::fail("database", error.to_string()),
     }]
+}
+
+/// Whether a file begins as one of SQLite does.
+fn is_database(path: &Path) -> bool {
+    let mut begins = [0; 16];
+    let read =
+        std::fs::File::open(path).and_then(|mut file| std::io::Read::read_exact(&mut file, &mut begins));
+    read.is_ok() && begins == *b"SQLite format 3\0"
 }
 
 /// Every configured model server answers; without any, a running Ollama may.
@@ -235,12 +262,12 @@ mod tests {
     async fn a_damaged_database_is_a_failure() {
         let folder = tempfile::tempdir().unwrap();
         let config = config(folder.path());
-        assert_eq!(database(&config, false).await[0].verdict, Verdict::Ok);
+        assert_eq!(database(&config, &BTreeMap::new(), false).await[0].verdict, Verdict::Ok);
         std::fs::create_dir(&config.data).unwrap();
         std::fs::write(config.data.join("site.db"), vec![7; 8192]).unwrap();
-        let check = database(&config, false).await.remove(0);
+        let check = database(&config, &BTreeMap::new(), false).await.remove(0);
         assert_eq!(check.verdict, Verdict::Fail, "{}", check.words);
-        assert_eq!(database(&config, true).await[0].verdict, Verdict::Ok);
+        assert_eq!(database(&config, &BTreeMap::new(), true).await[0].verdict, Verdict::Ok);
     }
 
     #[tokio::test]

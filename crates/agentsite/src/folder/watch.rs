@@ -4,6 +4,8 @@
 //! and the folders in it, not what lies deeper. Where the system cannot watch, it looks once a second.
 //! It does not say what has changed: `scan` finds out.
 
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -37,9 +39,10 @@ impl Watch {
     /// Begins to watch. It never fails: where the system cannot watch, a warning says so and the folder is looked at every second.
     pub(crate) fn begin(agents: &Path) -> Self {
         let (changed, changes) = mpsc::channel(SIGNALS);
-        let folder = agents.to_owned();
+        let folder = std::path::absolute(agents).unwrap_or_else(|_| agents.to_owned());
+        let log = own_log();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-            if event.is_ok_and(|event| matters(&event, &folder)) {
+            if event.is_ok_and(|event| matters(&event, &folder, log)) {
                 let _ = changed.try_send(());
             }
         });
@@ -83,16 +86,30 @@ fn or_here(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
-/// Reading a file is no change; and beside the agents folder nothing matters but the folder itself.
-fn matters(event: &notify::Event, agents: &Path) -> bool {
+/// Tells a file from all others.
+type FileId = (u64, u64);
+
+/// The file that this process writes its log to, if standard error is one.
+fn own_log() -> Option<FileId> {
+    let log = std::fs::File::from(std::io::stderr().as_fd().try_clone_to_owned().ok()?);
+    log.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| (found.dev(), found.ino()))
+}
+
+/// Reading a file is no change; outside of the agents folder nothing matters but the folder itself and those above it, and inside of it the site's
+/// own log does not: a look that it causes could write the next line.
+fn matters(event: &notify::Event, agents: &Path, log: Option<FileId>) -> bool {
     let read = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
         EventKind::Access(_) => true,
         _ => false,
     };
-    let name = agents.file_name();
-    let ours = |path: &PathBuf| name.is_none_or(|name| path.iter().any(|part| part == name));
+    let is_log = |path: &Path| log.is_some() && file_id(path) == log;
+    let ours = |path: &PathBuf| (path.starts_with(agents) && !is_log(path)) || agents.starts_with(path);
     !read && (event.paths.is_empty() || event.paths.iter().any(ours))
+}
+
+fn file_id(path: &Path) -> Option<FileId> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 fn warn(error: &notify::Error) {
@@ -139,13 +156,29 @@ mod tests {
     }
 
     #[test]
+    fn the_log_of_the_site_itself_is_no_change_wherever_it_lies() {
+        let root = tempfile::tempdir().unwrap();
+        let (log, other) = (root.path().join("site.log"), root.path().join("other.log"));
+        std::fs::write(&log, "a line").unwrap();
+        std::fs::write(&other, "a line").unwrap();
+        let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
+        let event = |path: &Path| notify::Event::new(written).add_path(path.into());
+        assert!(!matters(&event(&log), root.path(), file_id(&log)));
+        assert!(matters(&event(&other), root.path(), file_id(&log)));
+    }
+
+    #[test]
     fn only_writing_matters() {
         let event = |kind, path: &str| notify::Event::new(kind).add_path(path.into());
         let open = EventKind::Access(AccessKind::Open(AccessMode::Any));
         let written = EventKind::Access(AccessKind::Close(AccessMode::Write));
-        let agents = Path::new("here/agents");
-        assert!(!matters(&event(open, "here/agents/x/agent.toml"), agents));
-        assert!(matters(&event(written, "here/agents/x/agent.toml"), agents));
-        assert!(!matters(&event(written, "here/notes"), agents));
+        let agents = Path::new("/agents/here/agents");
+        assert!(!matters(&event(open, "/agents/here/agents/x/agent.toml"), agents, None));
+        assert!(matters(&event(written, "/agents/here/agents/x/agent.toml"), agents, None));
+        assert!(matters(&event(written, "/agents/here/./agents"), agents, None));
+        assert!(
+            !matters(&event(written, "/agents/here/site.log"), agents, None),
+            "another folder of that name"
+        );
     }
 }

@@ -16,4 +16,4 @@ mod keys;
 mod logs;
 mod pasted;
 mod tasks;
-mod terminal;
+pub(crate) mod terminal;

@@ -82,6 +82,12 @@ impl TestSite {
         self
     }
 
+    /// No longer a variable of the site's environment.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.variables.retain(|(one, _)| one != name);
+        self
+    }
+
     /// Writes `agents/NAME/agent.toml`.
     pub(crate) fn agent(self, name: &str, manifest: &str) -> Self {
         self.write(&format!("agents/{name}/agent.toml"), manifest);

@@ -20,7 +20,12 @@ const LABEL: &str = "admin token";
 
 impl Keys {
     /// Makes sure that there is an admin token: `kept` when it is good, otherwise a new one, which is given back once.
-    pub(crate) async fn ensure_admin_token(&self, kept: Option<&str>) -> Result<Option<String>, SiteError> {
+    /// `founding` goes into the transaction that keeps a new one.
+    pub(crate) async fn ensure_admin_token(
+        &self,
+        kept: Option<&str>,
+        founding: Vec<SettingChange>,
+    ) -> Result<Option<String>, SiteError> {
         let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
         match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
             Some(record) if self.is_admin_token(&record.id) => Ok(None),
@@ -32,12 +37,16 @@ impl Keys {
                 Ok(None)
             }
             Some(_) => Ok(None),
-            None => self.replace_admin_token("site").await.map(|made| Some(made.secret)),
+            None => self.replace_admin_token("site", founding).await.map(|made| Some(made.secret)),
         }
     }
 
     /// Makes a new admin token and ends the one before, with the browser sessions that were begun with it.
-    pub(crate) async fn replace_admin_token(&self, by: &str) -> Result<NewKey, SiteError> {
+    pub(crate) async fn replace_admin_token(
+        &self,
+        by: &str,
+        mut settings: Vec<SettingChange>,
+    ) -> Result<NewKey, SiteError> {
         let old = self.admin_token().filter(|id| self.known(id).is_some());
         let (id, secret) = self.secret();
         let record = KeyRecord {
@@ -56,12 +65,8 @@ impl Keys {
         let mut keys = vec![KeyChange::Put(record.clone())];
         keys.extend(gone.iter().cloned().map(KeyChange::Remove));
         let what = format!("made the admin token {}", record.id);
-        let change = Change {
-            keys,
-            settings: vec![named(&record.id)],
-            journal: vec![self.line(by, what)],
-            ..Change::default()
-        };
+        settings.push(named(&record.id));
+        let change = Change { keys, settings, journal: vec![self.line(by, what)], ..Change::default() };
         self.store.commit(change).await?;
         self.set_admin_token(record.id.clone());
         self.remember(record.clone());

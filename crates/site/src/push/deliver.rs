@@ -79,7 +79,7 @@ impl Push {
             return Ok((OutboxChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
         };
         // The last try may have been the one that a kill cut off; the first is always made.
-        if now >= claim.row.deadline && claim.attempts > 0 {
+        if self.ids.clock().settled() >= claim.row.deadline && claim.attempts > 0 {
             return Ok(self.dead(id, &subject, "the deadline passed", claim.attempts));
         }
         // One circuit for each account and origin: a receiver of one account that hangs must not close the origin to the others.
@@ -126,7 +126,7 @@ impl Push {
             Receipt::Later { why, wait, .. } => {
                 let wait = back_off(claim.attempts, self.random(), wait);
                 let due = self.ids.clock().now().plus(wait);
-                if due >= claim.row.deadline {
+                if self.ids.clock().settled().plus(wait) >= claim.row.deadline {
                     return self.dead(id, subject, &why, claim.attempts + 1);
                 }
                 self.metrics.pushed("retried");

@@ -172,7 +172,8 @@ impl Registry {
         entry.failures = entry.failures.saturating_add(1);
         entry.due = Some(now.plus(wait));
         entry.listing.live = false;
-        let over = entry.listing.lease_until.is_none_or(|until| until <= now);
+        let settled = self.ids.clock().settled();
+        let over = entry.listing.lease_until.is_none_or(|until| until <= settled);
         if over && entry.listing.standing == Standing::Active {
             entry.listing.standing = Standing::Lapsed;
             entry.listing.updated_at = now;

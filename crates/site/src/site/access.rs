@@ -4,7 +4,7 @@
 //! `keys`' matter.
 
 use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
-use agentsite_store::KeyRecord;
+use agentsite_store::{Change, KeyRecord};
 
 use super::connect::key_owner;
 use super::{Site, admin_only};
@@ -81,7 +81,13 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn ensure_admin_token(&self, kept: Option<&str>) -> Result<Option<String>, SiteError> {
-        self.0.keys.ensure_admin_token(kept).await
+        // A new site begins with one transaction: its identity, its secret and its admin token.
+        let mut founding = self.0.founding.lock().await;
+        let made = self.0.keys.ensure_admin_token(kept, founding.clone()).await?;
+        if made.is_some() {
+            founding.clear();
+        }
+        Ok(made)
     }
 
     /// Replaces the admin token; the one before and the browser sessions that were begun with it end at once.
@@ -90,7 +96,17 @@ impl Site {
     /// [`SiteError::Forbidden`] for all but admins.
     pub async fn replace_admin_token(&self, by: &Caller) -> Result<NewKey, SiteError> {
         admin_only(by)?;
-        self.0.keys.replace_admin_token(by.owner().as_str()).await
+        self.0.keys.replace_admin_token(by.owner().as_str(), Vec::new()).await
+    }
+
+    /// Keeps what a site must remember and did not commit with a new admin token, such as one made by an earlier version.
+    pub(super) async fn commit_founding(&self) -> Result<(), SiteError> {
+        let mut founding = self.0.founding.lock().await;
+        if !founding.is_empty() {
+            self.0.store.commit(Change { settings: founding.clone(), ..Change::default() }).await?;
+            founding.clear();
+        }
+        Ok(())
     }
 
     /// Makes a one-time token with which a browser signs in.

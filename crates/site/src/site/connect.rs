@@ -146,7 +146,7 @@ impl Site {
     async fn lapse(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
         let connected = &self.0.connected;
         let _one_at_a_time = connected.changing.lock().await;
-        let now = connected.ids.clock().now();
+        let now = connected.ids.clock().settled();
         let over = |kept: &Kept| match kept.runner.presence() {
             Presence::Here { .. } => false,
             Presence::Away { since } => now >= since.max(kept.record.seen_at).plus(lease),
@@ -207,7 +207,7 @@ impl Site {
 
     /// Takes out the agents that connected with a key whose time is over, as one that is revoked loses them.
     async fn end_expired(&self) -> Result<(), SiteError> {
-        let now = self.0.connected.ids.clock().now();
+        let now = self.0.connected.ids.clock().settled();
         let over = |key: &KeyRecord| key.expires_at.is_some_and(|end| end <= now);
         for key in self.0.keys.list().into_iter().filter(over) {
             self.disconnect_owner(&Owner::stored("site"), &key_owner(&key.id), "has expired").await?;

@@ -30,6 +30,7 @@ fn signers(card: &AgentCard) -> Vec<String> {
 #[tokio::test]
 async fn a_site_keeps_its_keys_through_a_crash() {
     let story = Story::begin().await;
+    story.site.start().await.unwrap();
     let before = story.site.identity();
     assert!(before.did_key.starts_with("did:key:z6Mk"));
     assert_eq!(before.jwks["keys"].as_array().unwrap().len(), 2);

@@ -33,7 +33,7 @@ pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
     }
 }
 
-fn put(conversation: &Conversation) -> Change {
+pub(crate) fn put(conversation: &Conversation) -> Change {
     let conversations = vec![ConversationChange::Put(Box::new(conversation.clone()))];
     Change { conversations, ..Change::default() }
 }

@@ -54,6 +54,25 @@ pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [1, 2, 3, 4, 5]);
 }
 
+pub(crate) async fn lines_about_a_removed_task_stay_without_their_texts(mut fresh: Fresh) {
+    let store = fresh.store();
+    ended(&store, 1..=2).await;
+    for number in 1..=2 {
+        let mut change = line(number as i64, &format!("asked for thing {number}"));
+        change.journal[0].task = Some(task_id(number));
+        store.commit(change).await.unwrap();
+    }
+    assert_eq!(store.expire(Expiry { before: at(2), ..nothing() }).await.unwrap(), 1);
+    let store = fresh.reread().await;
+    let lines = store.journal(JournalQuery { limit: 9, ..JournalQuery::default() }).await.unwrap();
+    let texts: Vec<(Option<_>, &str)> =
+        lines.iter().map(|one| (one.line.task, one.line.text.as_str())).collect();
+    assert_eq!(
+        texts,
+        [(Some(task_id(2)), "asked for thing 2"), (Some(task_id(1)), "(removed with its task)")]
+    );
+}
+
 pub(crate) async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=2).await;

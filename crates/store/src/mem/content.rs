@@ -9,6 +9,7 @@ use agentsite_protocol::{
     AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
 };
 
+use crate::sqlite::REDACTED;
 use crate::{
     Change, ClaimRequest, Claims, ConversationChange, Expiry, JournalQuery, KeyChange, KeyRecord, Notice,
     OutboxQuery, Page, Parcel, PushChange, StorageLimits, StoreError, StoreStats, StoredLine, TaskChange,
@@ -323,6 +324,9 @@ impl Content {
 
     /// Removes a task with everything that belongs to it.
     fn remove(&mut self, id: TaskId) {
+        for stored in self.journal.iter_mut().filter(|stored| stored.line.task == Some(id)) {
+            REDACTED.clone_into(&mut stored.line.text);
+        }
         self.tasks.remove(&id);
         self.sent.retain(|_, (task, _)| *task != id);
         self.push.retain(|(task, _), _| *task != id);

@@ -4,12 +4,14 @@
 //! engine itself can fail, and then the whole group is rolled back. The outer result of [`apply`] is the engine's, the
 //! inner one the change's.
 
-use agentsite_protocol::{JournalLine, Owner, TaskId};
+use agentsite_protocol::{Owner, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::{Books, account};
+use super::audit::Audit;
 use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::{conversations, listings, outbox, push, seal};
+use super::vault::Vault;
+use super::{conversations, listings, outbox, push, seal, secrets};
 use crate::storage::{Growth, fixed, grow};
 use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
 
@@ -23,6 +25,7 @@ pub(super) fn apply(
     change: &Ready,
     recent: &mut usize,
     books: &mut Books,
+    audit: &mut Audit,
 ) -> rusqlite::Result<Result<(), StoreError>> {
     if let Some(refusal) = listings::refusal(db, &change.listings)? {
         return Ok(Err(refusal));
@@ -43,11 +46,14 @@ pub(super) fn apply(
         books.events(&task.head.owner, task.body.len(), row.is_none());
     }
     for line in &change.journal {
-        put_line(db, line)?;
+        audit.add_line(db, line)?;
         books.line(&line.actor, &line.text);
     }
+    for head in &change.heads {
+        audit.add_head(db, head)?;
+    }
     for one in &change.push {
-        push::change(db, one, books)?;
+        push::change(db, one, books, &audit.vault)?;
     }
     if let Some(notice) = &change.notice {
         push::notify(db, notice, books)?;
@@ -59,7 +65,7 @@ pub(super) fn apply(
         change_key(db, one)?;
     }
     for one in &change.settings {
-        change_setting(db, one, books)?;
+        change_setting(db, one, books, &audit.vault)?;
     }
     for one in &change.usage {
         add_usage(db, one)?;
@@ -218,14 +224,6 @@ pub(super) fn settle_recent(db: &Connection, recent: &mut usize) -> rusqlite::Re
     Ok(())
 }
 
-fn put_line(db: &Connection, line: &JournalLine) -> rusqlite::Result<()> {
-    let sql = "INSERT INTO journal (at, actor, agent, task, text) VALUES (?1, ?2, ?3, ?4, ?5)";
-    let agent = line.agent.as_ref().map(agentsite_protocol::AgentName::as_str);
-    let task = line.task.as_ref().map(|id| id.as_bytes().as_slice());
-    db.prepare_cached(sql)?.execute(params![line.at.as_millis(), line.actor, agent, task, line.text])?;
-    Ok(())
-}
-
 fn change_key(db: &Connection, change: &KeyChange) -> rusqlite::Result<()> {
     match change {
         KeyChange::Put(key) => put_key(db, key),
@@ -270,17 +268,23 @@ fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String
     db.prepare_cached(sql)?.query_row([name], read).optional()
 }
 
-fn change_setting(db: &Connection, change: &SettingChange, books: &mut Books) -> rusqlite::Result<()> {
+fn change_setting(
+    db: &Connection,
+    change: &SettingChange,
+    books: &mut Books,
+    vault: &Vault,
+) -> rusqlite::Result<()> {
     if let Some((account, bytes)) = setting_bytes(db, &change.name)? {
         books.accounts.take(&account, bytes);
     }
     match &change.value {
         Some(value) => {
             let owner = change.owner.as_ref().map(Owner::as_str);
-            let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
+            let sealed = secrets::seal_setting(vault, &change.name, value);
+            let bytes = fixed::SETTING + (change.name.len() + sealed.len()) as u64;
             books.accounts.add(&account(owner), bytes);
             let sql = "INSERT OR REPLACE INTO settings (name, value, owner) VALUES (?1, ?2, ?3)";
-            db.prepare_cached(sql)?.execute(params![change.name, value, owner])?;
+            db.prepare_cached(sql)?.execute(params![change.name, sealed, owner])?;
         }
         None => {
             db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([&change.name])?;

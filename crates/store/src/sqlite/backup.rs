@@ -5,17 +5,22 @@
 //! old database as `<db>.before-restore`. At every moment the database's name leads to a whole database.
 
 use std::fs;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::fault::on_file;
 use super::file::{self, Lock, beside};
-use super::schema;
-use crate::StoreError;
+use super::vault::Vault;
+use super::{audit, record, schema};
+use crate::{StoreError, StoreKey};
+
+/// Where a backup carries the key, in `meta`.
+const KEY: &str = "site_key";
 
 /// Copies the database to a new file.
-pub(super) fn backup(from: &Path, to: &Path) -> Result<(), StoreError> {
+pub(super) fn backup(from: &Path, to: &Path, key: &StoreKey) -> Result<(), StoreError> {
     if to.exists() {
         return Err(StoreError::Engine(format!(
             "{} exists already: name another file for the backup",
@@ -26,11 +31,18 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), StoreError> {
     let _half_made = Cleanup(part.clone());
     remove(&part)?;
     let source = file::connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+    // Made beforehand, so that it is its owner's alone from the first byte; SQLite writes into an empty file.
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(file::PRIVATE).open(&part);
+    made.map_err(|error| on_file("write", &part, &error))?;
     let name = part.to_str().ok_or_else(|| StoreError::Engine("the backup's name must be UTF-8".into()))?;
     source.execute("VACUUM INTO ?1", [name])?;
     drop(source);
     let copy = file::connect(&part, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     file::mark_clean(&copy, true)?;
+    if key.travels() {
+        let sql = "INSERT OR REPLACE INTO meta (name, value) VALUES (?1, ?2)";
+        copy.execute(sql, params![KEY, key.bytes().as_slice()])?;
+    }
     verify(&copy)?;
     drop(copy);
     sync_file(&part)?;
@@ -38,12 +50,17 @@ pub(super) fn backup(from: &Path, to: &Path) -> Result<(), StoreError> {
     file::sync_folder(to)
 }
 
-/// Puts a backup in the place of the database at `db`, which no process may have open.
+/// Puts a backup in the place of the database at `db`, which no process may have open. The key that came with it is handed to `keep_key`, which
+/// must have it on disk when it returns, and is not left in the database.
 ///
 /// # Errors
 /// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] or [`StoreError::TooNew`] when the backup is not
 /// fit, and then nothing has changed.
-pub fn restore(backup: &Path, db: &Path) -> Result<(), StoreError> {
+pub fn restore(
+    backup: &Path,
+    db: &Path,
+    keep_key: impl FnOnce(StoreKey) -> std::io::Result<()>,
+) -> Result<(), StoreError> {
     let _lock = Lock::take(db)?;
     if fs::canonicalize(backup).is_ok_and(|one| fs::canonicalize(db).is_ok_and(|other| one == other)) {
         return Err(StoreError::Engine("the backup is the database itself: name another file".into()));
@@ -51,16 +68,69 @@ pub fn restore(backup: &Path, db: &Path) -> Result<(), StoreError> {
     let new = beside(db, ".restoring");
     let _half_made = Cleanup(new.clone());
     remove(&new)?;
-    fs::copy(backup, &new).map_err(|error| on_file("copy", backup, &error))?;
+    copy_private(backup, &new)?;
     let copy = file::connect(&new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     verify(&copy)?;
     // One plain file, whatever mode it was copied in.
     copy.pragma_update_and_check(None, "journal_mode", "DELETE", |_| Ok(()))?;
+    let key = take_key(&copy)?;
     drop(copy);
     sync_file(&new)?;
     keep_old(db)?;
+    if let Some(key) = key {
+        keep_key(key)
+            .map_err(|error| StoreError::Engine(format!("cannot write the key of the backup: {error}")))?;
+    }
+    record::forget(db);
     fs::rename(&new, db).map_err(|error| on_file("write", db, &error))?;
     file::sync_folder(db)
+}
+
+/// Takes the data at `db`, which no process may have open, as it is: the journal is chained and every row authenticated anew, and signed heads that
+/// no longer fit are dropped.
+///
+/// # Errors
+/// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] when its pages do not fit together, [`StoreError::WrongKey`] when the key is
+/// another one.
+pub fn accept(db: &Path, key: &StoreKey) -> Result<(), StoreError> {
+    let _lock = Lock::take(db)?;
+    let vault = Vault::new(key);
+    let mut file = file::connect(db, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    if schema::version(&file)? < schema::AUDITED {
+        // Nothing in it is authenticated yet, so there is nothing to accept but that it is here.
+        record::forget(db);
+        return Ok(());
+    }
+    file::check(&file, "integrity_check")?;
+    let moment = file.transaction()?;
+    moment.execute("DELETE FROM journal_heads", [])?;
+    audit::seal_all(&moment, &vault)?;
+    moment.commit()?;
+    record::forget(db);
+    Ok(())
+}
+
+/// Takes the key out of a copy that carries one.
+fn take_key(copy: &Connection) -> Result<Option<StoreKey>, StoreError> {
+    let found = carried_key(copy)?;
+    copy.execute("DELETE FROM meta WHERE name = ?1", [KEY])?;
+    Ok(found)
+}
+
+/// The key that a backup carries.
+pub(super) fn carried_key(db: &Connection) -> Result<Option<StoreKey>, StoreError> {
+    let found = db.query_row("SELECT value FROM meta WHERE name = ?1", [KEY], |row| row.get(0));
+    let found: Option<[u8; 32]> = found.optional()?;
+    Ok(found.map(|bytes| StoreKey::new(bytes).in_backups()))
+}
+
+/// Copies a file for its owner alone.
+fn copy_private(from: &Path, to: &Path) -> Result<(), StoreError> {
+    let copied = || {
+        let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(file::PRIVATE).open(to)?;
+        std::io::copy(&mut fs::File::open(from)?, &mut new)
+    };
+    copied().map(drop).map_err(|error| on_file("copy", from, &error))
 }
 
 /// Fails unless the file is a sound database of a schema we know.

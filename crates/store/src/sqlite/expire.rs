@@ -4,9 +4,11 @@
 //! newest journal line always stays, so that places in the journal are never given twice. It does not shrink the file; freed pages
 //! are used again.
 
+use agentsite_protocol::TaskId;
 use rusqlite::{Connection, params};
 
 use super::accounts::{Books, EVENT_BYTES, account};
+use super::audit::Audit;
 use super::ready::ReadySent;
 use super::{conversations, outbox, push};
 use crate::Expiry;
@@ -18,26 +20,33 @@ pub(super) fn expire(
     expiry: &Expiry,
     recent: &mut usize,
     books: &mut Books,
+    audit: &mut Audit,
 ) -> rusqlite::Result<usize> {
     conversations::release(db, expiry.portion, books)?;
     let rows = victims(db, expiry)?;
     for row in &rows {
-        remove_task(db, *row, recent, books)?;
+        remove_task(db, *row, recent, books, audit)?;
     }
     let mut gone = rows.len();
     while gone < expiry.portion && books.accounts.anonymous() > expiry.anonymous_bytes {
         let Some(row) = anonymous(db, expiry.anonymous_spare.as_millis(), 1)?.pop() else { break };
-        remove_task(db, row, recent, books)?;
+        remove_task(db, row, recent, books, audit)?;
         gone += 1;
     }
-    remove_lines(db, expiry, books)?;
+    remove_lines(db, expiry, books, audit)?;
     let wanted = "id IN (SELECT id FROM outbox WHERE dead = 1 AND deadline < ?1 ORDER BY id LIMIT ?2)";
     outbox::remove(db, wanted, &[&expiry.before.as_millis(), &bound(expiry.portion)], books)?;
     Ok(gone)
 }
 
-/// Removes a task with everything that belongs to it.
-fn remove_task(db: &Connection, row: i64, recent: &mut usize, books: &mut Books) -> rusqlite::Result<()> {
+/// Removes a task with everything that belongs to it; the journal's lines about it lose their texts.
+fn remove_task(
+    db: &Connection,
+    row: i64,
+    recent: &mut usize,
+    books: &mut Books,
+    audit: &mut Audit,
+) -> rusqlite::Result<()> {
     let sql = format!(
         "SELECT t.owner, sum({EVENT_BYTES}) FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.task = ?1"
     );
@@ -47,6 +56,8 @@ fn remove_task(db: &Connection, row: i64, recent: &mut usize, books: &mut Books)
     remove_keys(db, row, recent)?;
     db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
     push::forget(db, row, books)?;
+    let id = db.prepare_cached("SELECT id FROM tasks WHERE row = ?1")?.query_row([row], |row| row.get(0))?;
+    books.accounts.take(JOURNAL, audit.redact(db, TaskId::from_bytes(id))?);
     db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
     db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
     Ok(())
@@ -122,7 +133,12 @@ fn remove_keys(db: &Connection, task: i64, recent: &mut usize) -> rusqlite::Resu
 }
 
 /// Removes old lines from the front of the journal, and those that are too many.
-fn remove_lines(db: &Connection, expiry: &Expiry, books: &mut Books) -> rusqlite::Result<()> {
+fn remove_lines(
+    db: &Connection,
+    expiry: &Expiry,
+    books: &mut Books,
+    audit: &mut Audit,
+) -> rusqlite::Result<()> {
     let sql = "SELECT seq, at, octet_length(actor) + octet_length(text) FROM journal
                WHERE seq < (SELECT max(seq) FROM journal) ORDER BY seq LIMIT ?1";
     let mut oldest = db.prepare_cached(sql)?;
@@ -139,7 +155,7 @@ fn remove_lines(db: &Connection, expiry: &Expiry, books: &mut Books) -> rusqlite
     }
     drop(rows);
     if let Some(last) = last {
-        db.prepare_cached("DELETE FROM journal WHERE seq <= ?1")?.execute([last])?;
+        audit.remove_lines(db, last)?;
         books.accounts.take(JOURNAL, gone);
     }
     Ok(())

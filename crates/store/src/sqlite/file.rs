@@ -4,7 +4,9 @@
 //! bounded caches; after an unclean stop the file is checked before it is believed. It does not repair.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::ErrorKind;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,11 +14,15 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::fault::{damaged, on_file};
-use super::schema;
+use super::vault::Vault;
+use super::{log, record, schema};
 use crate::StoreError;
 
 /// Size of a page: rows of about a kilobyte fill it well, and the log holds fewer, larger frames than with the default 4 kB.
 pub(super) const PAGE: i64 = 8_192;
+
+/// The database and everything beside it are its owner's alone.
+pub(super) const PRIVATE: u32 = 0o600;
 
 /// Cache of one connection in KiB; four connections then stay far below the memory of an idle site, and hot pages fit.
 const CACHE_KIB: i64 = 2_048;
@@ -45,7 +51,7 @@ pub(super) struct Lock {
 impl Lock {
     pub(super) fn take(db: &Path) -> Result<Self, StoreError> {
         let path = beside(db, ".lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
         let file = file.map_err(|error| on_file("open", &path, &error))?;
         for _ in 0..LOCK_TRIES {
             match file.try_lock() {
@@ -55,6 +61,21 @@ impl Lock {
             }
         }
         Err(StoreError::Locked)
+    }
+
+    /// Takes the lock of a database that no process has open; `None` while a site runs on it, and for a file that never had a lock, such as a
+    /// backup.
+    pub(super) fn try_take(db: &Path) -> Result<Option<Self>, StoreError> {
+        let path = beside(db, ".lock");
+        let file = match OpenOptions::new().write(true).open(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            file => file.map_err(|error| on_file("open", &path, &error))?,
+        };
+        match file.try_lock() {
+            Ok(()) => Ok(Some(Self { _file: file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(on_file("lock", &path, &error)),
+        }
     }
 }
 
@@ -68,7 +89,10 @@ pub fn is_in_use(db: &Path) -> bool {
 }
 
 /// Opens the file for the writer, checks it if need be, and brings it up to date.
-pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
+pub(super) fn open(path: &Path, vault: &Vault) -> Result<Connection, StoreError> {
+    make_private(path)?;
+    let noted = record::read(path, vault);
+    log::judge(log::inspect(path)?, noted.map(|noted| noted.log))?;
     let log_left = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     // Before anything is written: a file of a later version or of another program stays as it is.
@@ -86,7 +110,10 @@ pub(super) fn open(path: &Path) -> Result<Connection, StoreError> {
     if !fresh && (log_left || !is_clean(&db)?) {
         check_after_unclean_stop(&db, path)?;
     }
-    schema::migrate(&mut db)?;
+    schema::migrate(&mut db, vault)?;
+    if let Some(noted) = &noted {
+        record::judge_line(&db, noted)?;
+    }
     match mark_clean(&db, false) {
         // A full disk must not keep a site from starting: it can still read, and expire what fills the disk.
         Err(StoreError::Full) => {
@@ -109,13 +136,36 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     db.pragma_update(None, "temp_store", "MEMORY")?;
     db.pragma_update(None, "mmap_size", 0)?;
     db.pragma_update(None, "wal_autocheckpoint", 0)?;
+    // What is removed is overwritten, not only unlinked.
+    db.pragma_update(None, "secure_delete", true)?;
     Ok(db)
+}
+
+/// Makes the database and the files beside it their owner's alone; those that SQLite makes later get the mode of the database.
+fn make_private(path: &Path) -> Result<(), StoreError> {
+    let made = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(path);
+    drop(made.map_err(|error| on_file("open", path, &error))?);
+    for ending in ["", "-wal", "-shm", "-head", ".lock", ".before-restore", ".before-restore-wal"] {
+        let path = beside(path, ending);
+        match std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                return Err(on_file("protect", &path, &error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Notes whether the file was left in good order.
 pub(super) fn mark_clean(db: &Connection, clean: bool) -> Result<(), StoreError> {
     db.execute("INSERT OR REPLACE INTO meta (name, value) VALUES ('clean', ?1)", [clean])?;
     Ok(())
+}
+
+/// Whether the log of this database holds nothing.
+pub(super) fn log_is_empty(db: Option<&str>) -> bool {
+    db.is_some_and(|db| std::fs::metadata(beside(Path::new(db), "-wal")).map_or(true, |log| log.len() == 0))
 }
 
 /// Fails with the first damage that `check` (`quick_check` or `integrity_check`) finds.

@@ -7,6 +7,7 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
 
+use super::chain::REDACTED;
 use super::fault::damaged;
 use super::read::{HEAD, heads};
 use super::ready::number;
@@ -146,7 +147,7 @@ pub(super) fn journal(db: &Connection, query: &JournalQuery) -> Result<Vec<Store
     fits.and_if("at >= ?", query.since.map(Timestamp::as_millis));
     fits.and_if("at < ?", query.until.map(Timestamp::as_millis));
     let sql = format!(
-        "SELECT seq, at, actor, agent, task, text FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
+        "SELECT seq, at, actor, agent, task, text, digest IS NOT NULL FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
         fits.sql,
         i64::try_from(query.limit).unwrap_or(i64::MAX)
     );
@@ -169,7 +170,7 @@ fn line(row: &Row<'_>) -> Result<StoredLine, StoreError> {
         actor: row.get(2)?,
         agent: agent.map_err(|_| damaged(format!("the agent of journal line {seq}")))?,
         task: task.map(TaskId::from_bytes),
-        text: row.get(5)?,
+        text: if row.get(6)? { REDACTED.to_owned() } else { row.get(5)? },
     };
     Ok(StoredLine { seq: seq.unsigned_abs(), line })
 }

@@ -1,15 +1,16 @@
 //! The receivers of pushes: kept by task, told of events by rows of the outbox.
 //!
 //! Promises: which receivers a task has is looked up inside the transaction that tells of the events. A receiver goes with everything
-//! that was still to be told to it; all of a task's go with the task. The configs stand here as they were given, secrets included: the
-//! data folder is its owner's alone. It sends nothing.
+//! that was still to be told to it; all of a task's go with the task. The configs hold secrets
+//! of callers and are encrypted in their rows. It sends nothing.
 
 use agentsite_protocol::{Owner, PushConfig, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::{Books, account};
 use super::fault::damaged;
-use super::outbox;
+use super::vault::Vault;
+use super::{outbox, secrets};
 use crate::storage::fixed;
 use crate::{Notice, PushChange, StoreError};
 
@@ -52,7 +53,12 @@ fn take_off(
 }
 
 /// Applies one change.
-pub(super) fn change(db: &Connection, change: &PushChange, books: &mut Books) -> rusqlite::Result<()> {
+pub(super) fn change(
+    db: &Connection,
+    change: &PushChange,
+    books: &mut Books,
+    vault: &Vault,
+) -> rusqlite::Result<()> {
     let (PushChange::Put(task, PushConfig { id, .. }) | PushChange::Remove(task, id)) = change;
     take_off(db, "t.id = ?1 AND p.id = ?2", &[&task.as_bytes().as_slice(), id], books)?;
     match change {
@@ -60,10 +66,10 @@ pub(super) fn change(db: &Connection, change: &PushChange, books: &mut Books) ->
             // A task that is gone gets no receivers that nobody would ever remove.
             let sql = "INSERT OR REPLACE INTO push_configs (task, id, body)
                        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
-            let body = written(config);
-            db.prepare_cached(sql)?.execute(params![task.as_bytes().as_slice(), config.id, body])?;
+            let sealed = secrets::seal_config(vault, task.as_bytes(), &config.id, &written(config));
+            db.prepare_cached(sql)?.execute(params![task.as_bytes().as_slice(), config.id, sealed])?;
             if let Some(owner) = owner(db, *task)? {
-                books.accounts.add(owner.account(), fixed::RECEIVER + body.len() as u64);
+                books.accounts.add(owner.account(), fixed::RECEIVER + sealed.len() as u64);
             }
         }
         PushChange::Remove(task, id) => {
@@ -101,13 +107,14 @@ pub(super) fn forget(db: &Connection, task: i64, books: &mut Books) -> rusqlite:
 }
 
 /// The receivers of a task, by id.
-pub(super) fn configs(db: &Connection, task: TaskId) -> Result<Vec<PushConfig>, StoreError> {
-    let mut find = db.prepare_cached("SELECT body FROM push_configs WHERE task = ?1 ORDER BY id")?;
+pub(super) fn configs(db: &Connection, task: TaskId, vault: &Vault) -> Result<Vec<PushConfig>, StoreError> {
+    let mut find = db.prepare_cached("SELECT id, body FROM push_configs WHERE task = ?1 ORDER BY id")?;
     let mut rows = find.query([task.as_bytes().as_slice()])?;
     let mut configs = Vec::new();
     while let Some(row) = rows.next()? {
-        let read = row.get_ref(0)?.as_str().ok().and_then(|body| serde_json::from_str(body).ok());
-        configs.push(read.ok_or_else(|| damaged(format!("a push config of task {task}")))?);
+        let body = secrets::open_config(vault, task, &row.get::<_, String>(0)?, row.get_ref(1)?)?;
+        let read = serde_json::from_slice(&body);
+        configs.push(read.map_err(|_| damaged(format!("a push config of task {task}")))?);
     }
     Ok(configs)
 }

@@ -13,7 +13,9 @@ use super::file::beside;
 use super::ready::number;
 use super::schema::SCHEMA_VERSION;
 use super::seal::{self, time};
-use crate::{KeyRecord, StoreError, StoreStats};
+use super::secrets;
+use super::vault::Vault;
+use crate::{JournalHead, KeyRecord, StoreError, StoreStats};
 
 /// The columns of a head, as [`head`] reads them.
 pub(super) const HEAD: &str = "id, state, seq, created_at, updated_at, seal, parent, agent, owner, context";
@@ -116,6 +118,21 @@ fn commit(row: &Row<'_>, id: TaskId, first: i64, last: i64) -> Result<Vec<TaskEv
     Ok(events)
 }
 
+/// Checks one row of events that follows event `read`; gives its last number.
+pub(super) fn check_commit(row: &Row<'_>, id: TaskId, read: i64) -> Result<i64, StoreError> {
+    let (first, last): (i64, i64) = (row.get(0)?, row.get(1)?);
+    if first != read + 1 || last < first {
+        return Err(damaged(format!("events {first} to {last} of task {id} do not follow event {read}")));
+    }
+    let wrong = || damaged(format!("events {first} to {last} of task {id}"));
+    let body = row.get_ref(4)?.as_bytes().map_err(|_| wrong())?;
+    let sent = row.get_ref(3)?.as_blob_or_null().map_err(|_| wrong())?;
+    if row.get::<_, i64>(2)? != seal::events(id, first, last, sent, body) {
+        return Err(wrong());
+    }
+    Ok(last)
+}
+
 const KEY: &str =
     "SELECT id, hash, label, scopes, created_at, expires_at, last_used_at, session, of_key FROM keys";
 
@@ -156,9 +173,18 @@ fn key_record(row: &Row<'_>) -> Result<KeyRecord, StoreError> {
     })
 }
 
-pub(super) fn setting(db: &Connection, name: &str) -> Result<Option<String>, StoreError> {
+pub(super) fn setting(db: &Connection, name: &str, vault: &Vault) -> Result<Option<String>, StoreError> {
     let mut statement = db.prepare_cached("SELECT value FROM settings WHERE name = ?1")?;
-    Ok(statement.query_row([name], |row| row.get(0)).optional()?)
+    let mut rows = statement.query([name])?;
+    rows.next()?.map(|row| secrets::open_setting(vault, name, row.get_ref(0)?)).transpose()
+}
+
+/// The end of the journal.
+pub(super) fn journal_head(db: &Connection) -> Result<Option<JournalHead>, StoreError> {
+    let sql = "SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1";
+    let read =
+        |row: &Row<'_>| Ok(JournalHead { seq: row.get::<_, i64>(0)?.unsigned_abs(), hash: row.get(1)? });
+    Ok(db.prepare_cached(sql)?.query_row([], read).optional()?)
 }
 
 pub(super) fn usage(db: &Connection, agent: &AgentName, day: i64) -> Result<Usage, StoreError> {

@@ -9,7 +9,7 @@ use super::listings::ReadyListing;
 use super::seal;
 use crate::{
     Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, SettingChange,
-    StoreError, TaskChange, UsageChange,
+    SignedHead, StoreError, TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
@@ -34,6 +34,7 @@ pub(super) struct Ready {
     pub(super) conversations: Vec<ConversationChange>,
     pub(super) forget: Vec<TaskId>,
     pub(super) admittance: Admittance,
+    pub(super) heads: Vec<SignedHead>,
     /// About how many bytes it will write.
     pub(super) cost: usize,
 }
@@ -107,6 +108,7 @@ impl Ready {
             conversations,
             forget,
             admittance,
+            heads,
             ..
         } = Change { task: None, ..change };
         Ok(Self {
@@ -122,6 +124,7 @@ impl Ready {
             conversations,
             forget,
             admittance,
+            heads,
             cost,
         })
     }

@@ -4,9 +4,13 @@
 //! the next start carries on with. A file of a later version is refused untouched. Tables are written for appending: rows
 //! in the order of arrival, and as few indexes as the lists need, because each costs time in every commit.
 
+use std::cmp::Ordering;
+
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::audit;
 use super::fault::damaged;
+use super::vault::Vault;
 use crate::StoreError;
 
 /// The newest schema this program knows.
@@ -16,7 +20,11 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
-const STEPS: &[&str] = &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN];
+const STEPS: &[&str] =
+    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT];
+
+/// The version from which on secrets are encrypted and rows are authenticated.
+pub(super) const AUDITED: i64 = 9;
 
 /// Version 1.
 ///
@@ -235,6 +243,37 @@ const ONE_ADMIN: &str = "
 UPDATE conversations SET owner = 'admin' WHERE owner = 'local';
 ";
 
+/// Version 9: secrets are encrypted, rows have codes and the journal is a chain (see `audit` and `chain`).
+///
+/// A line's text stands in its hash by a digest with the salt; a line whose text was removed keeps the digest instead of both.
+const AUDIT: &str = "
+ALTER TABLE journal ADD COLUMN salt BLOB;
+ALTER TABLE journal ADD COLUMN digest BLOB;
+ALTER TABLE journal ADD COLUMN hash BLOB;
+CREATE TABLE journal_heads (
+    seq INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    hash BLOB NOT NULL,
+    signature TEXT NOT NULL
+);
+CREATE TABLE row_macs (
+    source INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    mac BLOB NOT NULL,
+    PRIMARY KEY (source, key)
+) WITHOUT ROWID;
+";
+
+/// Brings an empty file to the version before `version`, as an earlier program would have left it.
+#[cfg(test)]
+pub(super) fn take_steps_below(db: &Connection, version: i64) {
+    for step in STEPS.iter().take(usize::try_from(version - 1).unwrap()) {
+        db.execute_batch(step).unwrap();
+    }
+    db.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+    db.pragma_update(None, "user_version", version - 1).unwrap();
+}
+
 /// The version of a file, after a look at whose file it is.
 ///
 /// # Errors
@@ -256,16 +295,26 @@ pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
     Ok(found)
 }
 
-/// Takes the steps that the file has not taken yet.
-pub(super) fn migrate(db: &mut Connection) -> Result<(), StoreError> {
+/// Takes the steps that the file has not taken yet. Codes of rows cover all columns, so they are checked before the first step and computed
+/// anew with each.
+pub(super) fn migrate(db: &mut Connection, vault: &Vault) -> Result<(), StoreError> {
     let found = version(db)?;
+    if (AUDITED..SCHEMA_VERSION).contains(&found) {
+        audit::check_all(db, vault)?;
+    }
     for (at, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+        let new = at as i64 + 1;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(step)?;
+        match new.cmp(&AUDITED) {
+            Ordering::Less => {}
+            Ordering::Equal => audit::seal_all(&transaction, vault)?,
+            Ordering::Greater => audit::seal_rows(&transaction, vault)?,
+        }
         transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-        transaction.pragma_update(None, "user_version", at as i64 + 1)?;
+        transaction.pragma_update(None, "user_version", new)?;
         transaction.commit()?;
-        tracing::info!(version = at + 1, "the database has a new schema");
+        tracing::info!(version = new, "the database has a new schema");
     }
     Ok(())
 }

@@ -3,7 +3,9 @@
 //! The contract runs here twice: on a store that stays open, and on one that is closed and opened again before each read.
 
 mod damage;
+mod deletion;
 mod model;
+mod tampering;
 
 use tempfile::TempDir;
 use tokio::sync::oneshot;
@@ -12,8 +14,11 @@ use super::*;
 use crate::contract::Fresh;
 use crate::contract::samples::{Life, at, opening, sent, task_id};
 
+/// The key of every store here.
+const KEY: StoreKey = StoreKey::new([7; 32]);
+
 fn open(path: &Path) -> SqliteStore {
-    SqliteStore::open(path, StoreMetrics::default()).unwrap()
+    SqliteStore::open(path, &KEY, StoreMetrics::default()).unwrap()
 }
 
 fn folder() -> (TempDir, PathBuf) {
@@ -60,8 +65,8 @@ mod opened_again {
 async fn a_second_opening_is_refused_until_the_first_is_closed() {
     let (_folder, path) = folder();
     let first = open(&path);
-    assert!(matches!(SqliteStore::open(&path, StoreMetrics::default()), Err(StoreError::Locked)));
-    assert!(matches!(restore(&path, &path), Err(StoreError::Locked)));
+    assert!(matches!(SqliteStore::open(&path, &KEY, StoreMetrics::default()), Err(StoreError::Locked)));
+    assert!(matches!(restore(&path, &path, |_| Ok(())), Err(StoreError::Locked)));
     first.close().await.unwrap();
     open(&path);
     // Dropping closes too.
@@ -76,7 +81,7 @@ async fn a_file_of_a_later_version_is_refused_untouched() {
     db.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
     drop(db);
     let before = std::fs::read(&path).unwrap();
-    let refused = SqliteStore::open(&path, StoreMetrics::default()).unwrap_err();
+    let refused = SqliteStore::open(&path, &KEY, StoreMetrics::default()).unwrap_err();
     assert!(matches!(refused, StoreError::TooNew { found, known } if found == known + 1), "{refused}");
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
@@ -117,15 +122,15 @@ async fn conversations_of_the_former_owner_local_belong_to_the_admins() {
 async fn what_is_no_database_of_ours_is_refused_with_a_sentence() {
     let (folder, path) = folder();
     std::fs::write(&path, b"this is a diary, not a database".repeat(1_000)).unwrap();
-    let refused = SqliteStore::open(&path, StoreMetrics::default()).unwrap_err();
+    let refused = SqliteStore::open(&path, &KEY, StoreMetrics::default()).unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
     assert!(refused.to_string().contains("agentsite restore"), "{refused}");
     let foreign = folder.path().join("foreign.db");
     rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE photos (x)").unwrap();
-    let refused = SqliteStore::open(&foreign, StoreMetrics::default()).unwrap_err();
+    let refused = SqliteStore::open(&foreign, &KEY, StoreMetrics::default()).unwrap_err();
     assert!(refused.to_string().contains("another program"), "{refused}");
     let missing = folder.path().join("no/such/folder/site.db");
-    let refused = SqliteStore::open(&missing, StoreMetrics::default()).unwrap_err();
+    let refused = SqliteStore::open(&missing, &KEY, StoreMetrics::default()).unwrap_err();
     assert!(matches!(refused, StoreError::Engine(_)), "{refused}");
 }
 
@@ -301,9 +306,9 @@ async fn a_restored_backup_takes_the_place_of_the_database_which_is_kept() {
     store.commit(opening(1)).await.unwrap();
     store.backup(&copy).await.unwrap();
     store.commit(opening(2)).await.unwrap();
-    assert!(matches!(restore(&copy, &path), Err(StoreError::Locked)));
+    assert!(matches!(restore(&copy, &path, |_| Ok(())), Err(StoreError::Locked)));
     drop(store);
-    restore(&copy, &path).unwrap();
+    restore(&copy, &path, |_| Ok(())).unwrap();
     let store = open(&path);
     assert!(store.task(task_id(1)).await.unwrap().is_some());
     assert!(store.task(task_id(2)).await.unwrap().is_none());
@@ -319,10 +324,10 @@ async fn an_unfit_backup_is_refused_and_changes_nothing() {
     let unfit = folder.path().join("unfit.db");
     for content in [&b""[..], b"no database at all, but long enough to look at. ".repeat(100).as_slice()] {
         std::fs::write(&unfit, content).unwrap();
-        assert!(matches!(restore(&unfit, &path), Err(StoreError::Corrupt(_))));
+        assert!(matches!(restore(&unfit, &path, |_| Ok(())), Err(StoreError::Corrupt(_))));
     }
-    assert!(matches!(restore(&folder.path().join("missing"), &path), Err(StoreError::Engine(_))));
-    assert!(matches!(restore(&path, &path), Err(StoreError::Engine(_))));
+    assert!(matches!(restore(&folder.path().join("missing"), &path, |_| Ok(())), Err(StoreError::Engine(_))));
+    assert!(matches!(restore(&path, &path, |_| Ok(())), Err(StoreError::Engine(_))));
     assert!(open(&path).task(task_id(1)).await.unwrap().is_some());
     assert!(!folder.path().join("site.db.restoring").exists());
 }

@@ -13,10 +13,12 @@ use rusqlite::{Connection, ErrorCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::accounts::Books;
+use super::audit::Audit;
 use super::file::{self, Lock, PAGE};
 use super::ready::Ready;
+use super::record::Record;
 use super::space::Space;
-use super::{apply, expire, outbox};
+use super::{apply, expire, outbox, scrub};
 use crate::{
     ClaimRequest, Claims, Expiry, StorageLimits, StorageQuery, StorageUse, StoreError, StoreMetrics,
 };
@@ -43,6 +45,9 @@ const LOG_LIMIT: i32 = (64 << 20) / PAGE as i32;
 /// How long the writer waits then; readers hold the log for milliseconds, a backup longer, and then the log grows on.
 const LOG_WAIT: Duration = Duration::from_millis(100);
 
+/// How often the log is tried to be emptied while readers hold it, [`LOG_WAIT`] each: they hold it for milliseconds.
+const EMPTY_TRIES: usize = 20;
+
 /// One thing for the writer to do.
 #[derive(Debug)]
 pub(super) enum Job {
@@ -64,6 +69,10 @@ pub(super) enum Job {
     },
     /// Remove what is old.
     Expire { expiry: Expiry, gone: usize, answer: oneshot::Sender<Result<usize, StoreError>> },
+    /// Merge a part of the indexes of words, so that removed ones go.
+    Scrub { begins: bool, more: bool, answer: oneshot::Sender<Result<bool, StoreError>> },
+    /// Empty the log when something was removed; done after its group is committed.
+    EmptyLog { answer: oneshot::Sender<Result<(), StoreError>> },
     /// Write everything out and stop.
     Close { answer: oneshot::Sender<Result<(), StoreError>> },
     /// Let a test at the connection.
@@ -80,13 +89,20 @@ impl Job {
     }
 
     /// Does the work inside the open transaction and keeps what came of it.
-    fn run(&mut self, db: &Connection, recent: &mut usize, books: &mut Books) -> rusqlite::Result<()> {
+    fn run(
+        &mut self,
+        db: &Connection,
+        recent: &mut usize,
+        books: &mut Books,
+        audit: &mut Audit,
+    ) -> rusqlite::Result<()> {
         match self {
-            Self::Change { ready, verdict, .. } => *verdict = apply::apply(db, ready, recent, books)?,
+            Self::Change { ready, verdict, .. } => *verdict = apply::apply(db, ready, recent, books, audit)?,
             Self::Claim { request, found, .. } => *found = outbox::claim(db, request)?,
             Self::Storage { query, found, .. } => *found = books.view(query),
-            Self::Expire { expiry, gone, .. } => *gone = expire::expire(db, expiry, recent, books)?,
-            Self::Close { .. } => {}
+            Self::Expire { expiry, gone, .. } => *gone = expire::expire(db, expiry, recent, books, audit)?,
+            Self::Scrub { begins, more, .. } => *more = scrub::step(db, *begins)?,
+            Self::EmptyLog { .. } | Self::Close { .. } => {}
             #[cfg(test)]
             Self::Look { look, .. } => look(db),
         }
@@ -102,7 +118,8 @@ impl Job {
             // A question: it is answered whatever became of the others of its group.
             Self::Storage { found, answer, .. } => drop(answer.send(Ok(found))),
             Self::Expire { gone, answer, .. } => drop(answer.send(committed.map(|()| gone))),
-            Self::Close { answer } => drop(answer.send(committed)),
+            Self::Scrub { more, answer, .. } => drop(answer.send(committed.map(|()| more))),
+            Self::EmptyLog { answer } | Self::Close { answer } => drop(answer.send(committed)),
             #[cfg(test)]
             Self::Look { answer, .. } => drop(answer.send(committed)),
         }
@@ -124,6 +141,7 @@ pub(super) struct Writer {
 impl Writer {
     pub(super) fn start(
         mut db: Connection,
+        (audit, record): (Audit, Record),
         lock: Lock,
         space: Space,
         limits: StorageLimits,
@@ -143,6 +161,9 @@ impl Writer {
         metrics.holds(&books.view(&StorageQuery::default()));
         let thread = Thread {
             db,
+            audit,
+            record,
+            removed: true,
             queue,
             recent,
             books,
@@ -229,6 +250,10 @@ fn is_full(done: &rusqlite::Result<()>) -> bool {
 /// What the thread owns.
 struct Thread {
     db: Connection,
+    audit: Audit,
+    record: Record,
+    /// Whether something was removed that may still lie in an index of words or in the log. At the start nobody knows.
+    removed: bool,
     queue: mpsc::Receiver<Job>,
     /// Rows in `sent_recent`.
     recent: usize,
@@ -303,8 +328,17 @@ impl Thread {
             Err(code) => matches!(code, Some(ErrorCode::DiskFull | ErrorCode::DatabaseBusy)),
         };
         let result = done.map_err(StoreError::from);
-        if let Err(error) = &result {
-            tracing::error!(%error, jobs = group.len(), "a commit failed; nothing of it was kept");
+        match &result {
+            Ok(()) => {
+                let frames = u64::try_from(self.log_pages.load(Ordering::Relaxed)).unwrap_or(0);
+                self.record.note(&self.audit.vault, frames, self.audit.end());
+                if group.iter().any(|job| matches!(job, Job::EmptyLog { .. })) {
+                    self.empty_log();
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, jobs = group.len(), "a commit failed; nothing of it was kept");
+            }
         }
         for job in group {
             job.answer(&result);
@@ -313,12 +347,19 @@ impl Thread {
     }
 
     fn transact(&mut self, group: &mut [Job]) -> rusqlite::Result<()> {
+        self.audit.begin();
         self.db.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         for job in group {
-            job.run(&self.db, &mut self.recent, &mut self.books)?;
+            let before = self.db.total_changes();
+            if matches!(job, Job::Scrub { .. }) && !self.removed {
+                continue;
+            }
+            job.run(&self.db, &mut self.recent, &mut self.books, &mut self.audit)?;
+            self.removed |= matches!(job, Job::Expire { .. }) && self.db.total_changes() > before;
         }
         apply::settle_recent(&self.db, &mut self.recent)?;
         let written = self.books.write(&self.db)?;
+        self.audit.write(&self.db)?;
         self.db.prepare_cached("COMMIT")?.execute([])?;
         self.books.keep(written);
         Ok(())
@@ -340,6 +381,7 @@ impl Thread {
 
     fn roll_back(&mut self) {
         self.books.undo();
+        self.audit.undo();
         // After some failures SQLite has rolled back by itself.
         if !self.db.is_autocommit()
             && let Err(error) = self.db.execute_batch("ROLLBACK")
@@ -368,10 +410,35 @@ impl Thread {
         }
     }
 
-    fn truncate_log(&self) -> Result<(), StoreError> {
+    /// Copies the log into the file and cuts it off, if something was removed.
+    fn empty_log(&mut self) {
+        if !self.removed {
+            return;
+        }
+        for _ in 0..EMPTY_TRIES {
+            match self.truncate_log() {
+                Ok(()) if file::log_is_empty(self.db.path()) => {
+                    self.removed = false;
+                    return;
+                }
+                Ok(()) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "the write-ahead log could not be emptied yet; what was removed may still lie in it");
+                    return;
+                }
+            }
+        }
+        tracing::warn!(
+            "readers kept the write-ahead log from being emptied; it is tried again with the next removal"
+        );
+    }
+
+    fn truncate_log(&mut self) -> Result<(), StoreError> {
+        self.record.note_empty(&self.audit.vault, self.audit.end());
         let patience: i64 = self.db.pragma_query_value(None, "busy_timeout", |row| row.get(0))?;
         self.db.busy_timeout(LOG_WAIT)?;
         let copied = self.copy_log("TRUNCATE");
+        self.log_pages.store(0, Ordering::Relaxed);
         self.db.busy_timeout(Duration::from_millis(patience.unsigned_abs()))?;
         copied
     }
@@ -388,7 +455,10 @@ impl Thread {
         while let Some(job) = self.queue.blocking_recv() {
             left.push(job);
         }
-        let done = file::mark_clean(&self.db, true).and_then(|()| self.copy_log("TRUNCATE"));
+        let done = file::mark_clean(&self.db, true).and_then(|()| {
+            self.record.note_empty(&self.audit.vault, self.audit.end());
+            self.copy_log("TRUNCATE")
+        });
         if let Err(error) = &done {
             tracing::warn!(%error, "the database was not left in good order; it is checked on the next start");
         }

@@ -8,7 +8,12 @@ use std::process::{Command, Stdio};
 use crate::site::{TestSite, binary};
 
 /// Runs the command line at a terminal, types `typed`, and gives the exit code and what was seen.
-fn at_a_terminal(site: &TestSite, words: &[&str], variables: &[(&str, &str)], typed: &str) -> (i32, String) {
+pub(crate) fn at_a_terminal(
+    site: &TestSite,
+    words: &[&str],
+    variables: &[(&str, &str)],
+    typed: &str,
+) -> (i32, String) {
     let script = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let mut command = Command::new("python3");
     command.args(["-c", script, binary()]).args(words).current_dir(site.path());

@@ -5,10 +5,10 @@
 use super::*;
 
 /// A sequence of numbers that look random and are the same on every run.
-struct Dice(u64);
+pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+    pub(super) fn roll(&mut self, sides: usize) -> usize {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % sides
     }
@@ -43,7 +43,7 @@ async fn a_flipped_bit_never_changes_a_task_or_an_event() {
         let at = dice.roll(bytes.len());
         bytes[at] ^= 1 << dice.roll(8);
         std::fs::write(&flipped, &bytes).unwrap();
-        let Ok(store) = SqliteStore::open(&flipped, StoreMetrics::default()) else {
+        let Ok(store) = SqliteStore::open(&flipped, &KEY, StoreMetrics::default()) else {
             noticed += 1;
             continue;
         };
@@ -85,6 +85,6 @@ async fn a_damaged_page_is_found_when_the_site_was_not_stopped_in_good_order() {
     let start = (page as usize - 1) * file::PAGE as usize;
     bytes[start..start + 64].fill(0xff);
     std::fs::write(&path, &bytes).unwrap();
-    let refused = SqliteStore::open(&path, StoreMetrics::default()).unwrap_err();
+    let refused = SqliteStore::open(&path, &KEY, StoreMetrics::default()).unwrap_err();
     assert!(matches!(refused, StoreError::Corrupt(_)), "{refused}");
 }

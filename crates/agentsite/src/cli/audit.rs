@@ -1,0 +1,93 @@
+//! `agentsite audit`: does the data still say what the site wrote?
+//!
+//! Promises: `verify` reads only, while the site runs or not, or a backup; it names the first row that does not fit and ends with an error then.
+//! `accept` is the operator's word that the data is right as it is; the site must not be running.
+
+use std::path::PathBuf;
+
+use agentsite_store::{StoreError, StoreKey};
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::shell::Shell;
+use crate::exit::{CliError, Exit};
+use crate::output::Style;
+use crate::sitekey::SiteKey;
+
+/// Arguments of `audit`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Check the journal's chain and signatures, and every key, setting, record, conversation, task and event.
+    Verify {
+        /// Another database, such as site.db out of a backup; the site's own without it.
+        file: Option<PathBuf>,
+    },
+    /// Take the data as it is, after damage or an intended change from outside; the site must not be running.
+    Accept,
+}
+
+/// Does what the verb says.
+pub(super) fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+    let config = shell.config()?.config;
+    let database = shell.data()?.database();
+    let key = SiteKey::find(&config, &shell.variables)?;
+    match arguments.verb {
+        Verb::Verify { file } => verify(shell, &file.unwrap_or(database), key.as_ref()),
+        Verb::Accept => {
+            let key =
+                key.ok_or_else(|| CliError::error("the key of the site is missing: start the site once"))?;
+            let accepted = agentsite_store::accept(&database, &key);
+            accepted.map_err(|error| CliError::error(format!("{}: {error}", database.display())))?;
+            shell.output.line(
+                "accepted: the data as it is counts as what the site wrote; the journal is chained anew",
+            )?;
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+fn verify(shell: &Shell, file: &std::path::Path, key: Option<&StoreKey>) -> Result<Exit, CliError> {
+    let found = agentsite_store::audit(file, key).map_err(|error| match error {
+        StoreError::Tampered(what) | StoreError::Corrupt(what) => what,
+        other => other.to_string(),
+    });
+    let found = found.and_then(|report| {
+        let site = agentsite_site::verify_heads(report.identity.as_deref(), &report.heads)?;
+        Ok((report, site))
+    });
+    let output = shell.output;
+    match found {
+        Ok((report, site)) => {
+            let signed = report.heads.last().map_or(0, |head| head.seq);
+            if output.is_json() {
+                output.json(&json!({
+                    "ok": true, "file": file, "site": site, "journalLines": report.lines, "signedHeads": report.heads.len(),
+                    "signedUpTo": signed, "rows": report.rows, "tasks": report.tasks, "events": report.events,
+                }))?;
+            } else {
+                let words = format!(
+                    "{} journal lines ({} signed heads, the last at line {signed}), {} protected rows, {} tasks with {} events",
+                    report.lines,
+                    report.heads.len(),
+                    report.rows,
+                    report.tasks,
+                    report.events
+                );
+                output.line(&format!("{}  {words}", output.paint(Style::Good, "ok")))?;
+                output.note(&format!("site {}", site.as_deref().unwrap_or("without an identity yet")));
+            }
+            Ok(Exit::Ok)
+        }
+        Err(what) if output.is_json() => {
+            output.json(&json!({ "ok": false, "file": file, "firstBad": what }))?;
+            Err(CliError::said(Exit::Error))
+        }
+        Err(what) => Err(CliError::error(format!("{}: {what}", file.display()))),
+    }
+}

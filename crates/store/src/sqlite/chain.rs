@@ -1,0 +1,78 @@
+//! The journal as a chain of hashes: each line's hash covers the line before it.
+//!
+//! Promises: pure. A line that is changed, removed from the middle, inserted or moved breaks the chain at that line. The text stands in the hash
+//! by a salted digest, so that it can be removed later without breaking the chain and without leaving a trace of what it said. It does not
+//! sign: the site signs heads of the chain with its own key.
+
+use agentsite_protocol::JournalLine;
+use sha2::{Digest, Sha256};
+
+/// What a line says whose text was removed.
+pub(crate) const REDACTED: &str = "(removed with its task)";
+
+/// What the first line of a journal follows.
+pub(super) const START: [u8; 32] = [0; 32];
+
+/// The end of the chain: the last line and its hash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) seq: i64,
+    pub(super) hash: [u8; 32],
+}
+
+impl Link {
+    /// The link of a line that follows this one.
+    pub(super) fn next(&self, line: &Covered<'_>) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(b"agentsite journal 1");
+        hash.update(self.hash);
+        hash.update(line.seq.to_le_bytes());
+        hash.update(line.at.to_le_bytes());
+        for part in [Some(line.actor.as_bytes()), line.agent.map(str::as_bytes), line.task] {
+            match part {
+                // No text is as long as this.
+                None => hash.update(u64::MAX.to_le_bytes()),
+                Some(part) => {
+                    hash.update((part.len() as u64).to_le_bytes());
+                    hash.update(part);
+                }
+            }
+        }
+        hash.update(line.text);
+        Self { seq: line.seq, hash: hash.finalize().into() }
+    }
+}
+
+/// What a line's hash covers.
+#[derive(Debug)]
+pub(super) struct Covered<'a> {
+    pub(super) seq: i64,
+    pub(super) at: i64,
+    pub(super) actor: &'a str,
+    pub(super) agent: Option<&'a str>,
+    pub(super) task: Option<&'a [u8]>,
+    /// The digest of its text.
+    pub(super) text: [u8; 32],
+}
+
+impl<'a> Covered<'a> {
+    pub(super) fn new(seq: i64, line: &'a JournalLine, text: [u8; 32]) -> Self {
+        Self {
+            seq,
+            at: line.at.as_millis(),
+            actor: &line.actor,
+            agent: line.agent.as_ref().map(agentsite_protocol::AgentName::as_str),
+            task: line.task.as_ref().map(|id| id.as_bytes().as_slice()),
+            text,
+        }
+    }
+}
+
+/// The digest of a line's text.
+pub(super) fn digest(salt: &[u8], text: &str) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    hash.update((salt.len() as u64).to_le_bytes());
+    hash.update(salt);
+    hash.update(text.as_bytes());
+    hash.finalize().into()
+}
