@@ -377,9 +377,7 @@ impl From<SiteError> for Failure {
             SiteError::MediaType { .. } => Fault::ContentType,
             SiteError::Busy { .. } => Fault::AgentBusy,
             SiteError::AgentReplaced(_) => Fault::Unsupported,
-            SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => {
-                Fault::Forbidden
-            }
+            SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => Fault::Forbidden,
             SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,
