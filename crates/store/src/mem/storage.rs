@@ -5,6 +5,7 @@
 use agentsite_protocol::{Owner, PushConfig, TaskId};
 
 use super::content::Content;
+use crate::sqlite::REDACTED;
 use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed, grow};
 use crate::{Change, ConversationChange, OutboxChange, PushChange, StorageLimits, StoreError};
 
@@ -36,7 +37,8 @@ impl Content {
             count(owner, fixed::SETTING + (name.len() + value.len()) as u64);
         }
         for stored in &self.journal {
-            count(JOURNAL, fixed::LINE + (stored.line.actor.len() + stored.line.text.len()) as u64);
+            let text = if stored.line.text == REDACTED { 0 } else { stored.line.text.len() };
+            count(JOURNAL, fixed::LINE + (stored.line.actor.len() + text) as u64);
         }
         accounts
     }

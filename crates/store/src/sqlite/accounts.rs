@@ -7,6 +7,7 @@
 use agentsite_protocol::Owner;
 use rusqlite::{Connection, OptionalExtension, params};
 
+use super::vault::SEAL;
 use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed};
 use crate::{Admittance, Disk, StorageLimits, StorageQuery, StorageUse, StoreError};
 
@@ -35,6 +36,7 @@ impl Books {
     /// Reads the sums and adds what came after them; counts everything when they were never written.
     pub(super) fn open(db: &Connection, limits: StorageLimits) -> Result<Self, StoreError> {
         debug_assert_eq!((fixed::EVENTS, fixed::TASK), (64, 640), "EVENT_BYTES says the same");
+        debug_assert_eq!(SEAL, 28, "the queries of count_all say the same");
         let mut books = Self { accounts: Accounts::new(limits), disk: Disk::default(), appended: 0 };
         let places = (place(db, EVENTS_PLACE)?, place(db, LINES_PLACE)?);
         match places {
@@ -139,12 +141,12 @@ pub(super) fn recount(
 fn count_all(db: &Connection, accounts: &mut Accounts) -> Result<(), StoreError> {
     appended(db, 0, 0, accounts)?;
     for sql in [
-        "SELECT t.owner, sum(96 + octet_length(p.body)) FROM push_configs p JOIN tasks t ON t.id = p.task GROUP BY t.owner",
+        "SELECT t.owner, sum(96 + octet_length(p.body) - 28) FROM push_configs p JOIN tasks t ON t.id = p.task GROUP BY t.owner",
         "SELECT account, sum(192 + octet_length(body)) FROM outbox GROUP BY account",
         "SELECT owner, sum(320 + octet_length(body)) FROM listings GROUP BY owner",
         "SELECT owner, sum(384 + octet_length(title)) FROM conversations GROUP BY owner",
         "SELECT c.owner, sum(320 + t.bytes) FROM turns t JOIN conversations c ON c.row = t.conversation GROUP BY c.owner",
-        "SELECT owner, sum(64 + octet_length(name) + octet_length(value)) FROM settings GROUP BY owner",
+        "SELECT owner, sum(64 + octet_length(name) + octet_length(value) - 28) FROM settings GROUP BY owner",
     ] {
         each(db, sql, &[], |owner, bytes| accounts.append(owner, bytes))?;
     }

@@ -10,7 +10,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use super::accounts::{Books, account};
 use super::audit::Audit;
 use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::vault::Vault;
+use super::vault::{SEAL, Vault};
 use super::{conversations, listings, outbox, push, seal, secrets};
 use crate::storage::{Growth, fixed, grow};
 use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
@@ -263,7 +263,7 @@ fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String
     let sql = "SELECT owner, octet_length(name) + octet_length(value) FROM settings WHERE name = ?1";
     let read = |row: &rusqlite::Row<'_>| {
         let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
-        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs()))
+        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs().saturating_sub(SEAL as u64)))
     };
     db.prepare_cached(sql)?.query_row([name], read).optional()
 }
@@ -281,7 +281,7 @@ fn change_setting(
         Some(value) => {
             let owner = change.owner.as_ref().map(Owner::as_str);
             let sealed = secrets::seal_setting(vault, &change.name, value);
-            let bytes = fixed::SETTING + (change.name.len() + sealed.len()) as u64;
+            let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
             books.accounts.add(&account(owner), bytes);
             let sql = "INSERT OR REPLACE INTO settings (name, value, owner) VALUES (?1, ?2, ?3)";
             db.prepare_cached(sql)?.execute(params![change.name, sealed, owner])?;

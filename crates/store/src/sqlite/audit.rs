@@ -348,8 +348,6 @@ fn last_line(db: &Connection) -> rusqlite::Result<Option<Link>> {
 /// transaction.
 pub(super) fn seal_all(db: &Connection, vault: &Vault) -> Result<(), StoreError> {
     super::secrets::seal_plain(db, vault)?;
-    // What is encrypted is longer: the sums of storage are counted anew.
-    db.execute("DELETE FROM meta WHERE name IN ('storage_events', 'storage_lines')", [])?;
     let front = chain_lines(db, vault)?;
     let end = last_line(db)?.unwrap_or(front);
     let state = State { sums: BTreeMap::new(), front: (front.seq, front.hash), line: (end.seq, end.hash) };

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::{Books, account};
 use super::fault::damaged;
-use super::vault::Vault;
+use super::vault::{SEAL, Vault};
 use super::{outbox, secrets};
 use crate::storage::fixed;
 use crate::{Notice, PushChange, StoreError};
@@ -47,7 +47,9 @@ fn take_off(
     let mut rows = find.query(values)?;
     while let Some(row) = rows.next()? {
         let (owner, body): (String, i64) = (row.get(0)?, row.get(1)?);
-        books.accounts.take(&account(Some(&owner)), fixed::RECEIVER + body.unsigned_abs());
+        books
+            .accounts
+            .take(&account(Some(&owner)), fixed::RECEIVER + body.unsigned_abs().saturating_sub(SEAL as u64));
     }
     Ok(())
 }
@@ -66,10 +68,11 @@ pub(super) fn change(
             // A task that is gone gets no receivers that nobody would ever remove.
             let sql = "INSERT OR REPLACE INTO push_configs (task, id, body)
                        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
-            let sealed = secrets::seal_config(vault, task.as_bytes(), &config.id, &written(config));
+            let body = written(config);
+            let sealed = secrets::seal_config(vault, task.as_bytes(), &config.id, &body);
             db.prepare_cached(sql)?.execute(params![task.as_bytes().as_slice(), config.id, sealed])?;
             if let Some(owner) = owner(db, *task)? {
-                books.accounts.add(owner.account(), fixed::RECEIVER + sealed.len() as u64);
+                books.accounts.add(owner.account(), fixed::RECEIVER + body.len() as u64);
             }
         }
         PushChange::Remove(task, id) => {

@@ -106,12 +106,11 @@ async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
 #[tokio::test]
 async fn conversations_of_the_former_owner_local_belong_to_the_admins() {
     let (_folder, path) = folder();
-    drop(open(&path));
     let db = rusqlite::Connection::open(&path).unwrap();
+    schema::take_steps_below(&db, 8);
     let row = "INSERT INTO conversations (id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns)
                VALUES (zeroblob(16), 'local', 'old', 0, 0, 'echo', 1, 1, 1, NULL, 0)";
     db.execute(row, []).unwrap();
-    db.pragma_update(None, "user_version", 7).unwrap();
     drop(db);
     let store = open(&path);
     let query = crate::ConversationQuery { owner: agentsite_protocol::Owner::stored("admin"), text: None };

@@ -9,6 +9,9 @@ use rusqlite::types::ValueRef;
 
 use crate::StoreKey;
 
+/// Bytes by which a sealed value is longer: the nonce and the tag. Storage is counted without them.
+pub(super) const SEAL: usize = NONCE_LEN + 16;
+
 /// Bytes of a row's code that are kept beside it.
 pub(super) const MAC: usize = 16;
 
@@ -135,6 +138,7 @@ mod tests {
     fn a_sealed_value_opens_only_in_its_place_and_with_its_key() {
         let vault = Vault::new(&StoreKey::new([7; 32]));
         let sealed = vault.seal(&[b"settings", b"identity"], b"seed");
+        assert_eq!(sealed.len(), b"seed".len() + SEAL);
         assert!(!sealed.windows(4).any(|part| part == b"seed"));
         assert_eq!(vault.unseal(&[b"settings", b"identity"], &sealed).as_deref(), Some(&b"seed"[..]));
         assert_eq!(vault.unseal(&[b"settings", b"secret"], &sealed), None);
