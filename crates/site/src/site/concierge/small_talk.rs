@@ -285,7 +285,7 @@ const FILLERS: &[&str] = &[
 ];
 
 /// Endings of Chinese sentences that change nothing of what is said.
-const PARTICLES: &[char] = &['啊', '呀', '呢', '吧', '哦', '啦', '喔', '哈', '嘛', '么', '请'];
+const PARTICLES: &[char] = &['啊', '呀', '呢', '吧', '哦', '啦', '喔', '哈', '嘛', '请'];
 
 /// What is said to the concierge itself; `None` when something is asked for. Of several things the one that wants the longest answer counts.
 pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
@@ -300,7 +300,12 @@ pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
         if words.is_empty() {
             continue;
         }
-        let kind = of_clause(&words)?;
+        let Some(kind) = of_clause(&words) else {
+            if bare(&words).is_empty() {
+                continue;
+            }
+            return None;
+        };
         found = Some(match (found, kind) {
             (Some(SmallTalk::About), _) | (_, SmallTalk::About) => SmallTalk::About,
             (_, kind) => kind,
@@ -319,6 +324,7 @@ fn of_clause(words: &str) -> Option<SmallTalk> {
         ];
         lists.into_iter().find(|(list, _)| list.contains(&words)).map(|(_, kind)| kind)
     };
+    let known = |words: &str| known(words).or_else(|| known(&bare(words)));
     known(words).or_else(|| {
         // "hi what can you do", "你好你是谁": a greeting, then something else that is small talk.
         let greeted = GREETINGS.iter().filter_map(|greeting| words.strip_prefix(greeting));
@@ -329,7 +335,7 @@ fn of_clause(words: &str) -> Option<SmallTalk> {
     })
 }
 
-/// The words of a clause: lower case, without signs, fillers and particles.
+/// The words of a clause: lower case, without signs.
 fn plain(clause: &str) -> String {
     let kept: String = clause
         .to_lowercase()
@@ -337,11 +343,13 @@ fn plain(clause: &str) -> String {
         .filter(|c| !matches!(c, '\'' | '’' | '`'))
         .map(|c| if c.is_alphanumeric() || "+-*/^×÷=".contains(c) { c } else { ' ' })
         .collect();
-    let words: Vec<&str> = kept.split_whitespace().filter(|word| !FILLERS.contains(word)).collect();
-    let words = words.join(" ");
-    let bare = words.trim_start_matches("请问").trim_matches(|c| PARTICLES.contains(&c)).trim();
-    // A word that consists of particles and fillers only is what was said.
-    if bare.is_empty() { words.trim().to_owned() } else { bare.to_owned() }
+    kept.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Words without what changes nothing of them. They are looked up as they are first: `there` and `么` also belong to phrases.
+fn bare(words: &str) -> String {
+    let words = words.split(' ').filter(|word| !FILLERS.contains(word)).collect::<Vec<_>>().join(" ");
+    words.trim_start_matches("请问").trim_matches(|c| PARTICLES.contains(&c)).trim().to_owned()
 }
 
 /// Whether a text is written in Chinese.
