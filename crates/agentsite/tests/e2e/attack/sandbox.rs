@@ -204,14 +204,14 @@ async fn processes_and_memory_are_bounded_and_others_do_not_notice() {
     }
 }
 
-/// Processes of agents that are still there, by the script they run.
+/// Processes of agents that are still there, by their private home below the data folder of this site.
 fn prisoners(site: &TestSite) -> usize {
-    let mark = format!("AGENTSITE_SITE={}", site.data().canonicalize().unwrap().join("site.db").display());
-    let marks = [mark, format!("AGENTSITE_SITE={}", site.data().join("site.db").display())];
+    let homes = [site.data().canonicalize().unwrap(), site.data()]
+        .map(|data| format!("HOME={}", data.join("homes/prisoner").display()));
     let has = |path: std::path::PathBuf| {
         let variables = std::fs::read(path.join("environ")).unwrap_or_default();
         let variables = String::from_utf8_lossy(&variables).into_owned();
-        marks.iter().any(|mark| variables.split('\0').any(|one| one == mark))
+        homes.iter().any(|home| variables.split('\0').any(|one| one == home))
     };
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| has(entry.path())).count()
 }
