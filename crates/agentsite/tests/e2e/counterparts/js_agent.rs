@@ -16,7 +16,7 @@ fn hosting() -> TestSite {
     let (node, modules) = node_modules();
     let command = json!([node, repository("tests/npm/streaming_agent.mjs"), modules]);
     let manifest = format!(
-        "name = \"streamer\"\ndescription = \"Repeats\"\nvisibility = \"public\"\n[runtime]\nkind = \"a2a\"\ncommand = {command}\n"
+        "name = \"streamer\"\ndescription = \"Repeats\"\nvisibility = \"public\"\n[runtime]\nkind = \"a2a\"\ncommand = {command}\n[sandbox]\nread = [{modules:?}]\n"
     );
     let mut site = TestSite::new().agent("streamer", &manifest);
     site.start();
