@@ -120,13 +120,16 @@ fn data_only_leaves_agents_and_configuration_out_and_plain_databases_of_earlier_
     let made = site.run(&["backup", "data.backup", "--data-only", "--json"]).ok().json();
     assert_eq!(made["contents"]["agents"], serde_json::json!([]));
     assert!(site.stop().success());
-    // What earlier versions wrote was a copy of the database.
+    // What earlier versions wrote was a copy of the database; this one is sealed, so its key has to come along.
     let old = site.path().join("old.db");
     std::fs::copy(site.data().join("site.db"), &old).unwrap();
-    for file in [site.path().join("data.backup"), old] {
+    for file in [site.path().join("data.backup"), old.clone()] {
         let mut other = TestSite::new();
         other.run(&["backup", "--list", file.to_str().unwrap()]).ok();
         other.run(&["restore", file.to_str().unwrap()]).ok();
+        if file == old {
+            std::fs::copy(site.data().join("site.key"), other.data().join("site.key")).unwrap();
+        }
         other.start();
         assert_eq!(tasks(&other), 1, "{file:?}");
     }
