@@ -66,7 +66,7 @@ impl<T: Send> Unread for Slot<T> {
     fn abandon(&self, limit: Duration) -> bool {
         // Being polled just now is being read.
         let Ok(mut state) = self.state.try_lock() else { return false };
-        if !state.handed.is_some_and(|handed| handed.elapsed() > limit) {
+        if state.handed.is_none_or(|handed| handed.elapsed() <= limit) {
             return false;
         }
         let source = state.source.take();

@@ -66,7 +66,7 @@ impl A2aRunner {
             Some(card) => Way::Elsewhere(card),
             None => {
                 let confined = workshop.confinement.of(manifest, folder, Bounds::default())?;
-                Way::Here(ServerCommand::new(runtime, folder, &workshop.environment, confined))
+                Way::Here(Box::new(ServerCommand::new(runtime, folder, &workshop.environment, confined)))
             }
         };
         let stop = CancellationToken::new();

@@ -201,7 +201,7 @@ impl Confined {
     /// What the system says when there is no such program, or it may not be executed.
     pub(crate) fn command(&self, program: Program<'_>) -> io::Result<Command> {
         match &self.agent {
-            Some(agent) => agent.command(program, &self.bounds),
+            Some(agent) => agent.command(&program, &self.bounds),
             None => {
                 let mut command = Command::new(program.file());
                 command.args(program.command.iter().skip(1)).current_dir(program.folder);

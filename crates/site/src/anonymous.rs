@@ -4,18 +4,12 @@
 //! id of the task, or of the conversation, as the site gave it out may go on with it, and no other. The ids that are given out are those
 //! of the store, enciphered with a key of the site: 128 bits that cannot be guessed. An id as it stands in the log, the journal, an
 //! agent's environment or an admin's list answers like one that does not exist. Standard clients need nothing for this: they send ids
-//! back as they got them. It does not count requests or bytes: that is done by address ([`Owner::account`]).
+//! back as they got them. It does not count requests or bytes: that is done by address (`Owner::account`).
 //!
 //! The cipher is a balanced Feistel network over SHA-256 (Luby and Rackoff 1988: four rounds give a strong permutation; six are made).
 
-use agentsite_protocol::{
-    Caller, ContextId, Message, Owner, Task, TaskEvent, TaskEventKind, TaskHead, TaskId,
-};
-use agentsite_store::{Page, TaskCursor, TaskFilter};
+use agentsite_protocol::{ContextId, Message, Task, TaskEvent, TaskEventKind, TaskHead, TaskId};
 use sha2::{Digest, Sha256};
-
-use crate::SiteError;
-use crate::tasks::{Desk, excerpt};
 
 /// Rounds of the network: two more than the proof asks for.
 const ROUNDS: u8 = 6;
@@ -84,7 +78,8 @@ impl IdCipher {
         plain_uuid(context).map_or_else(|| context.clone(), |id| context_of(self.seal(Kind::Context, id)))
     }
 
-    fn read_context(&self, context: &ContextId) -> ContextId {
+    /// The id of the store that this one stands for.
+    pub(crate) fn read_context(&self, context: &ContextId) -> ContextId {
         plain_uuid(context).map_or_else(|| context.clone(), |id| context_of(self.open(Kind::Context, id)))
     }
 
@@ -108,11 +103,13 @@ impl IdCipher {
         Self::mapped(message, |id| self.shown_task(id), |context| self.shown_context(context));
     }
 
-    fn read_message(&self, message: &mut Message) {
+    /// A message of an anonymous caller with the ids of the store.
+    pub(crate) fn read_message(&self, message: &mut Message) {
         Self::mapped(message, |id| self.read_task(id), |context| self.read_context(context));
     }
 
-    fn show_head(&self, head: &mut TaskHead) {
+    /// The head of a task as an anonymous caller gets it.
+    pub(crate) fn show_head(&self, head: &mut TaskHead) {
         head.id = self.shown_task(head.id);
         head.context = self.shown_context(&head.context);
         head.parent = head.parent.map(|parent| self.shown_task(parent));
@@ -148,76 +145,6 @@ impl IdCipher {
     }
 }
 
-impl Desk {
-    /// In whose name an anonymous caller's message is taken: that of the task or of the conversation that it shows, or one of its own. Gives
-    /// the message with the ids of the store, and with a conversation.
-    pub(crate) async fn enter(
-        &self,
-        caller: &Caller,
-        mut message: Message,
-    ) -> Result<(Caller, Message), SiteError> {
-        let named = message.task_id.clone();
-        self.cipher.read_message(&mut message);
-        let owner = match named {
-            Some(named) => {
-                let id = message.task_id.as_ref().and_then(|id| id.parse().ok());
-                self.anonymous_owner(id).await?.ok_or_else(|| SiteError::NoSuchTask(excerpt(&named)))?
-            }
-            None => {
-                let context = message.context_id.get_or_insert_with(|| self.ids.context());
-                // What is no UUID may be anybody's choice, and proves nothing.
-                let proof = plain_uuid(context).map_or_else(|| self.ids.context(), context_of);
-                caller.owner().within(proof.as_str())
-            }
-        };
-        Ok((Caller::inside(owner).in_trace(caller.trace().cloned()), message))
-    }
-
-    /// In whose name a caller reaches a task, and the id of the store.
-    pub(crate) async fn holder(&self, caller: &Caller, id: TaskId) -> Result<(Caller, TaskId), SiteError> {
-        if !caller.is_anonymous() {
-            return Ok((caller.clone(), id));
-        }
-        let inner = self.cipher.read_task(id);
-        let owner = self.anonymous_owner(Some(inner)).await?;
-        let owner = owner.ok_or_else(|| SiteError::NoSuchTask(id.to_string()))?;
-        Ok((Caller::inside(owner).in_trace(caller.trace().cloned()), inner))
-    }
-
-    /// What an anonymous caller may list: the tasks of the conversation that it shows, and otherwise none.
-    pub(crate) fn listed_to(&self, caller: &Caller, mut filter: TaskFilter) -> Option<TaskFilter> {
-        let context = self.cipher.read_context(&filter.context?);
-        let proof = context_of(plain_uuid(&context)?);
-        filter.owner = Some(caller.owner().within(proof.as_str()));
-        filter.context = Some(context);
-        Some(filter)
-    }
-
-    /// A list as an anonymous caller gets it.
-    pub(crate) fn show_page(&self, mut page: Page<TaskHead, TaskCursor>) -> Page<TaskHead, TaskCursor> {
-        page.items.iter_mut().for_each(|head| self.cipher.show_head(head));
-        page
-    }
-
-    /// The owner of a task, when it is an anonymous caller's.
-    async fn anonymous_owner(&self, id: Option<TaskId>) -> Result<Option<Owner>, SiteError> {
-        let Some(id) = id else { return Ok(None) };
-        let owner = match self.live(id).and_then(|live| live.log.task()) {
-            Some(task) => Some(task.head.owner),
-            None => self.store.task(id).await?.map(|head| head.owner),
-        };
-        Ok(owner.filter(Owner::is_anonymous))
-    }
-}
-
-/// The same error about the id that the caller named.
-pub(crate) fn about(error: SiteError, named: &str) -> SiteError {
-    match error {
-        SiteError::NoSuchTask(_) => SiteError::NoSuchTask(excerpt(named)),
-        other => other,
-    }
-}
-
 fn halves(id: [u8; 16]) -> (u64, u64) {
     let whole = u128::from_be_bytes(id);
     ((whole >> 64) as u64, whole as u64)
@@ -228,12 +155,13 @@ fn joined(left: u64, right: u64) -> [u8; 16] {
 }
 
 /// The bytes of a conversation's id that is a UUID as the site writes it.
-fn plain_uuid(context: &ContextId) -> Option<[u8; 16]> {
+pub(crate) fn plain_uuid(context: &ContextId) -> Option<[u8; 16]> {
     let id: TaskId = context.as_str().parse().ok()?;
     (id.to_string() == context.as_str()).then(|| *id.as_bytes())
 }
 
-fn context_of(id: [u8; 16]) -> ContextId {
+/// The id of a conversation that has these bytes.
+pub(crate) fn context_of(id: [u8; 16]) -> ContextId {
     TaskId::from_bytes(id).to_string().parse().expect("a UUID is an id")
 }
 

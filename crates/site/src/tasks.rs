@@ -14,6 +14,7 @@ mod log;
 mod message_only;
 mod recover;
 mod sleep;
+mod stranger;
 mod waiter;
 
 use std::sync::Arc;
@@ -35,12 +36,12 @@ pub use recover::Recovery;
 pub(crate) use waiter::Waiter;
 
 use crate::SiteError;
-use crate::anonymous::about;
 use crate::conversations::Said;
 use crate::hub::Entry;
 use crate::lane::Admission;
 use drive::{Cause, Drive, Order};
 use log::TaskLog;
+use stranger::about;
 
 /// Events read from the store at once when a task is rebuilt.
 const REPLAY_PAGE: usize = 2_000;

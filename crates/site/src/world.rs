@@ -25,7 +25,6 @@ impl Clock for SystemClock {
 }
 
 /// From when on the monotonic clock is counted.
-#[expect(clippy::disallowed_methods, reason = "this is the seam through which time enters")]
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// The random source of the machine.

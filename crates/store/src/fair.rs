@@ -127,6 +127,7 @@ pub(crate) fn choose<E>(
 }
 
 /// Walks once around the accounts of one kind, beginning after `last`.
+#[expect(clippy::type_complexity, reason = "two questions to the store; a name would only hide them")]
 fn gather<E>(
     request: &ClaimRequest,
     last: Option<&String>,

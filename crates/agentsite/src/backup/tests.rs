@@ -1,4 +1,5 @@
 //! Stories of backups: what goes in comes back, and files made to do harm do none.
+//! They use real files in temporary folders; what a running site writes is tried end to end.
 
 use std::os::unix::fs::PermissionsExt;
 

@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 /// The binary under test: the one that cargo built for the tests, or the one that `AGENTSITE_TEST_BINARY` names.
 pub(crate) fn binary() -> &'static str {
     static BINARY: LazyLock<String> = LazyLock::new(|| {
-        std::env::var("AGENTSITE_TEST_BINARY").unwrap_or_else(|_| env!("CARGO_BIN_EXE_agentsite").to_owned())
+        let named = std::env::var_os("AGENTSITE_TEST_BINARY").and_then(|path| path.into_string().ok());
+        named.unwrap_or_else(|| env!("CARGO_BIN_EXE_agentsite").to_owned())
     });
     &BINARY
 }

@@ -1,4 +1,5 @@
 //! Who is let in, who is not, and that neither a foreign id nor an address opens anything.
+//! Requests go through the whole router; how sites prove themselves to each other is not tried here.
 
 use agentsite_gateway::{AnonymousAccess, GatewaySettings, Rate, api_paths};
 use reqwest::{Method, StatusCode};

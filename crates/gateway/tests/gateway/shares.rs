@@ -66,6 +66,7 @@ async fn until_closed(mut stream: TcpStream) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers write the parameters where they call")]
 fn call(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }

@@ -184,6 +184,7 @@ impl Guest {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers write the parameters where they call")]
 fn called(request: RequestBuilder, method: &str, params: Value) -> RequestBuilder {
     let body = json!({ "jsonrpc": "2.0", "id": "r1", "method": method, "params": params });
     request.header("a2a-version", "1.0").json(&body)

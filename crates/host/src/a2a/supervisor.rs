@@ -31,7 +31,7 @@ pub(super) enum Way {
     /// It lives elsewhere, at this address.
     Elsewhere(Url),
     /// We start it.
-    Here(ServerCommand),
+    Here(Box<ServerCommand>),
 }
 
 /// How the agent is called, wherever it is.

@@ -208,9 +208,9 @@ impl Launcher {
 
 impl AgentSandbox {
     /// The command of the launcher with the policy of the program.
-    pub(super) fn command(&self, program: Program<'_>, bounds: &Bounds) -> io::Result<Command> {
-        let file = find(&program)?;
-        let policy = self.policy(&program, file, bounds)?;
+    pub(super) fn command(&self, program: &Program<'_>, bounds: &Bounds) -> io::Result<Command> {
+        let file = find(program)?;
+        let policy = self.policy(program, file, bounds)?;
         let (policy, number) = memory_file(&policy)?;
         let mut command = Command::new(SELF);
         command.arg0("agentsite").args([LAUNCHER_VERB, &number]).env_clear().current_dir("/");

@@ -320,7 +320,7 @@ mod tests {
         let code = |words: &[&str]| {
             code_of(&words.iter().map(ToString::to_string).collect::<Vec<_>>(), Path::new("/"))
         };
-        assert_eq!(code(&["python3.12", "-u", &path]), [script.clone()]);
+        assert_eq!(code(&["python3.12", "-u", &path]), std::slice::from_ref(&script));
         assert_eq!(
             code(&["sh", "-c", &format!("echo hi; exec /usr/bin/python3 '{path}'")]).last(),
             Some(&script)

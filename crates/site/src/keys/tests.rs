@@ -1,4 +1,5 @@
 //! What happens to keys at the same moment.
+//! The store is the one in memory; each story interleaves two uses of one key.
 
 use std::sync::Arc;
 

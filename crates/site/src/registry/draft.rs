@@ -258,7 +258,8 @@ impl Draft {
         self.tags.dedup();
         self.interfaces.truncate(MAX_INTERFACES);
         self.interfaces.retain(|one| one.id.len() <= MAX_URL && one.url.as_deref().is_none_or(is_address));
-        self.protocols.extend(self.interfaces.iter().filter_map(|one| one.protocol()).map(str::to_owned));
+        self.protocols
+            .extend(self.interfaces.iter().filter_map(ListedInterface::protocol).map(str::to_owned));
         self.protocols = lines(&self.protocols, MAX_TAGS);
         let mut known = std::collections::BTreeSet::new();
         self.protocols.retain(|protocol| known.insert(protocol.clone()));

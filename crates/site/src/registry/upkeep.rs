@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::Fetched;
-use agentsite_protocol::listing::{MCP_SERVER_CARD, Proof, Standing};
+use agentsite_protocol::listing::{ListedInterface, MCP_SERVER_CARD, Proof, Standing};
 use agentsite_protocol::{Caller, Timestamp};
 use agentsite_store::{Registration, StoreError};
 use futures::StreamExt as _;
@@ -220,7 +220,7 @@ fn renew(entry: &mut Registration, judged: super::proof::Judged, etag: Option<St
     entry.listing.version = fresh.version;
     entry.listing.skills = fresh.skills;
     entry.listing.tags = tags;
-    let further = before.interfaces.iter().filter_map(|one| one.protocol()).map(str::to_owned);
+    let further = before.interfaces.iter().filter_map(ListedInterface::protocol).map(str::to_owned);
     entry.listing.protocols = fresh.protocols;
     for protocol in further {
         if !entry.listing.protocols.contains(&protocol) {

@@ -431,10 +431,10 @@ impl Drive {
         let why = self.words(format!("the work was stopped: {error}"));
         match self.end_from_store(Command::Finish(Outcome::Failed(why))).await {
             Ok(()) => {
-                tracing::warn!(task = %id, %error, "A task was ended because its owner has no storage left.")
+                tracing::warn!(task = %id, %error, "A task was ended because its owner has no storage left.");
             }
             Err(error) => {
-                tracing::error!(task = %id, %error, "A task could not be ended and is left as it was.")
+                tracing::error!(task = %id, %error, "A task could not be ended and is left as it was.");
             }
         }
         Halted

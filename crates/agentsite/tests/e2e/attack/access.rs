@@ -75,7 +75,8 @@ impl Proxy {
         let place = folder.path().display().to_string();
         let (config, arguments) = configured(&place, port);
         std::fs::write(folder.path().join("config"), config).unwrap();
-        let path = format!("{}:/usr/sbin:/sbin", std::env::var("PATH").unwrap_or_default());
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let path = format!("{}:/usr/sbin:/sbin", path.display());
         let mut command = Command::new("env");
         command.arg(format!("PATH={path}")).arg(program).args(arguments);
         command.env("HOME", &place).env("XDG_DATA_HOME", &place).env("XDG_CONFIG_HOME", &place);

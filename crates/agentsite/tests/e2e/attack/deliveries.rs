@@ -1,4 +1,5 @@
 //! Deliveries: receivers that hang hold up nobody but the key that named them.
+//! The receivers are real sockets of this process that never answer.
 
 use std::net::TcpListener;
 

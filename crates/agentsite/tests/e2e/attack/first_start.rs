@@ -13,6 +13,9 @@ use crate::site::{PATIENCE, TestSite, http};
 /// Changes in the data folder after which the process is killed: from the first one to well after the site listens.
 const MOMENTS: usize = 60;
 
+/// Events of the folder that may wait: more than a start causes, so that nothing is held up.
+const EVENTS: usize = 10_000;
+
 /// Every how many moments one is tried in an ordinary test run.
 const SHORT_STEP: usize = 6;
 
@@ -51,7 +54,7 @@ enum Seen {
 /// Starts the site for the first time and kills it after this many changes in its data folder.
 fn kill_after(site: &TestSite, changes: usize) {
     std::fs::create_dir(site.data()).unwrap();
-    let (seen, events) = mpsc::channel();
+    let (seen, events) = mpsc::sync_channel(EVENTS);
     let ready = seen.clone();
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
         if event.is_ok_and(|event| !event.kind.is_access()) {

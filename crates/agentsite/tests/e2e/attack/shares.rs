@@ -158,6 +158,7 @@ impl Measured {
     }
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "callers write the parameters where they call")]
 fn call(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }

@@ -10,7 +10,7 @@ fn paste(site: &TestSite, lines: &str) -> (bool, String) {
     let bin = site.path().join(".bin");
     std::fs::create_dir_all(&bin).unwrap();
     let _ = std::os::unix::fs::symlink(binary(), bin.join("agentsite"));
-    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let path = format!("{}:{}", bin.display(), std::env::var_os("PATH").unwrap().display());
     let mut shell = std::process::Command::new("bash");
     shell.args(["-euo", "pipefail", "-c", lines]).current_dir(site.path()).env_clear().env("PATH", path);
     let ran = shell.output().unwrap();

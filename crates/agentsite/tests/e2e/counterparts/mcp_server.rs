@@ -127,8 +127,8 @@ fn two_sites() -> (TestSite, TestSite) {
     for name in ["asker", "slow", "calc"] {
         let card = format!("{}/a2a/{name}", far.url);
         near.write(
-            &format!("agents/far-{name}/agent.toml"),
-            &format!("name = \"far-{name}\"\ndescription = \"Elsewhere\"\nvisibility = \"public\"\n[runtime]\nkind = \"a2a\"\ncard = {card:?}\n"),
+            &format!("agents/remote-{name}/agent.toml"),
+            &format!("name = \"remote-{name}\"\ndescription = \"Elsewhere\"\nvisibility = \"public\"\n[runtime]\nkind = \"a2a\"\ncard = {card:?}\n"),
         );
     }
     near.start();
@@ -140,12 +140,12 @@ fn an_agent_on_a_second_site_is_a_tool_that_asks_back() {
     let (near, _far) = two_sites();
     for client in CLIENTS {
         let more = [client, &["--answer", "red"]].concat();
-        let ask = call("far-asker", &json!({"message": "ask me"}));
+        let ask = call("remote-asker", &json!({"message": "ask me"}));
         let seen = steps(&format!("{}/mcp", near.url), &more, &[ask]);
         assert!(words(&seen[0]).contains("it is red"), "{client:?}: {}", seen[0]);
         assert!(seen[0]["asked"].to_string().contains("Which colour?"), "{client:?}: {}", seen[0]);
         // A client that fills no forms is told how to go on.
-        let ask = call("far-asker", &json!({"message": "ask me"}));
+        let ask = call("remote-asker", &json!({"message": "ask me"}));
         let seen = steps(&format!("{}/mcp", near.url), client, &[ask]);
         assert!(words(&seen[0]).contains("Which colour?"), "{client:?}: {}", seen[0]);
     }
@@ -155,7 +155,7 @@ fn an_agent_on_a_second_site_is_a_tool_that_asks_back() {
 async fn a_call_that_is_cancelled_ends_the_work_on_the_second_site() {
     let (near, far) = two_sites();
     for client in &CLIENTS[..2] {
-        let cancel = json!({"do": "cancel", "tool": "far-slow", "arguments": {"message": "go"}});
+        let cancel = json!({"do": "cancel", "tool": "remote-slow", "arguments": {"message": "go"}});
         let seen = steps(&format!("{}/mcp", near.url), client, &[cancel]);
         assert_eq!(seen[0]["cancelled"], true, "{client:?}");
         eventually("the task to be cancelled", async || {

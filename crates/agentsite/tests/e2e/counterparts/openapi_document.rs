@@ -23,7 +23,7 @@ fn the_site_and_its_openapi_document_agree() {
     site.write("agentsite.toml", UNHURRIED);
     site.start();
     let work = tempfile::tempdir().unwrap();
-    let examples = std::env::var("AGENTSITE_CONTRACT_EXAMPLES").unwrap_or_else(|_| EXAMPLES.into());
+    let examples = std::env::var_os("AGENTSITE_CONTRACT_EXAMPLES").unwrap_or_else(|| EXAMPLES.into());
     let mut command = Command::new(python.with_file_name("st"));
     command.current_dir(work.path()).stdin(Stdio::null()).env("AGENTSITE_CONTRACT_FOLDER", work.path());
     command.env("SCHEMATHESIS_HOOKS", repository("tests/python/openapi_hooks.py")).env("NO_COLOR", "1");

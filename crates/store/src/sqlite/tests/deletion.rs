@@ -23,7 +23,7 @@ pub(super) fn files_with(folder: &Path, word: &str) -> Vec<String> {
 /// Words that stand nowhere else: short ones share pages, long ones have pages of their own.
 fn words(number: u64) -> String {
     let marker = format!("zanzibar{number:04}quokka");
-    if number % 3 == 0 { format!("{marker} ").repeat(2_000) } else { marker }
+    if number.is_multiple_of(3) { format!("{marker} ").repeat(2_000) } else { marker }
 }
 
 fn expiry() -> Expiry {
@@ -56,7 +56,7 @@ async fn deleted_tasks_are_in_no_file_and_the_journal_still_fits() {
         });
         store.commit(change).await.unwrap();
     }
-    let gone = |number: u64| number % 2 == 0;
+    let gone = |number: u64| number.is_multiple_of(2);
     let forget = (1..=120).filter(|number| gone(*number)).map(task_id).collect();
     store.commit(Change { forget, ..Change::default() }).await.unwrap();
     assert_eq!(store.expire(expiry()).await.unwrap(), 60);

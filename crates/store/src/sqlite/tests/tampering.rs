@@ -231,11 +231,8 @@ async fn a_backup_carries_the_key_only_when_it_lies_with_the_data() {
         })
         .unwrap();
         assert_eq!(found.is_some(), travels);
-        assert_eq!(
-            super::deletion::holds(&elsewhere, KEY.bytes()),
-            false,
-            "the key does not stay in the database"
-        );
+        let stays = super::deletion::holds(&elsewhere, KEY.bytes());
+        assert!(!stays, "the key does not stay in the database");
         let store = SqliteStore::open(&elsewhere, &KEY, StoreMetrics::default()).unwrap();
         assert_eq!(store.setting("first").await.unwrap().as_deref(), Some("secret of first"));
     }
