@@ -199,6 +199,7 @@ impl Confined {
     ///
     /// # Errors
     /// What the system says when there is no such program, or it may not be executed.
+    #[expect(clippy::needless_pass_by_value, reason = "a program is described where it is started")]
     pub(crate) fn command(&self, program: Program<'_>) -> io::Result<Command> {
         match &self.agent {
             Some(agent) => agent.command(&program, &self.bounds),

@@ -29,7 +29,7 @@ fn the_site_and_its_openapi_document_agree() {
     command.env("SCHEMATHESIS_HOOKS", repository("tests/python/openapi_hooks.py")).env("NO_COLOR", "1");
     command.arg("--config-file").arg(repository("tests/python/schemathesis.toml"));
     command.args(["run", &format!("{}/openapi.json", site.url), "--phases", "coverage,fuzzing"]);
-    command.args(["--max-examples", &examples, "--output-truncate", "false"]);
+    command.arg("--max-examples").arg(&examples).args(["--output-truncate", "false"]);
     command.args(["--header", &format!("Authorization: Bearer {}", site.token())]);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
