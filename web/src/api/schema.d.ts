@@ -1425,10 +1425,31 @@ export interface components {
         };
         ArdQuery: {
             /** @description Binds prefixes of filter keys */
-            "@context"?: Record<string, never> | string | unknown[];
+            "@context"?: Record<string, never> | string | unknown[] | null;
             /** @description Paths into an entry, each with a value or several */
-            filter?: Record<string, never>;
-            text?: string;
+            filter?: {
+                [key: string]: (string | number | boolean) | (string | number | boolean)[];
+            } | null;
+            text?: string | null;
+        };
+        Backup: {
+            /**
+             * @description Without agents and configuration
+             * @default false
+             */
+            dataOnly: boolean;
+            /** @description Absolute path of a new file on the site's machine */
+            file: string;
+        };
+        BackupMade: {
+            agents?: string[];
+            bytes?: number;
+            config?: boolean;
+            /** @description Bytes of the database */
+            database?: number;
+            file: string;
+            files?: number;
+            leftOut?: string[];
         };
         BegunConversation: {
             conversation: components["schemas"]["Conversation"];
@@ -1548,12 +1569,15 @@ export interface components {
             updatedAt: string;
         };
         ConversationEdit: {
-            /** @description A turn on the branch that is to be shown */
-            head?: string;
-            pinned?: boolean;
+            /**
+             * Format: uuid
+             * @description A turn on the branch that is to be shown
+             */
+            head?: string | null;
+            pinned?: boolean | null;
             /** @description Refused when there is a newer one */
-            revision?: number;
-            title?: string;
+            revision?: number | null;
+            title?: string | null;
         };
         ConversationEvent: {
             conversation?: components["schemas"]["Conversation"];
@@ -1621,9 +1645,9 @@ export interface components {
                 facets: {
                     field: string;
                     /** @default 20 */
-                    limit: number;
+                    limit: number | null;
                     /** @default 1 */
-                    minCount: number;
+                    minCount: number | null;
                 }[];
             };
         };
@@ -1635,14 +1659,11 @@ export interface components {
             resultType: "facets";
         };
         Export: string;
-        File: {
-            file: string;
-        };
         Filter: {
             inputModes?: string[];
             live?: boolean;
-            maxPrice?: number;
-            minTrust?: number;
+            maxPrice?: number | null;
+            minTrust?: number | null;
             outputModes?: string[];
             owners?: string[];
             protocols?: string[];
@@ -1650,10 +1671,10 @@ export interface components {
             tags?: string[];
         };
         HubEdit: {
-            price?: number;
-            region?: string;
-            /** @enum {string} */
-            visibility?: "private" | "peers" | "public";
+            price?: number | null;
+            region?: string | null;
+            /** @enum {string|null} */
+            visibility?: "private" | "peers" | "public" | null;
         };
         HubEntry: components["schemas"]["Listing"] & {
             challenge?: {
@@ -1677,6 +1698,7 @@ export interface components {
             since: string;
         };
         ImportSource: {
+            /** Format: uri */
             url: string;
         };
         Imported: {
@@ -1819,9 +1841,11 @@ export interface components {
             url: string;
         };
         LoginAnswer: {
+            /** Format: uri */
             url: string;
         };
         LoginGiven: {
+            /** Format: uri */
             redirect: string;
         };
         MadeKey: {
@@ -1868,29 +1892,29 @@ export interface components {
             without?: string;
         };
         NewAgent: {
-            description?: string;
+            description?: string | null;
             /** @description PROVIDER:MODEL */
-            model?: string;
+            model?: string | null;
             name: string;
             template: string;
-            /** @enum {string} */
-            visibility?: "private" | "peers" | "public";
+            /** @enum {string|null} */
+            visibility?: "private" | "peers" | "public" | null;
         };
         NewConversation: {
             /** @description The concierge when left out */
-            agent?: string;
+            agent?: string | null;
             /** @description Plain words, or parts as A2A has them */
-            message?: string | Record<string, never>[];
+            message?: string | Record<string, never>[] | null;
             /** @description The same one again is the same message */
-            messageId?: string;
+            messageId?: string | null;
             /** @description Made from the first words when left out */
-            title?: string;
+            title?: string | null;
         };
         NewKey: {
             /** Format: date-time */
-            expiresAt?: string;
+            expiresAt?: string | null;
             /** @description Such as 30d, instead of expiresAt */
-            expiresIn?: string;
+            expiresIn?: string | null;
             label?: string;
             scopes: string[];
         };
@@ -1905,11 +1929,15 @@ export interface components {
             turn?: string;
         };
         Proving: {
-            answer?: Record<string, never>;
+            answer?: {
+                header?: unknown;
+                protected: string;
+                signature: string;
+            } | null;
         };
         Query: {
             filter?: components["schemas"]["Filter"];
-            limit?: number;
+            limit?: number | null;
             offset?: number;
             /**
              * @default here
@@ -1919,9 +1947,17 @@ export interface components {
             text: string;
         };
         QueryToKeep: {
-            minScore?: number;
-            push?: Record<string, never>;
-            query: components["schemas"]["Query"];
+            minScore?: number | null;
+            /** @description Where the agents that appear are pushed: a configuration as A2A has it */
+            push?: {
+                /** Format: uri */
+                url: string;
+            } | null;
+            query: components["schemas"]["Query"] & {
+                /** @enum {string} */
+                reach?: "here";
+                text?: string;
+            };
         };
         Reason: {
             matched?: string[];
@@ -1935,10 +1971,11 @@ export interface components {
         };
         Registering: {
             card?: Record<string, never>;
+            /** Format: uri */
             url?: string;
             /** @enum {string} */
             visibility?: "private" | "peers" | "public";
-        };
+        } & (unknown | unknown);
         ReleasedName: {
             name: string;
             owner: string;
@@ -1982,17 +2019,35 @@ export interface components {
         };
         Saying: {
             /** @description The one that the conversation was begun with when left out */
-            agent?: string;
-            /** @description Answers what the agent of this turn asked back */
-            answers?: string;
-            /** @description Beside this turn: an edit, or without a message a retry */
-            instead?: string;
+            agent?: string | null;
+            /**
+             * Format: uuid
+             * @description Answers what the agent of this turn asked back
+             */
+            answers?: string | null;
+            /**
+             * Format: uuid
+             * @description Beside this turn: an edit, or without a message a retry
+             */
+            instead?: string | null;
             /** @description Plain words, or parts as A2A has them */
-            message?: string | Record<string, never>[];
+            message?: string | Record<string, never>[] | null;
             /** @description The same one again is the same message */
-            messageId?: string;
-            /** @description After this turn; after the one that is shown last when left out */
-            parent?: string;
+            messageId?: string | null;
+            /**
+             * Format: uuid
+             * @description After this turn; after the one that is shown last when left out
+             */
+            parent?: string | null;
+        };
+        SearchQuery: {
+            /** @description Binds prefixes of filter keys */
+            "@context"?: Record<string, never> | string | unknown[] | null;
+            /** @description Paths into an entry, each with a value or several */
+            filter?: {
+                [key: string]: (string | number | boolean) | (string | number | boolean)[];
+            } | null;
+            text: string;
         };
         SearchRequest: {
             /**
@@ -2001,9 +2056,10 @@ export interface components {
              */
             federation: "auto" | "referrals" | "none";
             /** @default 10 */
-            pageSize: number;
-            pageToken?: string;
-            query: components["schemas"]["ArdQuery"];
+            pageSize: number | null;
+            /** @description pageToken of the page before */
+            pageToken?: string | null;
+            query: components["schemas"]["SearchQuery"];
         };
         SearchResponse: {
             pageToken?: string;
@@ -2447,7 +2503,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["ServersError"];
+                    "application/json": components["schemas"]["ArdError"];
                 };
             };
         };
@@ -2488,7 +2544,7 @@ export interface operations {
                 filter?: string;
                 /** @description displayName, updatedAt DESC */
                 orderBy?: string;
-                /** @description 1 to 100; 20 when left out */
+                /** @description 20 when left out */
                 pageSize?: number;
                 /** @description pageToken of the page before */
                 pageToken?: string;
@@ -3108,7 +3164,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["File"];
+                "application/json": components["schemas"]["Backup"];
             };
         };
         responses: {
@@ -3118,7 +3174,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["File"];
+                    "application/json": components["schemas"]["BackupMade"];
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3135,8 +3191,8 @@ export interface operations {
     getCharts: {
         parameters: {
             query?: {
-                /** @description 15m, 1h or 24h; 15m when left out */
-                range?: string;
+                /** @description 15m when left out */
+                range?: "15m" | "1h" | "24h";
             };
             header?: never;
             path?: never;
@@ -3343,7 +3399,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ConversationEvent"];
+                    "text/event-stream": {
+                        data: string;
+                        event?: string;
+                        id?: string;
+                    };
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3472,7 +3532,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ConversationEvent"];
+                    "text/event-stream": {
+                        data: string;
+                        event?: string;
+                        id?: string;
+                    };
                 };
             };
             /** @description What went wrong, and what to do */
@@ -3489,8 +3553,8 @@ export interface operations {
     exportConversation: {
         parameters: {
             query?: {
-                /** @description md or json; md when left out */
-                format?: string;
+                /** @description md when left out */
+                format?: "md" | "json";
             };
             header?: never;
             path: {
@@ -3506,6 +3570,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["Export"];
                     "text/markdown": components["schemas"]["Export"];
                 };
             };
@@ -3685,8 +3750,8 @@ export interface operations {
     listHubEntries: {
         parameters: {
             query?: {
-                /** @description listings, catalog or servers */
-                format?: string;
+                /** @description listings when left out */
+                format?: "listings" | "catalog" | "servers";
                 /** @description next of the page before */
                 after?: string;
                 /** @description 100 when left out */
@@ -4231,8 +4296,8 @@ export interface operations {
                 text?: string;
                 /** @description Of whoever is called so */
                 actor?: string;
-                /** @description task or site: about a task, or about none */
-                kind?: string;
+                /** @description About a task, or about none */
+                kind?: "task" | "site";
                 /** @description From this time on, like 2026-01-31T08:00:00Z */
                 since?: string;
                 /** @description Before this time */
@@ -4364,8 +4429,8 @@ export interface operations {
     getSiteLog: {
         parameters: {
             query?: {
-                /** @description error, warn, info, debug or trace: as loud as that or louder */
-                level?: string;
+                /** @description As severe as that or more */
+                level?: "error" | "warn" | "info" | "debug" | "trace";
                 /** @description With this text */
                 text?: string;
                 /** @description After this number */
@@ -4460,8 +4525,8 @@ export interface operations {
     listLetters: {
         parameters: {
             query?: {
-                /** @description waiting or dead */
-                state?: string;
+                /** @description Both when left out */
+                state?: "waiting" | "dead";
                 /** @description Of this task */
                 task?: string;
                 /** @description Number of the last one seen */
