@@ -487,5 +487,5 @@ async fn a_turn_survives_a_crash_in_the_middle_of_it() {
         talk.id,
         "the answer is found though another process wrote it"
     );
-    assert_eq!(story.store.count_conversations(&Owner::stored("local")).await.unwrap(), 1);
+    assert_eq!(story.store.count_conversations(&Owner::stored("admin")).await.unwrap(), 1);
 }
