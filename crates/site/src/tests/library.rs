@@ -345,7 +345,7 @@ const QUESTIONS: [(&str, &str); 22] = [
     ("Which revisions of MCP does a site speak on one endpoint?", "docs/mcp.md"),
     ("How long are finished tasks kept, retention?", "docs/configuration.md"),
     ("Which egress addresses are allowed?", "docs/configuration.md"),
-    ("How do I restore a backup?", "docs/cli.md"),
+    ("How do I restore a backup?", "README.md"),
     ("How do I revoke a key?", "docs/keys.md"),
     ("how do I make a key?", "docs/keys.md"),
     ("Which scopes can a key have?", "docs/keys.md"),
