@@ -189,7 +189,7 @@ fn reachable_from_outside(settings: &GatewaySettings, loopback: bool) -> Option<
     let signs = [
         (!loopback, "other machines reach the address in `listen`"),
         (settings.public_url.is_some(), "`public_url` says that others reach this site"),
-        (settings.tls_elsewhere, "`tls_terminated_by_proxy` says that a proxy is in front"),
+        (settings.tls_elsewhere, "`tls_elsewhere` says that a proxy is in front"),
         (!settings.trusted_proxies.is_empty(), "`trusted_proxies` says that a proxy is in front"),
     ];
     signs.into_iter().find_map(|(holds, sentence)| holds.then_some(sentence))
