@@ -170,7 +170,7 @@ impl<'a> Words<'a> {
         let mut lists = Vec::with_capacity(2 * self.terms.len());
         for term in &self.terms {
             let list = &term.lists[number];
-            let [once, more] = list.most(term.weight, self.gains, segment);
+            let [once, more] = list.most_by_part(term.weight, self.gains, segment);
             lists.push((list.count(), once, Part::Once, list, term.weight));
             lists.push((list.count_often(), more, Part::More, list, term.weight));
         }

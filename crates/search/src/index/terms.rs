@@ -51,10 +51,8 @@ impl<'a> Term<'a> {
             let have: usize =
                 lists.iter().zip(&snapshot.segments).map(|(list, segment)| list.alive(segment)).sum();
             let weight = weight * worth(all, have as f32);
-            let most = lists.iter().zip(&snapshot.segments).map(|(list, segment)| {
-                let [once, more] = list.most(weight, gains, segment);
-                once + more
-            });
+            let most =
+                lists.iter().zip(&snapshot.segments).map(|(list, segment)| list.most(weight, gains, segment));
             Self { term: *term, weight, most: most.fold(0.0, f32::max), lists }
         };
         let mut terms: Vec<Self> = terms.iter().map(look).collect();
@@ -100,17 +98,26 @@ impl<'a> List<'a> {
         }
     }
 
-    /// What it adds to a sum at most, first for standing anywhere in the shortest entry, then for standing there as often as it does anywhere.
-    pub(super) fn most(&self, weight: f32, gains: &Gains, segment: &Segment) -> [f32; 2] {
-        let times = match self {
+    fn most_times(&self) -> u8 {
+        match self {
             Self::Word(posted) => posted.most_times(),
             Self::Pair(entries) => entries.iter().map(|(_, times)| *times).max().unwrap_or(0),
-        };
-        let gain = |times| SLACK * weight * gains.gain(times, segment.body.shortest);
-        match times {
+        }
+    }
+
+    /// What it adds to a sum at most: as much as to the shortest entry if that had it as often as any does.
+    pub(super) fn most(&self, weight: f32, gains: &Gains, segment: &Segment) -> f32 {
+        SLACK * weight * gains.gain(self.most_times(), segment.body.shortest)
+    }
+
+    /// What each of its parts adds to a sum at most: first for standing there, then for standing there more than once.
+    pub(super) fn most_by_part(&self, weight: f32, gains: &Gains, segment: &Segment) -> [f32; 2] {
+        let shortest = segment.body.shortest;
+        let bound = |gain| SLACK * weight * gain;
+        match self.most_times() {
             0 => [0.0; 2],
-            1 => [gain(1), 0.0],
-            _ => [gain(1), gain(times) - gain(1)],
+            1 => [bound(gains.once(shortest)), 0.0],
+            times => [bound(gains.once(shortest)), bound(gains.most_more(times, shortest))],
         }
     }
 
@@ -216,8 +223,24 @@ impl Gains {
         Self::formula(f32::from(count), f32::from(length) / self.mean)
     }
 
+    /// The most that [`Self::more`] gives for this count to an entry of this length or longer. Unlike the whole gain it is not highest for the
+    /// shortest entry: standing there once has given that one nearly everything.
+    fn most_more(&self, count: u8, shortest: u16) -> f32 {
+        let count = f32::from(count);
+        // Of `count / (count + held) - 1 / (1 + held)`, the highest point.
+        let held = Self::held(f32::from(shortest) / self.mean).max(count.sqrt());
+        Self::saturated(count, held) - Self::saturated(1.0, held)
+    }
+
     fn formula(count: f32, share: f32) -> f32 {
-        let held = SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * share);
+        Self::saturated(count, Self::held(share))
+    }
+
+    fn held(share: f32) -> f32 {
+        SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * share)
+    }
+
+    fn saturated(count: f32, held: f32) -> f32 {
         count * (SATURATION + 1.0) / (count + held)
     }
 }
