@@ -381,6 +381,7 @@ impl From<SiteError> for Failure {
             SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
             SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
             SiteError::Stopping => Fault::Stopping,
+            SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
             SiteError::Store(StoreError::Full) => Fault::StoreFull,
             SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
             SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,

@@ -170,6 +170,11 @@ impl SiteError {
         matches!(self, Self::Store(StoreError::Full))
     }
 
+    /// Whether somebody else changed the same thing in the meantime, so that the decision must be made anew.
+    pub(crate) const fn is_conflict(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Moved(_) | StoreError::Foreign(_)))
+    }
+
     /// What a refusal of the task machine means to a caller.
     pub(crate) const fn refused(refusal: Refusal) -> Self {
         match refusal {

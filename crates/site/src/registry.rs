@@ -7,6 +7,7 @@
 //! It does not search and does not call agents. Agents that register by connecting to the site are `connected`'s; they share the quota and
 //! the look at like names with those here.
 
+mod admission;
 mod did;
 mod draft;
 mod export;
@@ -23,7 +24,7 @@ use std::time::Duration;
 use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Ids, JournalLine, Rng, Timestamp, Visibility};
 use agentsite_store::{
-    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError,
+    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, broadcast};
@@ -53,10 +54,6 @@ const TRIES: usize = 3;
 /// Most warnings of an entry.
 const MAX_WARNINGS: usize = 8;
 
-/// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them keeps a name from others who have
-/// no proof either, and half of the default quota is more than anybody proves in a day.
-const MAX_PENDING: usize = 50;
-
 /// Begins the warning about another key, by which it is found again.
 const OTHER_KEY: &str = "its document is signed by another key than before";
 
@@ -76,7 +73,7 @@ pub(crate) struct Registry {
 }
 
 /// A new entry on its way in: the draft, and what was found out about it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Candidate {
     pub(crate) draft: Draft,
     pub(crate) proof: Proof,
@@ -141,145 +138,6 @@ impl Registry {
         self.admit(caller, candidate, visibility, own).await
     }
 
-    /// Takes a new entry in, or a new version of the caller's own.
-    pub(crate) async fn admit(
-        &self,
-        caller: &Caller,
-        candidate: Candidate,
-        visibility: Visibility,
-        own: &[String],
-    ) -> Result<Registration, SiteError> {
-        let _one_at_a_time = self.adding.lock().await;
-        let id = name_everywhere(&candidate, false);
-        let found = self.store.listing(&id).await?;
-        let (known, displaced) = match found {
-            Some(found) if is_displaced(&found, &candidate, caller) => (None, Some(found)),
-            found => (found, None),
-        };
-        if let Some(known) = &known {
-            self.check_may_change(caller, known)?;
-        } else {
-            self.check_may_register(caller).await?;
-            self.check_released(caller, &id, &candidate)?;
-        }
-        let mut entry = self.entry(caller, candidate, id, known.as_ref());
-        if known.is_none() && entry.listing.standing == Standing::Pending {
-            self.check_pending(caller).await?;
-        }
-        entry.listing.visibility = visibility;
-        self.warn_of_like_names(&mut entry, own).await?;
-        self.write_admitted(caller, &entry, known.is_some(), displaced).await?;
-        self.bell.notify_one();
-        Ok(entry)
-    }
-
-    /// Writes an entry that was admitted, in the place of an unproven one if there is one.
-    async fn write_admitted(
-        &self,
-        caller: &Caller,
-        entry: &Registration,
-        anew: bool,
-        displaced: Option<Registration>,
-    ) -> Result<(), SiteError> {
-        let (name, id) = (JournalLine::excerpt(&entry.listing.name), entry.listing.id.clone());
-        let did = if anew { "registered anew" } else { "registered" };
-        let mut text = format!("{did} {name} as {id}");
-        if displaced.is_some() {
-            text.push_str(", in the place of an entry that was not proven");
-        }
-        let removed = displaced.map(|Registration { listing, revision, .. }| ListingChange::Remove {
-            id: listing.id,
-            owner: listing.owner,
-            revision,
-        });
-        let listings = removed.into_iter().chain([ListingChange::Put(Box::new(entry.clone()))]).collect();
-        let journal = vec![self.line(caller.owner().as_str(), text)];
-        let change = Change { listings, journal, ..Change::default() };
-        self.names.commit(change, &[NameChange::Taken(id.clone())]).await?;
-        let _ = self.changes.send(id);
-        Ok(())
-    }
-
-    /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the agent is theirs.
-    fn check_released(&self, caller: &Caller, id: &str, candidate: &Candidate) -> Result<(), SiteError> {
-        if candidate.proof == Proof::None { self.names.check(caller, id) } else { Ok(()) }
-    }
-
-    /// Refuses one more entry without proof than an owner may have.
-    async fn check_pending(&self, caller: &Caller) -> Result<(), SiteError> {
-        if self.pending_room(caller).await? == 0 {
-            return Err(bad(too_many_pending()));
-        }
-        Ok(())
-    }
-
-    /// How many more entries without proof this caller may add.
-    async fn pending_room(&self, caller: &Caller) -> Result<usize, SiteError> {
-        if caller.is_admin() {
-            return Ok(usize::MAX);
-        }
-        let (owner, standings) = (Some(caller.owner().to_string()), vec![Standing::Pending]);
-        let filter = ListingFilter { owner, standings, ..ListingFilter::default() };
-        let count = self.store.count_listings(filter).await?;
-        Ok(MAX_PENDING.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)))
-    }
-
-    /// The entry of a candidate, in the place of `known` if there is one.
-    fn entry(
-        &self,
-        caller: &Caller,
-        candidate: Candidate,
-        id: String,
-        known: Option<&Registration>,
-    ) -> Registration {
-        let Candidate { draft, proof, key, etag, mut warnings, at: _, contacted } = candidate;
-        let now = self.ids.clock().now();
-        let vouched = caller.is_admin() || known.is_some_and(|known| known.vouched);
-        let other_key =
-            known.and_then(|known| known.key.as_ref()).is_some_and(|before| key.as_ref() != Some(before));
-        if other_key && !caller.is_admin() {
-            warnings.push(format!("{OTHER_KEY}; its owner must prove to be the same"));
-        }
-        let counts = (vouched || proof != Proof::None) && (!other_key || caller.is_admin());
-        let has_address = draft.url.is_some() || draft.endpoint.is_some();
-        warnings.truncate(MAX_WARNINGS);
-        // What was found out at another address says nothing about this one.
-        let same = known.filter(|known| known.listing.url == draft.url).map(|known| &known.listing);
-        let listing = Listing {
-            id,
-            owner: known.map_or_else(|| caller.owner().to_string(), |known| known.listing.owner.clone()),
-            standing: if counts { Standing::Active } else { Standing::Pending },
-            proof,
-            warnings,
-            registered_at: known.map_or(now, |known| known.listing.registered_at),
-            updated_at: now,
-            live: contacted || same.is_some_and(|same| same.live),
-            checked_at: contacted.then_some(now).or_else(|| same?.checked_at),
-            seen_at: contacted.then_some(now).or_else(|| same?.seen_at),
-            lease_until: has_address.then(|| now.plus(self.settings.lease.0)),
-            ..bare(&draft)
-        };
-        Registration {
-            shape: shape::shape(&listing.name),
-            due: has_address.then(|| if contacted { now.plus(self.next_look()) } else { now }),
-            imported: None,
-            challenge: (!counts).then(|| self.challenge()),
-            key: if other_key && !caller.is_admin() {
-                known.and_then(|known| known.key.clone())
-            } else {
-                key
-            },
-            revision: known.map_or(1, |known| known.revision + 1),
-            endpoint: draft.endpoint,
-            failures: 0,
-            barred: false,
-            vouched,
-            // A look at the same version must find out about the key again.
-            etag: etag.filter(|_| !other_key),
-            listing,
-        }
-    }
-
     /// One entry, if this caller may see it.
     pub(crate) async fn entry_for(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
         let missing = || SiteError::NoSuchListing(id.chars().take(200).collect());
@@ -308,11 +166,11 @@ impl Registry {
             entry.listing.updated_at = now;
             entry.revision += 1;
             match self.put(caller.owner().as_str(), &entry, text).await {
-                Err(SiteError::Store(StoreError::Moved(_))) => {}
+                Err(error) if error.is_conflict() => {}
                 done => return done.map(|()| entry),
             }
         }
-        Err(bad("the entry is being changed by others; try again".into()))
+        Err(being_changed())
     }
 
     /// Takes an entry out for a while.
@@ -355,6 +213,16 @@ impl Registry {
 
     /// Removes an entry for good.
     pub(crate) async fn remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+        for _ in 0..TRIES {
+            match self.remove_once(caller, id).await {
+                Err(error) if error.is_conflict() => {}
+                done => return done,
+            }
+        }
+        Err(being_changed())
+    }
+
+    async fn remove_once(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
         let entry = self.own_entry(caller, id).await?;
         let Registration { listing, revision, .. } = entry;
         let text = format!("removed {}", listing.id);
@@ -492,27 +360,9 @@ fn chance(rng: &dyn Rng) -> f64 {
     f64::from(u32::from_le_bytes(bytes)) / f64::from(u32::MAX)
 }
 
-/// Whether a new registration takes the name of an entry of somebody else: it is proven, and nothing proves that the entry is its owner's.
-///
-/// An answer that was signed with the card's own key proves who posted the card, not whose domain it names; such an entry gives way to what
-/// the domain itself serves. Entries that an admin vouches for or has suspended stay.
-fn is_displaced(known: &Registration, candidate: &Candidate, caller: &Caller) -> bool {
-    let listing = &known.listing;
-    if caller.owner().as_str() == listing.owner || known.barred || candidate.proof < Proof::Domain {
-        return false;
-    }
-    let unproven = listing.proof == Proof::None && !known.vouched;
-    let by_own_key = listing.proof == Proof::Signature
-        && known.vouched
-        && listing.url.is_none()
-        && !["admin", "local"].contains(&listing.owner.as_str());
-    unproven || (by_own_key && candidate.at.is_some())
-}
-
-fn too_many_pending() -> String {
-    format!(
-        "You have {MAX_PENDING} entries that wait for a proof, the most that one owner may have. Prove or remove one first."
-    )
+/// The answer when an entry was changed by others each time a change was decided.
+fn being_changed() -> SiteError {
+    bad("others are changing this entry at the same time; try again".into())
 }
 
 /// Whether this caller may see an entry.

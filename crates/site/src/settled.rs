@@ -1,6 +1,6 @@
 //! Settled time: by which things are removed, so that a clock that jumps ahead and back removes nothing.
 //!
-//! Promises: settled time never runs faster than the machine's monotonic clock and never goes back. A wall clock that is ahead of it, because it was
+//! Promises: settled time never runs faster than the machine's monotonic clock, to a millisecond, and never goes back. A wall clock that is ahead of it, because it was
 //! set or because the site was stopped, is believed after it has held for [`BELIEVED_AFTER`] of running time, over restarts; one that goes back
 //! before that is forgotten. So what has expired is removed at its time or later, never earlier. The decision is pure; the clock around it is thin.
 //! It does not decide who may do what: an expired key is refused by the wall clock at once, and only its removal waits.
@@ -23,6 +23,9 @@ const BELIEVED_AFTER: Duration = Duration::from_secs(24 * 3600);
 /// How far the clock may be set back without being a new one: time servers correct by less.
 const SLIGHTLY_BACK: Duration = Duration::from_secs(60);
 
+/// By how much two clocks that run alike differ because both are read in whole milliseconds.
+const ROUNDING: Duration = Duration::from_millis(1);
+
 /// How far time has settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Settled {
@@ -43,7 +46,7 @@ impl Settled {
     /// What is settled when the wall clock shows `wall` and `passed` has passed since the last look.
     fn look(self, wall: Timestamp, passed: Duration) -> Self {
         let reached = self.now.plus(passed);
-        if wall <= reached {
+        if wall <= reached.plus(ROUNDING) {
             return Self { now: self.now.max(wall), wall, held: 0 };
         }
         let went_back = wall.plus(SLIGHTLY_BACK) < self.wall;
@@ -83,7 +86,9 @@ impl SettledClock {
         let (wall, elapsed) = (self.wall.now(), self.wall.elapsed());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = elapsed.saturating_sub(state.1);
-        *state = (state.0.look(wall, passed), elapsed);
+        // Whole milliseconds, the unit of time stamps: what is left of one counts at the next look, however often that is.
+        let passed = Duration::from_millis(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX));
+        *state = (state.0.look(wall, passed), state.1 + passed);
         state.0
     }
 }
@@ -155,19 +160,47 @@ mod tests {
         assert!(settled.now >= at(away), "{settled:?}");
     }
 
+    #[derive(Debug)]
+    struct Even(Mutex<Duration>);
+
+    impl Clock for Even {
+        fn now(&self) -> Timestamp {
+            // The wall clock was between two milliseconds when the monotonic one began.
+            at(1_000).plus(*self.0.lock().unwrap() + Duration::from_micros(700))
+        }
+
+        fn elapsed(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_read_many_times_in_a_millisecond_does_not_fall_behind() {
+        let wall = Arc::new(Even(Mutex::default()));
+        let clock = SettledClock {
+            state: Mutex::new((Settled::new(wall.now()), Duration::ZERO)),
+            wall: wall.clone(),
+        };
+        for _ in 0..10_000 {
+            *wall.0.lock().unwrap() += Duration::from_micros(130);
+            assert_eq!(clock.settled(), wall.now());
+        }
+    }
+
     proptest! {
         #[test]
         fn settled_time_never_goes_back_and_never_runs_ahead_of_the_wall_clock_or_of_what_passed(
             looks in proptest::collection::vec((-1_000_000_000_i64..1_000_000_000, 0_u64..100_000), 1..60)
         ) {
             let mut settled = Settled::new(at(0));
-            let mut total = Duration::ZERO;
+            let (mut total, mut looked) = (Duration::ZERO, 0);
             for (wall, passed) in looks {
                 let passed = Duration::from_millis(passed);
                 total += passed;
                 let next = settled.look(at(wall), passed);
                 prop_assert!(next.now >= settled.now);
-                prop_assert!(next.now <= at(0).plus(total));
+                looked += 1;
+                prop_assert!(next.now <= at(0).plus(total + ROUNDING * looked));
                 settled = next;
             }
         }

@@ -20,7 +20,8 @@ use url::Url;
 use super::did::Claim;
 use super::draft::{Draft, bad};
 use super::interfaces::{self, Batch};
-use super::{Candidate, Registry, bare, chance, name_everywhere, too_many_pending};
+use super::admission::too_many_pending;
+use super::{Candidate, Registry, TRIES, bare, being_changed, chance, name_everywhere};
 use crate::SiteError;
 
 /// Most entries of one batch: one transaction of some milliseconds.
@@ -253,9 +254,15 @@ impl Registry {
         let claimed = drafts.iter_mut().filter_map(|(id, (_, one))| Some((one, claims.remove(id)?)));
         self.check_claims(claimed.collect()).await;
         let _one_at_a_time = self.adding.lock().await;
-        let writes = self.batch(caller, drafts, &mut done).await?;
-        self.write_batch(caller, writes, &done).await?;
-        Ok(done)
+        for _ in 0..TRIES {
+            let mut done = done.clone();
+            let writes = self.batch(caller, drafts.clone(), &mut done).await?;
+            match self.write_batch(caller, writes, &done).await {
+                Err(error) if error.is_conflict() => {}
+                written => return written.map(|()| done),
+            }
+        }
+        Err(being_changed())
     }
 
     async fn write_batch(&self, caller: &Caller, writes: Writes, done: &Imported) -> Result<(), SiteError> {

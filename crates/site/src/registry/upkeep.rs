@@ -10,14 +10,14 @@ use std::time::Duration;
 use agentsite_host::Fetched;
 use agentsite_protocol::listing::{ListedInterface, MCP_SERVER_CARD, Proof, Standing};
 use agentsite_protocol::{Caller, Timestamp};
-use agentsite_store::{Registration, StoreError};
+use agentsite_store::Registration;
 use futures::StreamExt as _;
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::draft::Draft;
 use super::proof::MAX_CARD;
-use super::{OTHER_KEY, Registry, bare, chance, shape};
+use super::{OTHER_KEY, Registry, TRIES, bare, being_changed, chance, shape};
 use crate::{SiteError, Worker};
 
 /// Looks that go on together: most of them wait.
@@ -68,7 +68,8 @@ impl Registry {
         while let Some(result) = done.next().await {
             match result {
                 // Somebody changed it meanwhile; what they wrote says when to look again.
-                Ok(_) | Err(SiteError::Store(StoreError::Moved(_))) => {}
+                Ok(_) => {}
+                Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -77,11 +78,17 @@ impl Registry {
 
     /// Looks at one entry because somebody wants it now.
     pub(crate) async fn refresh(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
-        let entry = self.own_entry(caller, id).await?;
-        if entry.listing.standing == Standing::Suspended {
-            return Ok(entry);
+        for _ in 0..TRIES {
+            let entry = self.own_entry(caller, id).await?;
+            if entry.listing.standing == Standing::Suspended {
+                return Ok(entry);
+            }
+            match self.look(&entry).await {
+                Err(error) if error.is_conflict() => {}
+                done => return done,
+            }
         }
-        self.look(&entry).await
+        Err(being_changed())
     }
 
     /// Looks at one entry and writes what was found. One that names no address cannot be looked at and stays as it is.
