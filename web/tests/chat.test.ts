@@ -52,7 +52,7 @@ test("an answer streams, a file is taken along, and all of it is there after a r
   await opened(page);
   await page.reload();
   await log(page).locator("td", { hasText: "Rome" }).waitFor();
-  site.write("../go", "");
+  site.write("../signals/go", "");
   await log(page).getByText("That is all.").waitFor();
   await page.getByRole("button", { name: "Stop" }).waitFor({ state: "detached" });
   await log(page).getByRole("link", { name: /note\.txt/ }).waitFor();
@@ -271,7 +271,7 @@ test("two browsers on one conversation show the same, live", async () => {
   const id = await opened(one.page);
   await two.page.goto(`${shared.url}/chat/${id}`);
   for (const { page } of [one, two]) await log(page).locator("td", { hasText: "Rome" }).waitFor();
-  shared.write("../go", "");
+  shared.write("../signals/go", "");
   for (const { page } of [one, two]) await log(page).getByText("That is all.").waitFor();
   await say(two.page, "@echo from the other side");
   for (const { page } of [one, two]) await answer(page, "echo").getByText("from the other side").waitFor();
@@ -297,7 +297,7 @@ test("a site that is killed under an open page comes back to the same conversati
   await page.getByText("Reconnecting…").waitFor();
   await say(page, "@echo are you there?");
   await page.getByRole("article", { name: "Sending…" }).waitFor();
-  mortal.write("../go", "");
+  mortal.write("../signals/go", "");
   await mortal.begin();
   await log(page).getByText("That is all.").waitFor();
   await answer(page, "echo").getByText("are you there?").waitFor();

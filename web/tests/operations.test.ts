@@ -282,7 +282,7 @@ test("a guest is told what guests may do, and how to get more", async () => {
   await seen.page.goto(`${site.url}/ops`);
   await seen.page.getByText("See public agents and call them").waitFor();
   await seen.page.getByText("ask whoever runs the site for one").waitFor();
-  await seen.page.getByRole("main").getByRole("link", { name: "Sign in" }).click();
+  await seen.page.getByRole("region", { name: "Only the people who run this" }).getByRole("link", { name: "Sign in" }).click();
   await seen.page.getByLabel("Key").fill("ask_no_such");
   await seen.page.getByRole("button", { name: "Sign in" }).click();
   await seen.page.getByRole("alert").getByText("this key is not known here").waitFor();

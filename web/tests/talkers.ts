@@ -11,7 +11,7 @@ echo
 echo "| town | degrees |"
 echo "|---|---|"
 echo "| Rome | 21 |"
-while [ ! -e "FOLDER/go" ]; do sleep 0.05; done
+while [ ! -e ../../signals/go ]; do sleep 0.05; done
 echo
 echo "That is all."
 `;
@@ -42,19 +42,19 @@ const maker = `name = "maker"\ndescription = "Makes reports, pages and pictures"
 
 /** A site with the agents of the stories; `go` lets the slow one end. */
 export async function begin(): Promise<Site> {
-  const made = await Site.start({
+  return Site.start({
     "asker/agent.toml": script("asker", "Asks for a city before it answers"),
     "asker/run.sh": ASKER,
     "safe/agent.toml": script("safe", "Opens the safe"),
     "safe/run.sh": SAFE,
     "coder/agent.toml": script("coder", "Writes programs"),
     "coder/run.sh": CODE,
-    "slow/agent.toml": script("slow", "Says its report slowly", "[limits]\nretry = 3\n"),
+    "../signals/README": "What the slow agent waits for.\n",
+    "slow/run.sh": SLOW,
+    "slow/agent.toml": script("slow", "Says its report slowly", "[limits]\nretry = 3\n[sandbox]\nread = [\"../../signals\"]\n"),
     "maker/agent.toml": maker,
     "maker/maker.mjs": readFileSync(new URL("maker.mjs", import.meta.url), "utf8"),
   });
-  made.write("slow/run.sh", SLOW.replaceAll("FOLDER", made.folder));
-  return made;
 }
 
 export const log = (page: Page): Locator => page.getByRole("log");

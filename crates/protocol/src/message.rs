@@ -7,6 +7,8 @@
 
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde::de::{self, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
@@ -15,6 +17,23 @@ use crate::{ContextId, JsonMap, MessageId, TaskId};
 
 /// The field of A2A in which a message names the tasks that it builds on.
 const REFERENCES: &str = "referenceTaskIds";
+
+/// Formats of the family `application` that are text, and the one that stands for not knowing.
+const TEXT_FORMATS: [&str; 13] = [
+    "json",
+    "xml",
+    "yaml",
+    "toml",
+    "javascript",
+    "typescript",
+    "sh",
+    "shellscript",
+    "sql",
+    "ndjson",
+    "jsonl",
+    "python",
+    "octet-stream",
+];
 
 /// Who speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -97,6 +116,19 @@ impl Part {
     #[must_use]
     pub fn data(data: Value) -> Self {
         Self { data: Some(data), ..Self::default() }
+    }
+
+    /// The text of a file that was sent with its content and can be read as text: it is declared as such, or as nothing, and is UTF-8 without
+    /// control characters that text has not.
+    #[must_use]
+    pub fn text_of_file(&self) -> Option<String> {
+        let raw = self.raw.as_deref()?;
+        let declared = self.media_type.as_deref().unwrap_or_default();
+        if !is_textual(declared) {
+            return None;
+        }
+        let text = String::from_utf8(STANDARD.decode(raw).ok()?).ok()?;
+        (!text.contains('\0')).then_some(text)
     }
 
     /// How many of the four kinds of content are set; a well-formed part has one.
@@ -190,10 +222,12 @@ impl Message {
         plain_text(&self.parts)
     }
 
-    /// All text and structured content, this as JSON, joined by a line feed: what a program reads that takes nothing but text.
+    /// All text, structured content as JSON, and the content of text files, joined by a line feed: what a program reads that takes nothing but
+    /// text.
     #[must_use]
     pub fn text_and_data(&self) -> String {
-        let written = |part: &Part| part.text.clone().or_else(|| part.data.as_ref().map(Value::to_string));
+        let data = |part: &Part| part.data.as_ref().map(Value::to_string);
+        let written = |part: &Part| part.text.clone().or_else(|| data(part)).or_else(|| part.text_of_file());
         self.parts.iter().filter_map(written).collect::<Vec<_>>().join("\n")
     }
 
@@ -218,6 +252,18 @@ impl Message {
     }
 }
 
+/// Whether a media type says that the content is text, or says nothing.
+fn is_textual(media: &str) -> bool {
+    let essence = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let (family, kind) = essence.split_once('/').unwrap_or((&essence, ""));
+    let format = kind.rsplit('+').next().unwrap_or_default().trim_start_matches("x-");
+    match family {
+        "" | "text" => true,
+        "application" => TEXT_FORMATS.contains(&format),
+        _ => false,
+    }
+}
+
 /// All text among the parts, joined by a line feed.
 pub(crate) fn plain_text(parts: &[Part]) -> String {
     let texts: Vec<&str> = parts.iter().filter_map(|part| part.text.as_deref()).collect();
@@ -234,6 +280,26 @@ mod tests {
         let message: Message = serde_json::from_str(wire).unwrap();
         let again: Value = serde_json::to_value(&message).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(wire).unwrap());
+    }
+
+    #[test]
+    fn a_file_that_can_be_read_as_text_is_text() {
+        let file = |media: Option<&str>, bytes: &[u8]| {
+            let (raw, media_type) = (Some(STANDARD.encode(bytes)), media.map(String::from));
+            Part { raw, media_type, ..Part::default() }
+        };
+        for media in [None, Some("text/markdown; charset=utf-8"), Some("application/problem+json"), Some("application/x-yaml"), Some("application/octet-stream")] {
+            assert_eq!(file(media, "grüß\n".as_bytes()).text_of_file().as_deref(), Some("grüß\n"), "{media:?}");
+        }
+        for media in ["image/svg", "application/pdf", "application/zip"] {
+            assert_eq!(file(Some(media), b"a").text_of_file(), None, "{media}");
+        }
+        assert_eq!(file(None, b"\xff\xd8").text_of_file(), None);
+        assert_eq!(file(None, b"a\0b").text_of_file(), None);
+        assert_eq!(Part { raw: Some("?".into()), ..Part::default() }.text_of_file(), None);
+        let mut message = Message::text("m".parse().unwrap(), Role::User, "look");
+        message.parts.push(file(Some("text/plain"), b"one\ntwo"));
+        assert_eq!(message.text_and_data(), "look\none\ntwo");
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What a command reads on its standard input.
 //!
-//! Promises: a command that reads text gets the text of the message and its structured content as JSON, each part on a line of its own. The input is written while the output is read, so neither side can hold the other up; a command that does not read, or
+//! Promises: a command that reads text gets the text of the message, its structured content as JSON and its text files, each part on a line of its own. The input is written while the output is read, so neither side can hold the other up; a command that does not read, or
 //! stops reading, is none the worse for it. The pipe is closed after the last byte.
 
-use agentsite_protocol::Message;
+use agentsite_protocol::{Message, Part};
 use serde::Serialize;
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
@@ -46,9 +46,10 @@ pub(super) fn bytes(stdin: Stdin, job: &Job) -> Vec<u8> {
 
 /// What a command cannot be given, in a sentence; `None` when all of the message reaches it.
 pub(super) fn unreadable(stdin: Stdin, job: &Job) -> Option<&'static str> {
-    let has_file = job.message.parts.iter().any(|part| part.raw.is_some() || part.url.is_some());
-    (stdin == Stdin::Text && has_file)
-        .then_some("this agent reads text and JSON only; send the content of the file as text")
+    let is_lost =
+        |part: &Part| part.url.is_some() || (part.raw.is_some() && part.text_of_file().is_none());
+    (stdin == Stdin::Text && job.message.parts.iter().any(is_lost))
+        .then_some("this agent reads text, JSON and text files only; send the content of the file as text")
 }
 
 /// Writes the bytes and closes the pipe.

@@ -57,7 +57,7 @@ fn spoken(message: &Message) -> ChatMessage {
     }
 }
 
-/// A part in words; files are only mentioned.
+/// A part in words: text files as they are, other files are only mentioned.
 fn in_words(part: &Part) -> Option<String> {
     let name = part.filename.as_deref().unwrap_or("without a name");
     if let Some(text) = &part.text {
@@ -68,6 +68,9 @@ fn in_words(part: &Part) -> Option<String> {
     }
     if let Some(url) = &part.url {
         return Some(format!("[file {name} at {url}]"));
+    }
+    if let Some(text) = part.text_of_file() {
+        return Some(format!("[file {name}]\n{text}\n[end of file {name}]"));
     }
     part.raw.as_ref().map(|raw| format!("[file {name}, {} bytes in base64]", raw.len()))
 }

@@ -19,19 +19,21 @@ pub struct Intake {
     pub links: bool,
     /// Files with their content.
     pub files: bool,
+    /// Files with their content, if that can be read as text.
+    pub text_files: bool,
 }
 
 impl Intake {
-    const EVERYTHING: Self = Self { data: true, links: true, files: true };
-    const TEXT: Self = Self { data: false, links: false, files: false };
+    const EVERYTHING: Self = Self { data: true, links: true, files: true, text_files: true };
+    const TEXT: Self = Self { data: false, links: false, files: false, text_files: false };
     const TEXT_AND_DATA: Self = Self { data: true, ..Self::TEXT };
 
     /// Whether a part reaches the agent.
     #[must_use]
-    pub const fn takes(self, part: &Part) -> bool {
+    pub fn takes(self, part: &Part) -> bool {
         (part.data.is_none() || self.data)
             && (part.url.is_none() || self.links)
-            && (part.raw.is_none() || self.files)
+            && (part.raw.is_none() || self.files || (self.text_files && part.text_of_file().is_some()))
     }
 
     /// The media types that the agent takes when its skills declare no others.
@@ -47,13 +49,14 @@ impl Runtime {
     pub const fn intake(&self) -> Intake {
         match self {
             Self::Builtin(Builtin::Calc | Builtin::Clock) => Intake::TEXT,
-            // Data is written on standard input as JSON text, and is the call of a tool or of the library's search.
-            Self::Exec(ExecRuntime { stdin: Stdin::Text, .. })
-            | Self::Library(_)
-            | Self::Openapi(_)
-            | Self::Mcp(_) => Intake::TEXT_AND_DATA,
-            // A model reads data as JSON text and links as they are.
-            Self::Llm(_) => Intake { links: true, ..Intake::TEXT_AND_DATA },
+            // Data is written on standard input as JSON text, and text files as they are.
+            Self::Exec(ExecRuntime { stdin: Stdin::Text, .. }) => {
+                Intake { text_files: true, ..Intake::TEXT_AND_DATA }
+            }
+            // Data is the call of a tool or of the library's search.
+            Self::Library(_) | Self::Openapi(_) | Self::Mcp(_) => Intake::TEXT_AND_DATA,
+            // A model reads data as JSON text, and links and text files as they are.
+            Self::Llm(_) => Intake { links: true, text_files: true, ..Intake::TEXT_AND_DATA },
             Self::Builtin(Builtin::Echo)
             | Self::Exec(ExecRuntime { stdin: Stdin::Json, .. })
             | Self::A2a(_)

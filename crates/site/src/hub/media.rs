@@ -1,7 +1,7 @@
 //! Media types: what an agent takes, and the refusal of what it does not.
 //!
 //! Promises: content that would not reach the agent is refused, so that nothing disappears. A type that a part names is judged by what
-//! the agent's card declares for the agent and its skills; text in any textual form counts as text. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
+//! the agent's card declares for the agent and its skills; text in any textual form counts as text, in a file too. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
 
 use agentsite_host::RuntimeKind;
 use agentsite_protocol::{Message, Part};
@@ -28,14 +28,20 @@ impl Entry {
         };
         for part in &message.parts {
             let given = part.media_type.as_deref().map(essence).filter(|given| !given.is_empty());
-            let is_text = part.text.is_some() && given.is_none_or(|given| matches(given, "text/*"));
+            let is_written = part.text.is_some() && given.is_none_or(|given| matches(given, "text/*"));
+            let is_text = || is_written || part.text_of_file().is_some();
             let is_declared = given.is_none_or(|given| modes().any(|mode| matches(given, essence(mode))));
-            if !intake.takes(part) || !(is_text || is_declared) {
-                return Err(SiteError::MediaType {
-                    given: given.unwrap_or_else(|| usual_type(part)).chars().take(EXCERPT).collect(),
-                    taken: modes().collect::<Vec<_>>().join(", "),
-                });
+            if intake.takes(part) && (is_declared || is_text()) {
+                continue;
             }
+            let given: String = given.unwrap_or_else(|| usual_type(part)).chars().take(EXCERPT).collect();
+            let form = match (&part.raw, &part.url) {
+                (Some(_), _) => " in a file",
+                (_, Some(_)) => " at an address",
+                _ => "",
+            };
+            let taken = modes().collect::<Vec<_>>().join(", ");
+            return Err(SiteError::MediaType { given: format!("{given}{form}"), taken });
         }
         Ok(())
     }

@@ -85,7 +85,7 @@ async fn a_part_of_a_type_that_the_agent_does_not_take_is_refused() {
         (typed("image/png", file()), true),
         (typed("text/plain; charset=utf-8", file()), true),
         (typed("text/markdown", Part::text("# Hello")), true),
-        (typed("text/markdown", file()), false),
+        (typed("text/markdown", file()), true),
         (typed("application/x-unknown", file()), false),
         (file(), true),
     ] {
@@ -131,7 +131,7 @@ async fn the_card_of_every_runtime_offers_what_its_agent_gets() {
         let parts = [
             Part::data(serde_json::json!({"a": 1})),
             Part { url: Some("https://example.org/a".into()), ..Part::default() },
-            Part { raw: Some("aGk=".into()), ..Part::default() },
+            Part { raw: Some("/9j/4A==".into()), ..Part::default() },
         ];
         for (part, taken) in parts.into_iter().zip(takes) {
             let mut message = story.says("look");
