@@ -20,7 +20,7 @@ the product's own ranking. The files are lines of JSON: {id, name, text} and {so
   --queries FILE   what is asked (default queries.dev.jsonl beside the corpus)";
 
 /// Where the data lies unless something else is said.
-const DATA: &str = "../shared/data/agent-retrieval";
+pub(crate) const DATA: &str = "../shared/data/agent-retrieval";
 
 /// Runs the measurement.
 pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {

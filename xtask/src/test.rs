@@ -11,6 +11,7 @@ use crate::debian;
 use crate::failure::Outcome;
 use crate::node;
 use crate::python;
+use crate::retrieval;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::tools;
 use crate::web;
@@ -28,6 +29,7 @@ Runs the test stages in order and stops at the first failure.
   browser   what the pages are built with and tried in (always runs; reused when nothing changed)
   pages     the pages: types, logic, size, and that what is committed is what the sources give
   tests     every test of the workspace, by nextest when it is installed, else by cargo test
+  ranking   that each part of the ranking makes it better on public questions, where ../shared/data has them
   doctests  the examples in the documentation";
 
 /// Every stage, in order.
@@ -39,6 +41,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "proxies", always: true, run: debian::proxies },
     Stage { name: "pages", always: false, run: web::check },
     Stage { name: "tests", always: false, run: tests },
+    Stage { name: "ranking", always: false, run: ranking },
     Stage { name: "doctests", always: false, run: doctests },
 ];
 
@@ -57,6 +60,21 @@ fn tests(workspace: &Workspace) -> Outcome {
         "test --workspace --lib --bins --tests --examples"
     };
     run_command(counterparts(workspace, &mut workspace.cargo(words)))
+}
+
+/// Runs the story that needs the public questions, which are not part of the repository.
+fn ranking(workspace: &Workspace) -> Outcome {
+    let folder = workspace.path(retrieval::DATA);
+    if !folder.is_dir() {
+        println!("not run: the public questions are not there ({})", retrieval::DATA);
+        return Ok(());
+    }
+    let words = if workspace.has_nextest() {
+        "nextest run --workspace --profile ci --run-ignored only -E binary(ranking)"
+    } else {
+        "test --workspace --test ranking -- --ignored"
+    };
+    run_command(workspace.cargo(words).env("AGENTSITE_TEST_RETRIEVAL", folder))
 }
 
 /// Tells a test run where the real counterparts are.

@@ -288,8 +288,18 @@ mod tests {
             let (raw, media_type) = (Some(STANDARD.encode(bytes)), media.map(String::from));
             Part { raw, media_type, ..Part::default() }
         };
-        for media in [None, Some("text/markdown; charset=utf-8"), Some("application/problem+json"), Some("application/x-yaml"), Some("application/octet-stream")] {
-            assert_eq!(file(media, "grüß\n".as_bytes()).text_of_file().as_deref(), Some("grüß\n"), "{media:?}");
+        for media in [
+            None,
+            Some("text/markdown; charset=utf-8"),
+            Some("application/problem+json"),
+            Some("application/x-yaml"),
+            Some("application/octet-stream"),
+        ] {
+            assert_eq!(
+                file(media, "grüß\n".as_bytes()).text_of_file().as_deref(),
+                Some("grüß\n"),
+                "{media:?}"
+            );
         }
         for media in ["image/svg", "application/pdf", "application/zip"] {
             assert_eq!(file(Some(media), b"a").text_of_file(), None, "{media}");

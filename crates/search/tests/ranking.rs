@@ -1,7 +1,7 @@
 //! Stories of the ranking, told from outside: every filter, the reasons as they are written, what scores mean, and that what was added to the plain
 //! sum of words and meaning makes it better.
 //!
-//! The measured story needs the public questions beside the repository and says so when they are not there.
+//! The measured story needs public questions that are not part of the repository; `cargo xtask test` runs it where they are and says so where not.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
@@ -162,11 +162,16 @@ fn what_fits_scores_above_a_half_and_what_has_nothing_to_do_with_it_far_below() 
     }
 }
 
+/// How many of the public questions are asked, spread over all of them.
+const QUESTIONS: usize = 300;
+
 #[test]
+#[ignore = "needs the public questions, which are not part of the repository: cargo xtask test --only ranking"]
 fn each_thing_added_to_the_ranking_makes_it_better() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/agent-retrieval");
-    let corpus = std::fs::read_to_string(folder.join("corpus.jsonl")).unwrap();
-    let questions = std::fs::read_to_string(folder.join("queries.jsonl")).unwrap();
+    let folder =
+        std::env::var("AGENTSITE_TEST_RETRIEVAL").expect("run it by `cargo xtask test --only ranking`");
+    let corpus = std::fs::read_to_string(Path::new(&folder).join("corpus.jsonl")).unwrap();
+    let questions = std::fs::read_to_string(Path::new(&folder).join("queries.dev.jsonl")).unwrap();
     let lines =
         |text: &str| -> Vec<Value> { text.lines().map(|line| serde_json::from_str(line).unwrap()).collect() };
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -177,6 +182,7 @@ fn each_thing_added_to_the_ranking_makes_it_better() {
     // The fast vectors: the full ones of the whole corpus take minutes, and the order of the four ways is the same.
     let finder = filled(false, entries);
     let questions = lines(&questions);
+    let questions: Vec<&Value> = questions.iter().step_by((questions.len() / QUESTIONS).max(1)).collect();
     let mut sums = [0.0; 4];
     run(async {
         for question in &questions {

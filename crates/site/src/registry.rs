@@ -23,9 +23,7 @@ use std::time::Duration;
 
 use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Ids, JournalLine, Rng, Timestamp, Visibility};
-use agentsite_store::{
-    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore,
-};
+use agentsite_store::{Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, broadcast};
 use url::Url;

@@ -46,8 +46,7 @@ pub(super) fn bytes(stdin: Stdin, job: &Job) -> Vec<u8> {
 
 /// What a command cannot be given, in a sentence; `None` when all of the message reaches it.
 pub(super) fn unreadable(stdin: Stdin, job: &Job) -> Option<&'static str> {
-    let is_lost =
-        |part: &Part| part.url.is_some() || (part.raw.is_some() && part.text_of_file().is_none());
+    let is_lost = |part: &Part| part.url.is_some() || (part.raw.is_some() && part.text_of_file().is_none());
     (stdin == Stdin::Text && job.message.parts.iter().any(is_lost))
         .then_some("this agent reads text, JSON and text files only; send the content of the file as text")
 }

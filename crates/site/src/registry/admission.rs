@@ -8,7 +8,9 @@ use agentsite_protocol::{Caller, JournalLine, Visibility};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 
 use super::draft::bad;
-use super::{Candidate, MAX_WARNINGS, OTHER_KEY, Registry, TRIES, bare, being_changed, name_everywhere, shape};
+use super::{
+    Candidate, MAX_WARNINGS, OTHER_KEY, Registry, TRIES, bare, being_changed, name_everywhere, shape,
+};
 use crate::SiteError;
 use crate::names::NameChange;
 
@@ -93,7 +95,12 @@ impl Registry {
     }
 
     /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the agent is theirs.
-    pub(super) fn check_released(&self, caller: &Caller, id: &str, candidate: &Candidate) -> Result<(), SiteError> {
+    pub(super) fn check_released(
+        &self,
+        caller: &Caller,
+        id: &str,
+        candidate: &Candidate,
+    ) -> Result<(), SiteError> {
         if candidate.proof == Proof::None { self.names.check(caller, id) } else { Ok(()) }
     }
 

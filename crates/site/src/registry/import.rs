@@ -17,10 +17,10 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
+use super::admission::too_many_pending;
 use super::did::Claim;
 use super::draft::{Draft, bad};
 use super::interfaces::{self, Batch};
-use super::admission::too_many_pending;
 use super::{Candidate, Registry, TRIES, bare, being_changed, chance, name_everywhere};
 use crate::SiteError;
 

@@ -142,7 +142,7 @@ mod tests {
         assert!(!sealed.windows(4).any(|part| part == b"seed"));
         assert_eq!(vault.unseal(&[b"settings", b"identity"], &sealed).as_deref(), Some(&b"seed"[..]));
         assert_eq!(vault.unseal(&[b"settings", b"secret"], &sealed), None);
-        assert_eq!(vault.unseal(&[b"settingsi", b"dentity"], &sealed), None);
+        assert_eq!(vault.unseal(&[b"settingsid", b"entity"], &sealed), None);
         assert_eq!(Vault::new(&StoreKey::new([8; 32])).unseal(&[b"settings", b"identity"], &sealed), None);
         for at in 0..sealed.len() {
             let mut changed = sealed.clone();
