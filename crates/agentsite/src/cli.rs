@@ -199,7 +199,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Logs(arguments)) => on_one_core(logs::run(&shell, arguments)),
         Some(Verb::Doctor) => on_one_core(doctor::run(&shell)),
         Some(Verb::Mcp(arguments)) => on_all_cores(mcp::run(&shell, arguments)),
-        Some(Verb::Connect(arguments)) => connect::run(&shell, &arguments),
+        Some(Verb::Connect(arguments)) => on_one_core(connect::run(&shell, &arguments)),
         Some(Verb::Config(arguments)) => config::run(&shell, &arguments),
         Some(Verb::Audit(arguments)) => audit::run(&shell, arguments),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),

@@ -1,6 +1,6 @@
 //! The key that the site's data is sealed with, and where it comes from.
 //!
-//! Promises: the first of these that is there is taken: the variable AGENTSITE_KEY, the systemd credential `agentsite-key`, the file that `key_file`
+//! Promises: the first of these that is there is taken: the variable AGENTSITE_DATA_KEY, the systemd credential `agentsite-data-key`, the file that `key_file`
 //! names, the file `site.key` in the data folder. A file that is missing is made, for its owner alone; a file that others may read is corrected, and
 //! refused when it is somebody else's. Only a key that lies in the data folder goes into backups. The key is never shown.
 
@@ -20,11 +20,11 @@ use crate::exit::CliError;
 use crate::instance::{DataFolder, PRIVATE_FILE};
 
 /// The variable that holds the key itself.
-const VARIABLE: &str = "AGENTSITE_KEY";
+const VARIABLE: &str = "AGENTSITE_DATA_KEY";
 
-/// Where systemd puts credentials (`LoadCredential=agentsite-key:…`), and what ours is called.
+/// Where systemd puts credentials (`LoadCredential=agentsite-data-key:…`), and what ours is called.
 const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
-const CREDENTIAL: &str = "agentsite-key";
+const CREDENTIAL: &str = "agentsite-data-key";
 
 /// A key and where it was found.
 #[derive(Debug)]
@@ -215,17 +215,17 @@ mod tests {
         };
         assert_eq!(find(&[]).bytes(), &[0x11; 32]);
         let credentials = folder.path().to_str().unwrap();
-        fs::write(folder.path().join("agentsite-key"), STANDARD.encode([0x22; 32])).unwrap();
+        fs::write(folder.path().join("agentsite-data-key"), STANDARD.encode([0x22; 32])).unwrap();
         assert_eq!(find(&[("CREDENTIALS_DIRECTORY", credentials)]).bytes(), &[0x22; 32]);
         let variable = "33".repeat(32);
-        let both = [("CREDENTIALS_DIRECTORY", credentials), ("AGENTSITE_KEY", variable.as_str())];
+        let both = [("CREDENTIALS_DIRECTORY", credentials), ("AGENTSITE_DATA_KEY", variable.as_str())];
         assert_eq!(find(&both).bytes(), &[0x33; 32]);
     }
 
     #[test]
     fn what_is_no_key_is_refused_with_a_sentence() {
         let folder = tempfile::tempdir().unwrap();
-        let variables = BTreeMap::from([("AGENTSITE_KEY".to_owned(), "password".to_owned())]);
+        let variables = BTreeMap::from([("AGENTSITE_DATA_KEY".to_owned(), "password".to_owned())]);
         let refused = SiteKey::find(&config(folder.path()), &variables).unwrap_err();
         assert!(refused.to_string().contains("openssl rand -hex 32"), "{refused}");
         assert!(!refused.to_string().contains("password"), "{refused}");

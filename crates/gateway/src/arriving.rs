@@ -15,6 +15,7 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::leftover::Leftover;
 use crate::line::StillArriving;
 use crate::settings::HttpLimits;
 use crate::shares::{Share, Shares};
@@ -67,7 +68,9 @@ impl Pace {
 }
 
 struct Arriving {
-    body: Incoming,
+    /// `None` once it is left.
+    body: Option<Incoming>,
+    leftover: Leftover,
     visit: Arc<Visit>,
     bodies: Arc<Bodies>,
     pace: Pace,
@@ -93,13 +96,23 @@ pub(crate) fn body(
     bodies: &Arc<Bodies>,
     limits: &HttpLimits,
     begun: Instant,
+    leftover: &Leftover,
 ) -> Body {
     if incoming.is_end_stream() {
         return Body::empty();
     }
     let pace = Pace { grace: limits.body_grace, rate: limits.body_rate };
-    let (visit, bodies) = (Arc::clone(visit), Arc::clone(bodies));
-    Body::new(Arriving { body: incoming, visit, bodies, pace, begun, received: 0, waiting: None })
+    let (visit, bodies, leftover) = (Arc::clone(visit), Arc::clone(bodies), leftover.clone());
+    let body = Some(incoming);
+    Body::new(Arriving { body, leftover, visit, bodies, pace, begun, received: 0, waiting: None })
+}
+
+impl Drop for Arriving {
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take() {
+            self.leftover.leave(body);
+        }
+    }
 }
 
 impl Arriving {
@@ -155,23 +168,27 @@ impl hyper::body::Body for Arriving {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, ArrivalError>>> {
-        match Pin::new(&mut self.body).poll_frame(context) {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        match Pin::new(body).poll_frame(context) {
             Poll::Ready(Some(Ok(frame))) => {
                 self.received += frame.data_ref().map_or(0, Bytes::len);
                 Poll::Ready(Some(Ok(frame)))
             }
             Poll::Ready(Some(Err(error))) => Poll::Ready(Some(Err(error.into()))),
-            Poll::Ready(None) => Poll::Ready(self.complete().err().map(Err)),
+            Poll::Ready(None) => {
+                self.body = None;
+                Poll::Ready(self.complete().err().map(Err))
+            }
             Poll::Pending => self.wait(context).map(|error| Some(Err(error))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
     }
 }
 

@@ -23,6 +23,7 @@ mod front;
 mod hub;
 mod identity;
 mod jsonrpc;
+mod leftover;
 mod limits;
 mod line;
 mod logbook;

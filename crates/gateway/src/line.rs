@@ -5,14 +5,13 @@
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::connections::{ConnectionId, Standing};
-use crate::meter::Meter;
 
 /// An answer that the other end may stop reading.
 pub(crate) trait Unread: Send + Sync {
@@ -31,8 +30,6 @@ pub(crate) struct Line {
     pub(crate) secure: bool,
     /// Cancelled when the connection must end, whatever it does.
     pub(crate) cut: CancellationToken,
-    /// Counts what is read, once the connection is a WebSocket.
-    pub(crate) meter: OnceLock<Arc<Meter>>,
     opened: Instant,
     /// Requests under way.
     at_work: AtomicUsize,
@@ -69,7 +66,6 @@ impl Line {
             peer,
             secure,
             cut: CancellationToken::new(),
-            meter: OnceLock::new(),
             opened: Instant::now(),
             at_work: AtomicUsize::new(0),
             arriving: AtomicUsize::new(0),

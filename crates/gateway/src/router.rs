@@ -17,6 +17,7 @@ use tower::Service;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::leftover::{Connection, Leftover};
 use crate::line::Line;
 use crate::metrics::{Face, Outcome, Refusal};
 use crate::unread::Guarded;
@@ -59,13 +60,16 @@ pub(crate) async fn answer(
     let begun = Instant::now();
     let face = Face::of(request.uri().path());
     let at_work = line.begin();
-    let response = match authority::check(request.version(), request.uri(), request.headers()) {
-        Ok(()) => route(front, router, line, request, face, begun).await,
+    let (connection, leftover) = (Connection::of(&request), Leftover::default());
+    let mut response = match authority::check(request.version(), request.uri(), request.headers()) {
+        Ok(()) => route(front, router, line, request, &leftover, (face, begun)).await,
         Err(wrong) => {
+            leftover.leave(request.into_body());
             front.settings.metrics.refused(Refusal::Host);
             Failure::from(wrong).rest()
         }
     };
+    leftover.settle(connection, &mut response).await;
     let outcome = response.extensions().get().copied().unwrap_or_else(|| Outcome::of(response.status()));
     let took = begun.elapsed();
     front.settings.metrics.count(face, outcome, took);
@@ -79,12 +83,13 @@ async fn route(
     mut router: Router,
     line: &Arc<Line>,
     request: hyper::Request<Incoming>,
-    face: Face,
-    begun: Instant,
+    leftover: &Leftover,
+    (face, begun): (Face, Instant),
 ) -> Response {
     let (visit, version) = (Visit::new(line), request.version());
+    let limits = &front.settings.limits;
     let mut request =
-        request.map(|body| arriving::body(body, &visit, &front.bodies, &front.settings.limits, begun));
+        request.map(|body| arriving::body(body, &visit, &front.bodies, limits, begun, leftover));
     request.extensions_mut().insert(Arc::clone(&visit));
     let challenge = oauth::Challenge::of(front, &request);
     let answer = router.call(request);

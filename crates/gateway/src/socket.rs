@@ -5,15 +5,16 @@
 //! sends small messages only. It is the only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of it the site's.
 
 mod drive;
+mod frames;
+mod inlet;
 mod pace;
 
 use std::sync::Arc;
 
 use agentsite_protocol::Caller;
-use agentsite_protocol::link::MAX_FRAME;
 use axum::Router;
-use axum::extract::ws::WebSocketUpgrade;
-use axum::extract::{FromRequestParts, Request, State};
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::routing::get;
 
@@ -24,6 +25,8 @@ use crate::metrics::Refusal;
 use crate::shares::{Full, Holder, Share};
 use drive::Drive;
 use http::request::Parts;
+use hyper_util::rt::TokioIo;
+use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
 /// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is answered in words.
 const ROOM: usize = 64 << 10;
@@ -51,31 +54,30 @@ async fn connect(State(front): State<Arc<Front>>, request: Request) -> Response 
 
 /// Lets a program in; what follows happens after the answer.
 async fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (mut parts, _) = request.into_parts();
+    let (parts, body) = request.into_parts();
     let caller = front.admit_socket(&parts).await?;
     front.site.may_connect(&caller)?;
     let base = front.base(&parts);
-    let upgrade = WebSocketUpgrade::from_request_parts(&mut parts, front).await.map_err(|_| {
+    let holder = visit(&parts)?.holder();
+    let (place, newcomer) = (place(front, &holder)?, newcomer(front, &parts, &caller, &holder)?);
+    let (front, open) = (Arc::clone(front), front.settings.metrics.socket());
+    let mut request = Request::from_parts(parts, body);
+    let response = create_response_with_body(&request, Body::empty).map_err(|_| {
         let sentence =
             "programs connect here by WebSocket to be agents of this site; see docs/connect-agents.md";
         Failure::new(Fault::BadRequest, sentence)
     })?;
-    let (holder, line) = (visit(&parts)?.holder(), Arc::clone(&visit(&parts)?.line));
-    let (place, newcomer) = (place(front, &holder)?, newcomer(front, &parts, &caller, &holder)?);
-    let (front, open) = (Arc::clone(front), front.settings.metrics.socket());
-    let upgrade = upgrade
-        .read_buffer_size(READ_BUFFER)
-        .write_buffer_size(WRITE_BUFFER)
-        .max_message_size(MAX_FRAME + ROOM)
-        .max_frame_size(MAX_FRAME + ROOM);
-    Ok(upgrade.on_upgrade(move |socket| async move {
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(async move {
+        // A connection that ended before is none of ours.
+        let Ok(connection) = upgrade.await else { return };
         let meter = Meter::new(&front.socket_memory, holder, FIRST_MESSAGE + FREE);
-        // Nobody else sets it: a connection becomes a socket once.
-        let _ = line.meter.set(Arc::clone(&meter));
+        let socket = inlet::open(TokioIo::new(connection), Arc::clone(&meter)).await;
         // Boxed where it begins, so that what waits for the upgrade stays small.
         Box::pin(Drive::new(front, socket, meter, newcomer).run(caller, base)).await;
         drop((place, open));
-    }))
+    });
+    Ok(response)
 }
 
 /// The owner's place among all sockets.

@@ -126,7 +126,7 @@ pub enum StoreError {
     Tampered(String),
     /// The file is sealed with another key.
     #[error(
-        "the data is sealed with another key: give the key that it was made with (key_file, AGENTSITE_KEY or the systemd credential agentsite-key), or restore a backup with its key"
+        "the data is sealed with another key: give the key that it was made with (key_file, AGENTSITE_DATA_KEY or the systemd credential agentsite-data-key), or restore a backup with its key"
     )]
     WrongKey,
     /// Another process has the data folder.

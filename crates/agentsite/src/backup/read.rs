@@ -81,6 +81,17 @@ impl Archive {
         Ok(config)
     }
 
+    /// Unpacks the database into a private folder, which is made for it; gives its path.
+    pub(crate) fn unpack_database(&self, folder: &Path) -> Result<PathBuf, BackupError> {
+        self.contents()?;
+        private_folder(folder)?;
+        let database = folder.join("site.db");
+        self.each(
+            |path, _, _, bytes| if path == DATABASE { write(&database, 0o600, bytes) } else { Ok(()) },
+        )?;
+        Ok(database)
+    }
+
     /// Brings agents, configuration and small data files to their places. The database is unpacked beside its place; the path is given,
     /// because only the store puts databases in place.
     pub(crate) fn unpack(&self, targets: &Targets, force: bool) -> Result<PathBuf, BackupError> {

@@ -3,16 +3,20 @@
 //! Promises: `verify` reads only, while the site runs or not, or a backup; it names the first row that does not fit and ends with an error then.
 //! `accept` is the operator's word that the data is right as it is; the site must not be running.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use agentsite_store::{StoreError, StoreKey};
 use clap::{Args, Subcommand};
 use serde_json::json;
 
 use super::shell::Shell;
+use crate::backup::{self, Archive};
 use crate::exit::{CliError, Exit};
 use crate::output::Style;
 use crate::sitekey::SiteKey;
+
+/// The folder in the data folder into which a backup is unpacked to be looked at.
+const AUDITING: &str = ".auditing";
 
 /// Arguments of `audit`.
 #[derive(Debug, Args)]
@@ -25,7 +29,7 @@ pub(super) struct Arguments {
 enum Verb {
     /// Check the journal's chain and signatures, and every key, setting, record, conversation, task and event.
     Verify {
-        /// Another database, such as site.db out of a backup; the site's own without it.
+        /// A backup or another database, sealed with the key of this site; the site's own database without it.
         file: Option<PathBuf>,
     },
     /// Take the data as it is, after damage or an intended change from outside; the site must not be running.
@@ -38,7 +42,13 @@ pub(super) fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError>
     let database = shell.data()?.database();
     let key = SiteKey::find(&config, &shell.variables)?;
     match arguments.verb {
-        Verb::Verify { file } => verify(shell, &file.unwrap_or(database), key.as_ref()),
+        Verb::Verify { file: Some(file) } if backup::is_archive(&file) => {
+            verify_backup(shell, &file, &config.data.join(AUDITING), key.as_ref())
+        }
+        Verb::Verify { file } => {
+            let file = file.unwrap_or(database);
+            verify(shell, &file, &file, key.as_ref())
+        }
         Verb::Accept => {
             let key =
                 key.ok_or_else(|| CliError::error("the key of the site is missing: start the site once"))?;
@@ -52,8 +62,25 @@ pub(super) fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError>
     }
 }
 
-fn verify(shell: &Shell, file: &std::path::Path, key: Option<&StoreKey>) -> Result<Exit, CliError> {
-    let found = agentsite_store::audit(file, key).map_err(|error| match error {
+/// Looks at the database of a backup, unpacked for the time it takes.
+fn verify_backup(
+    shell: &Shell,
+    file: &Path,
+    folder: &Path,
+    key: Option<&StoreKey>,
+) -> Result<Exit, CliError> {
+    // One that was broken off before left its copy.
+    let _ = std::fs::remove_dir_all(folder);
+    let unpacked = Archive::at(file).unpack_database(folder);
+    let unpacked = unpacked.map_err(|error| CliError::error(format!("{}: {error}", file.display())));
+    let verdict = unpacked.and_then(|database| verify(shell, file, &database, key));
+    let _ = std::fs::remove_dir_all(folder);
+    verdict
+}
+
+/// Looks at a database; what is said names `file`, which it is or came from.
+fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -> Result<Exit, CliError> {
+    let found = agentsite_store::audit(database, key).map_err(|error| match error {
         StoreError::Tampered(what) | StoreError::Corrupt(what) => what,
         other => other.to_string(),
     });

@@ -1,8 +1,8 @@
 //! `agentsite connect`: the configuration with which somebody's own assistant reaches the agents of this site.
 //!
 //! Promises: prints it unless told to write; writing keeps everything else in the program's file, leaves a copy of the file as it was beside
-//! it, and does nothing when the entry is there already. A file that cannot be understood is not touched. No key is written unless one
-//! is given. It does not start a site and does not ask one.
+//! it, and does nothing when the entry is there already. A file that cannot be understood is not touched. The only key that is
+//! written is one that was given, or the program's own at the site of this folder. It does not start a site.
 
 mod jsonc;
 mod program;
@@ -15,6 +15,7 @@ use agentsite_protocol::AgentName;
 use clap::Args;
 use url::Url;
 
+use super::mcp::assistant;
 use super::shell::Shell;
 use crate::exit::{CliError, Exit};
 use crate::instance::DataFolder;
@@ -41,7 +42,8 @@ pub(super) struct Arguments {
     /// Address of the site, for --http [default: the one that runs here].
     #[arg(long, value_name = "URL", requires = "http")]
     site: Option<Url>,
-    /// API key to write, for --http; without it the program reads the variable AGENTSITE_KEY, and on this machine it is an anonymous caller.
+    /// API key to write, for --http; without it --write makes one for the program at the site that runs here, and the program reads the variable
+    /// AGENTSITE_KEY for any other site.
     #[arg(long, value_name = "KEY", requires = "http")]
     key: Option<String>,
     /// Name of the entry [default: agentsite, or agentsite-NAME for one agent].
@@ -53,10 +55,10 @@ pub(super) struct Arguments {
 const MAX_ENTRY: usize = 40;
 
 /// Prints or writes.
-pub(super) fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError> {
+pub(super) async fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError> {
     let program = arguments.program;
     let name = entry_name(arguments)?;
-    let way = if arguments.http { over_http(shell, arguments)? } else { by_command(shell, arguments)? };
+    let way = if arguments.http { over_http(shell, arguments).await? } else { by_command(shell, arguments)? };
     let home = Home::of(std::env::consts::OS, &shell.variables);
     let file = program.file(&home);
     let snippet = program.snippet(&name, &way)?;
@@ -132,7 +134,7 @@ fn assistant_name(arguments: &Arguments) -> String {
 }
 
 /// The program asks the running site.
-fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
+async fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
     let base = match &arguments.site {
         Some(url) => url.clone(),
         None => {
@@ -144,18 +146,22 @@ fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
                 .map_err(|_| CliError::error(format!("`{url}` is no address; name the site's with --site")))?
         }
     };
-    let is_here = match base.host() {
-        Some(url::Host::Domain(name)) => name == "localhost",
-        Some(url::Host::Ipv4(address)) => address.is_loopback(),
-        Some(url::Host::Ipv6(address)) => address.is_loopback(),
-        None => return Err(CliError::usage("--site: name an http(s) address")),
-    };
+    if base.host().is_none() {
+        return Err(CliError::usage("--site: name an http(s) address"));
+    }
     let mut url = base.as_str().trim_end_matches('/').to_owned();
     url.push_str("/mcp");
     if let Some(agent) = &arguments.agent {
         url.push_str(&format!("/{agent}"));
     }
-    Ok(Way::Http { url, key: arguments.key.clone(), needs_key: !is_here })
+    let key = match &arguments.key {
+        // Only the site of this folder makes a key for it, and only for a file, not for the screen.
+        None if arguments.write && arguments.site.is_none() => {
+            Some(assistant::secret(shell, &assistant_name(arguments), arguments.agent.as_ref()).await?)
+        }
+        key => key.clone(),
+    };
+    Ok(Way::Http { url, key })
 }
 
 /// Puts the entry into the program's file; false when it was there already.

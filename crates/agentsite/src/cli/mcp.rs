@@ -4,7 +4,7 @@
 //! messages of the protocol and nothing else, everything else goes to stderr. Both eras of the protocol pass through: it carries messages
 //! and does not know what they mean, beyond the headers that HTTP needs.
 
-mod assistant;
+pub(super) mod assistant;
 mod bridge;
 mod doorway;
 mod mirror;

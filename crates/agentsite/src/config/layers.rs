@@ -15,7 +15,7 @@ use super::place::Place;
 use super::{Config, ConfigError};
 
 /// Variables with our prefix that are no keys of the file: the file itself, and the token of the command line.
-const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_KEY", "AGENTSITE_TOKEN"];
+const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_DATA_KEY", "AGENTSITE_TOKEN"];
 
 /// Variables that tests of agentsite use among themselves.
 const TEST_PREFIX: &str = "AGENTSITE_TEST_";

@@ -29,7 +29,7 @@ pub(crate) struct Config {
     /// Folder with one folder for each agent.
     pub(crate) agents: PathBuf,
     /// File with the key that secrets in the data are encrypted with: 64 hexadecimal digits. It is made when it is missing. Without it the key is
-    /// site.key in the data folder; the variable AGENTSITE_KEY and the systemd credential agentsite-key come before both.
+    /// site.key in the data folder; the variable AGENTSITE_DATA_KEY and the systemd credential agentsite-data-key come before both.
     pub(crate) key_file: Option<PathBuf>,
     /// Whether the built-in agents echo, calc, clock and library are there.
     pub(crate) demos: bool,

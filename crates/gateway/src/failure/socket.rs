@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use agentsite_protocol::link::{MAX_FRAME, MAX_REASON};
 use agentsite_site::LinkEnd;
-use axum::extract::ws::{CloseFrame, Utf8Bytes};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
 /// Why a socket is closed by the site.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +73,7 @@ impl Closing {
     pub(crate) fn frame(&self) -> CloseFrame {
         let sentence = self.sentence();
         let end = sentence.floor_char_boundary(MAX_REASON);
-        CloseFrame { code: self.code(), reason: Utf8Bytes::from(&sentence[..end]) }
+        CloseFrame { code: self.code().into(), reason: Utf8Bytes::from(&sentence[..end]) }
     }
 }
 

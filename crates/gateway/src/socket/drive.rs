@@ -11,11 +11,14 @@ use agentsite_protocol::link::{
     BadFrame, FrameId, FromAgent, FromSite, Introduction, LINK_VERSION, LinkUrls, MAX_FRAME, Welcome,
 };
 use agentsite_site::{ConnectedAgent, Link, LinkEnd};
-use axum::extract::ws::{Message, Utf8Bytes, WebSocket};
-use futures::FutureExt as _;
+use futures::{SinkExt as _, StreamExt as _};
+use hyper::upgrade::Upgraded;
+use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
+use tokio_tungstenite::tungstenite::{self, Message, Utf8Bytes};
 
 use super::ROOM;
+use super::inlet;
 use super::pace::Pace;
 use crate::failure::{Closing, Failure, Fault};
 use crate::front::Front;
@@ -41,24 +44,23 @@ type Over = Option<Closing>;
 /// The driver of one socket.
 pub(super) struct Drive {
     front: Arc<Front>,
-    socket: WebSocket,
+    /// `None` for a moment while it gets new buffers.
+    socket: Option<Socket>,
     /// Counts what the program sends.
     meter: Arc<Meter>,
     /// The places among those that have not registered; given back when the program has.
     newcomer: Vec<Share>,
-    /// What was read ahead.
-    ahead: Option<Received>,
     pace: Pace,
     heard: Instant,
 }
 
-/// What reading a socket gives.
-type Received = Option<Result<Message, axum::Error>>;
+/// The socket of a program.
+type Socket = inlet::Socket<TokioIo<Upgraded>>;
 
 impl Drive {
-    pub(super) fn new(front: Arc<Front>, socket: WebSocket, meter: Arc<Meter>, newcomer: Vec<Share>) -> Self {
+    pub(super) fn new(front: Arc<Front>, socket: Socket, meter: Arc<Meter>, newcomer: Vec<Share>) -> Self {
         let now = Instant::now();
-        Self { front, socket, meter, newcomer, ahead: None, pace: Pace::new(now), heard: now }
+        Self { front, socket: Some(socket), meter, newcomer, pace: Pace::new(now), heard: now }
     }
 
     /// Speaks with the program until one of the two ends it.
@@ -74,13 +76,14 @@ impl Drive {
         };
         let Some(closing) = over else {
             // The other end closes: it is answered, so that it need not wait.
-            drop(timeout(LAST_WORDS, self.socket.recv()).await);
+            drop(timeout(LAST_WORDS, self.receive()).await);
             return;
         };
         tracing::debug!(code = closing.code(), reason = %closing.sentence(), "a socket is closed");
         let farewell = async {
-            if self.socket.send(Message::Close(Some(closing.frame()))).await.is_ok() {
-                while let Some(Ok(_)) = self.socket.recv().await {}
+            let Some(socket) = &mut self.socket else { return };
+            if socket.send(Message::Close(Some(closing.frame()))).await.is_ok() {
+                while let Some(Ok(_)) = socket.next().await {}
             }
         };
         // Whether the other end agrees or not, the socket is closed.
@@ -97,6 +100,7 @@ impl Drive {
                     return Err(Some(Closing::NoIntroduction));
                 }
             };
+        self.renew().await?;
         self.meter.settle();
         match self.front.site.connect_agent(caller, *introduction).await {
             Ok(ConnectedAgent { name, resume, lease, warnings, link }) => {
@@ -146,8 +150,12 @@ impl Drive {
                 },
                 heard = self.hear() => match heard {
                     Ok(Some(text)) => {
-                        let taken = self.take(link, &text).await;
+                        let mut taken = self.take(link, &text).await;
+                        let is_large = text.len() > LARGE;
                         drop(text);
+                        if is_large && taken.is_ok() {
+                            taken = self.renew().await;
+                        }
                         self.meter.settle();
                         taken
                     }
@@ -195,22 +203,13 @@ impl Drive {
 
     /// Waits for the next text; `None` for a frame without one. Cancellation safe.
     async fn hear(&mut self) -> Result<Option<Utf8Bytes>, Over> {
-        let received = match self.ahead.take() {
-            Some(received) => received,
-            None => self.socket.recv().await,
-        };
+        let received = self.receive().await;
         self.heard = Instant::now();
         match received {
             Some(Ok(Message::Text(text))) if text.len() > MAX_FRAME => Err(Some(Closing::TooLarge)),
-            Some(Ok(Message::Text(text))) => {
-                if text.len() > LARGE {
-                    // The library takes a new, small buffer when it reads while the message still holds the old one and no room is left
-                    // behind the message; otherwise it keeps the large one for as long as the socket lives.
-                    self.ahead = self.socket.recv().now_or_never();
-                }
-                Ok(Some(text))
-            }
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => Ok(None),
+            Some(Ok(Message::Text(text))) => Ok(Some(text)),
+            // A bare frame is never given by the library.
+            Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
             Some(Ok(Message::Binary(_))) => Err(Some(Closing::NotText)),
             Some(Ok(Message::Close(_))) | None => Err(None),
             // A frame that is larger than can be read, or a connection that broke: then nobody hears the reason.
@@ -222,6 +221,28 @@ impl Drive {
                 Some(Overrun::TooLarge) | None => Closing::TooLarge,
             })),
         }
+    }
+
+    async fn receive(&mut self) -> Option<Result<Message, tungstenite::Error>> {
+        self.socket.as_mut()?.next().await
+    }
+
+    /// Gives the socket new buffers: the library would keep the large one for as long as the socket lives.
+    async fn renew(&mut self) -> Result<(), Over> {
+        // An answer to a ping may wait to be sent.
+        let flushed = match &mut self.socket {
+            Some(socket) => timeout(SILENCE, socket.flush()).await,
+            None => return Err(None),
+        };
+        match flushed {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) => return Err(None),
+            Err(_) => return Err(Some(Closing::Ended(LinkEnd::Overflow))),
+        }
+        if let Some(socket) = self.socket.take() {
+            self.socket = Some(inlet::anew(socket).await);
+        }
+        Ok(())
     }
 
     async fn say(&mut self, frame: &FromSite) -> Result<(), Over> {
@@ -238,7 +259,8 @@ impl Drive {
     }
 
     async fn send(&mut self, message: Message) -> Result<(), Over> {
-        match timeout(SILENCE, self.socket.send(message)).await {
+        let Some(socket) = &mut self.socket else { return Err(None) };
+        match timeout(SILENCE, socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(None),
             Err(_) => Err(Some(Closing::Ended(LinkEnd::Overflow))),

@@ -155,3 +155,47 @@ async fn a_full_house_ends_the_connection_that_waits_longest() {
     assert_eq!(story.get("/healthz").send().await.unwrap().status(), StatusCode::OK);
     assert_eq!(until_closed(first).await, "", "it has made room");
 }
+
+/// Reads one answer with its body off a connection.
+async fn one_answer(stream: &mut TcpStream) -> String {
+    let (mut read, mut piece) = (Vec::new(), [0; 1024]);
+    loop {
+        let text = String::from_utf8_lossy(&read).to_ascii_lowercase();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+            if body.len() >= length.map_or(0, |length| length.parse().unwrap()) {
+                return text;
+            }
+        }
+        let count = stream.read(&mut piece).await.unwrap();
+        assert!(count > 0, "closed after {text}");
+        read.extend_from_slice(&piece[..count]);
+    }
+}
+
+#[tokio::test]
+async fn a_call_that_is_refused_before_its_body_came_loses_no_later_one() {
+    let story = Story::begin().await;
+    let mut stream = TcpStream::connect(story.address).await.unwrap();
+    let head = |length: usize, more: &str| {
+        format!(
+            "POST /api/keys HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer ask_wrong\r\n{more}Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n",
+            story.address
+        )
+    };
+    // Head and body in two pieces, as proxies send them, and the next request over the same connection.
+    for _ in 0..20 {
+        stream.write_all(head(2, "").as_bytes()).await.unwrap();
+        tokio::task::yield_now().await;
+        stream.write_all(b"{}").await.unwrap();
+        let answer = one_answer(&mut stream).await;
+        assert!(answer.starts_with("http/1.1 401") && !answer.contains("connection: close"), "{answer}");
+    }
+    // What is too much to be read for nothing, or was not sent yet, costs the connection, and the answer says so.
+    for (length, more) in [(10 << 20, ""), (2, "Expect: 100-continue\r\n")] {
+        let mut stream = TcpStream::connect(story.address).await.unwrap();
+        stream.write_all(head(length, more).as_bytes()).await.unwrap();
+        let answer = one_answer(&mut stream).await;
+        assert!(answer.starts_with("http/1.1 401") && answer.contains("connection: close"), "{answer}");
+    }
+}

@@ -49,10 +49,8 @@ pub(super) enum Way {
     Http {
         /// The address.
         url: String,
-        /// A key to be written.
+        /// A key to be written; without it the program reads one from its environment.
         key: Option<String>,
-        /// Whether the site wants one.
-        needs_key: bool,
     },
 }
 
@@ -182,7 +180,7 @@ impl Program {
                 }
                 _ => json!({ "command": command, "args": arguments }),
             }),
-            Way::Http { url, key, needs_key } => {
+            Way::Http { url, key } => {
                 let field = match self {
                     Self::Claude => {
                         let instead = "Claude Desktop takes addresses only as connectors in its settings; leave --http out";
@@ -201,10 +199,10 @@ impl Program {
                         Some(key) => {
                             entry["http_headers"] = json!({ "Authorization": format!("Bearer {key}") });
                         }
-                        None if *needs_key => entry["bearer_token_env_var"] = KEY.into(),
-                        None => {}
+                        None => entry["bearer_token_env_var"] = KEY.into(),
                     }
-                } else if let Some(key) = key.clone().or_else(|| needs_key.then(|| self.variable())) {
+                } else {
+                    let key = key.clone().unwrap_or_else(|| self.variable());
                     entry["headers"] = json!({ "Authorization": format!("Bearer {key}") });
                 }
                 Ok(entry)

@@ -24,8 +24,8 @@ fn command() -> Way {
     Way::Command { command: "/bin/agentsite".into(), arguments: vec!["mcp".into()] }
 }
 
-fn http(key: Option<&str>, needs_key: bool) -> Way {
-    Way::Http { url: "https://s.example/mcp".into(), key: key.map(Into::into), needs_key }
+fn http(key: Option<&str>) -> Way {
+    Way::Http { url: "https://s.example/mcp".into(), key: key.map(Into::into) }
 }
 
 fn home(system: &str, pairs: &[(&str, &str)]) -> Home {
@@ -84,19 +84,22 @@ fn each_program_starts_the_command_in_its_own_words() {
 fn each_program_asks_an_address_in_its_own_words() {
     let bearer = |key: &str| json!({ "Authorization": format!("Bearer {key}") });
     let url = "https://s.example/mcp";
-    let cursor = json_of(Program::Cursor, &http(None, true));
+    let cursor = json_of(Program::Cursor, &http(None));
     assert_eq!(cursor["mcpServers"]["s"], json!({ "url": url, "headers": bearer("${env:AGENTSITE_KEY}") }));
-    let code = json_of(Program::ClaudeCode, &http(None, true));
+    let code = json_of(Program::ClaudeCode, &http(None));
     let expected = json!({ "type": "http", "url": url, "headers": bearer("${AGENTSITE_KEY}") });
     assert_eq!(code["mcpServers"]["s"], expected);
-    let windsurf = json_of(Program::Windsurf, &http(Some("k"), true));
+    let windsurf = json_of(Program::Windsurf, &http(Some("k")));
     assert_eq!(windsurf["mcpServers"]["s"], json!({ "serverUrl": url, "headers": bearer("k") }));
-    assert_eq!(json_of(Program::Gemini, &http(None, false))["mcpServers"]["s"], json!({ "httpUrl": url }));
-    let codex = Program::Codex.snippet("s", &http(None, true)).unwrap();
+    assert_eq!(
+        json_of(Program::Gemini, &http(None))["mcpServers"]["s"],
+        json!({ "httpUrl": url, "headers": bearer("${AGENTSITE_KEY}") })
+    );
+    let codex = Program::Codex.snippet("s", &http(None)).unwrap();
     assert!(codex.contains("bearer_token_env_var = \"AGENTSITE_KEY\""), "{codex}");
-    let codex = Program::Codex.snippet("s", &http(Some("k"), true)).unwrap();
+    let codex = Program::Codex.snippet("s", &http(Some("k"))).unwrap();
     assert!(codex.contains("[mcp_servers.s.http_headers]\nAuthorization = \"Bearer k\""), "{codex}");
-    assert!(Program::Claude.snippet("s", &http(None, false)).unwrap_err().to_string().contains("--http"));
+    assert!(Program::Claude.snippet("s", &http(None)).unwrap_err().to_string().contains("--http"));
 }
 
 #[test]

@@ -26,14 +26,23 @@ pub(crate) async fn key(
     assistant: &str,
     agent: Option<&AgentName>,
 ) -> Result<Token, CliError> {
+    secret(shell, assistant, agent).await.map(|secret| Token::new(&secret))
+}
+
+/// The text of this key, for the file of a program that calls with it by itself.
+pub(crate) async fn secret(
+    shell: &Shell,
+    assistant: &str,
+    agent: Option<&AgentName>,
+) -> Result<String, CliError> {
     let data = shell.data()?;
     if let Some(key) = data.assistant_key(assistant) {
-        return Ok(Token::new(&key));
+        return Ok(key);
     }
     let scope = agent.map_or(Scope::Call, |agent| Scope::CallAgent(agent.clone()));
     let body = serde_json::json!({ "label": format!("assistant: {assistant}"), "scopes": [scope] });
     let made: Value = shell.site()?.post("api/keys", &body).await?;
     let secret = field(&made, "secret");
     data.keep_assistant_key(assistant, &secret)?;
-    Ok(Token::new(&secret))
+    Ok(secret)
 }

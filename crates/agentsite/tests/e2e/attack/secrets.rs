@@ -102,14 +102,14 @@ async fn seeds_and_credentials_are_sealed_and_need_the_key() {
     assert!(!refused.status.success() && words.contains("site.key") && words.contains("missing"), "{words}");
     assert!(!site.data().join("site.key").exists(), "no other key is left in its place");
     // The same key from the environment, and as a credential of systemd.
-    let mut from_variable = site.variable("AGENTSITE_KEY", key.trim());
+    let mut from_variable = site.variable("AGENTSITE_DATA_KEY", key.trim());
     from_variable.start();
     let identity = from_variable.run(&["identity", "show", "--json"]).ok().json();
     from_variable.stop();
-    std::fs::write(from_variable.path().join("agentsite-key"), &key).unwrap();
+    std::fs::write(from_variable.path().join("agentsite-data-key"), &key).unwrap();
     let folder = from_variable.path().to_str().unwrap().to_owned();
     let mut from_credential =
-        from_variable.without("AGENTSITE_KEY").variable("CREDENTIALS_DIRECTORY", &folder);
+        from_variable.without("AGENTSITE_DATA_KEY").variable("CREDENTIALS_DIRECTORY", &folder);
     from_credential.start();
     assert_eq!(from_credential.run(&["identity", "show", "--json"]).ok().json(), identity);
     report("secrets", "database without its key", "refused; seeds are not readable");

@@ -166,3 +166,21 @@ fn flipped_bits_in_the_database_and_its_log_are_found_or_harmless() {
         );
     }
 }
+
+#[test]
+fn a_backup_is_verified_as_it_is() {
+    let site = filled();
+    site.run(&["backup", "whole.backup"]).ok();
+    let verified = site.run(&["audit", "verify", "whole.backup", "--json"]).ok().json();
+    assert_eq!((&verified["ok"], &verified["file"]), (&json!(true), &json!("whole.backup")), "{verified}");
+    edit(&site, "UPDATE journal SET text = 'nothing happened' WHERE seq = 3");
+    site.run(&["backup", "edited.backup"]).ok();
+    let said = site.run(&["audit", "verify", "edited.backup"]);
+    assert_eq!(said.code(), 1, "{said:?}");
+    assert!(said.err().contains("edited.backup: journal line 3"), "{said:?}");
+    let left = std::fs::read_dir(site.data()).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(left.into_iter().all(|name| name != ".auditing"), "no copy is left");
+    let bytes = std::fs::read(site.path().join("whole.backup")).unwrap();
+    std::fs::write(site.path().join("cut.backup"), &bytes[..bytes.len() / 2]).unwrap();
+    assert_eq!(site.run(&["audit", "verify", "cut.backup"]).code(), 1);
+}

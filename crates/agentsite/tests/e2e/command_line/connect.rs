@@ -43,3 +43,28 @@ fn the_configuration_is_written_once_and_keeps_the_rest() {
     let again = site.run(&["connect", "gemini", "--write"]).ok();
     assert!(again.out().contains("nothing was changed"), "{}", again.out());
 }
+
+#[tokio::test]
+async fn over_http_a_program_gets_a_key_of_its_own_for_the_site_of_this_folder() {
+    let mut site = TestSite::new();
+    let home = site.path().join("home");
+    site = site.variable("HOME", &home.display().to_string());
+    assert_eq!(site.run(&["connect", "gemini", "--http", "--write"]).code(), 5, "no site runs here");
+    site.start();
+    let printed = site.run(&["connect", "gemini", "--http"]).ok();
+    assert!(printed.out().contains("${AGENTSITE_KEY}"), "no key is printed: {}", printed.out());
+    site.run(&["connect", "gemini", "--http", "--write"]).ok();
+    let file = home.join(".gemini/settings.json");
+    let written: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let entry = &written["mcpServers"]["agentsite"];
+    let bearer = entry["headers"]["Authorization"].as_str().unwrap();
+    let ask = async |path: &str, body: Value| {
+        let request = crate::site::http().post(format!("{}{path}", site.url)).header("authorization", bearer);
+        request.json(&body).send().await.unwrap().status().as_u16()
+    };
+    let message = serde_json::json!({ "message": { "messageId": "m", "role": "ROLE_USER", "parts": [{ "text": "hi" }] } });
+    assert_eq!(ask("/a2a/echo/message:send", message).await, 200);
+    assert_eq!(ask("/api/keys", serde_json::json!({ "label": "x", "scopes": ["admin"] })).await, 403);
+    let again = site.run(&["connect", "gemini", "--http", "--write"]).ok();
+    assert!(again.out().contains("nothing was changed"), "{}", again.out());
+}

@@ -133,3 +133,26 @@ async fn many_idle_sockets_cost_little() {
     Caller::at(&site, HONEST).ask().await;
     drop(held);
 }
+
+#[tokio::test]
+async fn large_messages_leave_no_large_buffers_behind() {
+    let site = site();
+    let owner = key(&site, "owner").await;
+    let count = if is_full() { 200 } else { 40 };
+    let (mut sockets, large) = (Vec::new(), "y".repeat(3 << 20));
+    for number in 0..count {
+        let (mut stream, _) = open(&site, HONEST, &owner).await;
+        register(&mut stream, &format!("large-{number}")).await;
+        sockets.push(stream);
+    }
+    let before = resident(&site);
+    for stream in &mut sockets {
+        say(
+            stream,
+            &json!({ "jsonrpc": "2.0", "id": 7, "method": "agent/unknown", "params": { "x": large } }),
+        )
+        .await;
+        assert!(first(stream).await.contains("error"));
+    }
+    grown(&site, before, &format!("{count} idle sockets that have sent 3 MiB each"));
+}
