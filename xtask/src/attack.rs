@@ -32,10 +32,11 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     let report = workspace.path(REPORT);
     let _ = fs::remove_file(&report);
     let filter = only.map_or_else(|| "attack::".to_owned(), |area| format!("attack::{area}::"));
+    // The same packages as all tests, so that nothing is built twice; one after the other, so that no attack disturbs the figures of another.
     let words = if workspace.has_nextest() {
-        "nextest run --package agentsite --test e2e --no-fail-fast --profile ci"
+        "nextest run --workspace --test e2e --no-fail-fast --profile ci --test-threads 1"
     } else {
-        "test --package agentsite --test e2e --no-fail-fast --"
+        "test --workspace --test e2e --no-fail-fast -- --test-threads 1"
     };
     let mut tests = workspace.cargo(words);
     test::counterparts(workspace, &mut tests)

@@ -9,7 +9,7 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::{Admittance, ConversationChange, ListingChange, SignedHead, StoreError};
+use crate::{Admittance, ConversationChange, ListingChange, RecordChange, SignedHead, StoreError};
 
 /// Everything that happens in one transaction.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +28,8 @@ pub struct Change {
     pub keys: Vec<KeyChange>,
     /// Settings of the site.
     pub settings: Vec<SettingChange>,
+    /// Records of collections. Each is guarded by its revision.
+    pub records: Vec<RecordChange>,
     /// What agents have used.
     pub usage: Vec<UsageChange>,
     /// Entries of the hub. Each is guarded: when one does not fit, the whole change is refused.

@@ -11,6 +11,7 @@ pub(crate) mod listings;
 pub(crate) mod lists;
 pub(crate) mod outbox;
 pub(crate) mod push;
+pub(crate) mod records;
 pub(crate) mod samples;
 pub(crate) mod storage;
 pub(crate) mod tasks;
@@ -91,6 +92,8 @@ macro_rules! contract_suite {
                 the_end_of_a_branch_is_its_newest_way, all_turns_come_in_the_order_they_were_said,
                 words_are_found_in_titles_questions_and_answers, nobody_finds_the_words_of_another,
                 a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
+            records: a_record_is_put_read_and_removed, a_record_is_changed_only_from_its_last_revision,
+                records_are_listed_by_key_and_owner, a_record_goes_when_its_time_has_come;
             storage: everything_that_is_kept_is_counted_and_taken_off_again, work_of_callers_without_a_key_goes_earlier,
                 the_oldest_work_of_callers_without_a_key_makes_room, the_journal_is_cut_to_its_size;
             expiry: lines_about_a_removed_task_stay_without_their_texts, a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,

@@ -19,6 +19,7 @@ mod listing;
 mod mem;
 mod metrics;
 mod query;
+mod records;
 mod sqlite;
 mod storage;
 mod words;
@@ -50,6 +51,7 @@ pub use query::{
     Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
     TaskFilter,
 };
+pub use records::{RecordChange, RecordQuery, StoredRecord};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
 pub use storage::{Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSettings, StorageUse};
 
@@ -188,6 +190,12 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// A setting of the site (tokens by hash, identity).
     fn setting(&self, name: &str) -> Reply<'_, Option<String>>;
+
+    /// One record of a collection.
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>>;
+
+    /// Records of a collection by key; a page has a bounded number of them.
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>>;
 
     /// What an agent has used on a day (see `Timestamp::day`).
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage>;

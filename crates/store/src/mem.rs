@@ -8,6 +8,7 @@ mod content;
 mod conversations;
 mod listings;
 mod outbox;
+mod records;
 mod storage;
 
 use std::collections::VecDeque;
@@ -24,8 +25,8 @@ use tokio::sync::oneshot;
 use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
     Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
-    Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats, StoredLine,
-    TaskCursor, TaskFilter, Turn,
+    RecordQuery, Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats,
+    StoredLine, StoredRecord, TaskCursor, TaskFilter, Turn,
 };
 use content::Content;
 
@@ -231,6 +232,14 @@ impl Store for MemStore {
 
     fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
         self.reply(|content| content.setting(name))
+    }
+
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        self.reply(|content| content.records.get(collection, key))
+    }
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        self.reply(|content| content.records.list(&query))
     }
 
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {

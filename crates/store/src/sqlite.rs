@@ -23,6 +23,7 @@ mod read;
 mod readers;
 mod ready;
 mod record;
+mod records;
 mod schema;
 mod scrub;
 mod seal;
@@ -47,8 +48,8 @@ use tokio::sync::oneshot;
 use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
     Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
-    Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreKey,
-    StoreMetrics, StoreStats, StoredLine, TaskCursor, TaskFilter, Turn,
+    RecordQuery, Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreKey,
+    StoreMetrics, StoreStats, StoredLine, StoredRecord, TaskCursor, TaskFilter, Turn,
 };
 use audit::Audit;
 use readers::Readers;
@@ -180,6 +181,16 @@ impl Store for SqliteStore {
     fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
         let (name, vault) = (name.to_owned(), self.vault.clone());
         self.readers.read(move |db| read::setting(db, &name, &vault))
+    }
+
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        let (key, vault) = (key.to_owned(), self.vault.clone());
+        self.readers.read(move |db| records::get(db, collection, &key, &vault))
+    }
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        let vault = self.vault.clone();
+        self.readers.read(move |db| records::list(db, &query, &vault))
     }
 
     fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {

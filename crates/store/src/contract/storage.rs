@@ -11,7 +11,7 @@ use super::listings::{entry, put};
 use super::samples::{Life, at, in_lane, line, notice, post, push, receiver, sent, task_id};
 use crate::{
     Change, ConversationChange, Disk, Expiry, JournalQuery, ListingChange, OutboxChange, PushChange,
-    SettingChange, SharedStore, StorageQuery, StorageUse,
+    RecordChange, SettingChange, SharedStore, StorageQuery, StorageUse, StoredRecord,
 };
 
 /// The sums, after a look whether they are those of a recount.
@@ -60,6 +60,13 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     };
     grows(&store, setting(Some("short")), "key:b").await;
     grows(&store, setting(Some("something longer")), "key:b").await;
+    let record = StoredRecord::new("k", Some(Owner::stored("key:b")), "a body".into());
+    let recorded = |record: StoredRecord| Change {
+        records: vec![RecordChange::Put { collection: "things", record }],
+        ..Change::default()
+    };
+    grows(&store, recorded(record.clone()), "key:b").await;
+    grows(&store, recorded(record.next("a longer body".into())), "key:b").await;
     grows(&store, put([entry("one", "key:c")]), "key:c").await;
     let mut talk = talk(7, "key:d", "a title");
     grows(&store, say(&mut talk, None, 7, "a question"), "key:d").await;
@@ -68,6 +75,8 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     let store = fresh.reread().await;
     counted(&store).await;
     store.commit(setting(None)).await.unwrap();
+    let gone = RecordChange::Remove { collection: "things", key: "k".into(), revision: 2 };
+    store.commit(Change { records: vec![gone], ..Change::default() }).await.unwrap();
     let gone = ListingChange::Remove { id: "one".into(), owner: "key:c".into(), revision: 1 };
     store.commit(Change { listings: vec![gone], ..Change::default() }).await.unwrap();
     store.commit(push(PushChange::Remove(task_id(1), "r".into()))).await.unwrap();

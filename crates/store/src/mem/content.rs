@@ -21,6 +21,7 @@ use crate::storage::{fixed, is_anonymous};
 use super::conversations::Conversations;
 use super::listings::Listings;
 use super::outbox::Outbox;
+use super::records::Records;
 
 type SentId = (Owner, AgentName, MessageId);
 
@@ -34,6 +35,7 @@ pub(super) struct Content {
     pub(super) outbox: Outbox,
     keys: BTreeMap<KeyId, KeyRecord>,
     pub(super) settings: BTreeMap<String, (String, Option<Owner>)>,
+    pub(super) records: Records,
     pub(super) listings: Listings,
     pub(super) conversations: Conversations,
     usage: BTreeMap<(AgentName, i64), Usage>,
@@ -58,7 +60,9 @@ impl Content {
         }
         self.conversations.guard(&change.conversations)?;
         self.listings.guard(&change.listings)?;
+        self.records.guard(&change.records)?;
         self.guard_storage(&change, limits)?;
+        self.records.change(change.records);
         self.listings.change(change.listings);
         if let Some(task) = change.task {
             self.put_task(task);
@@ -296,6 +300,7 @@ impl Content {
             self.remove(id);
             gone.push(id);
         }
+        self.records.expire(expiry.now);
         for _ in 0..expiry.lines() {
             let too_many = expiry.journal_bytes < u64::MAX
                 && self.accounts(StorageLimits::default()).journal() > expiry.journal_bytes;

@@ -36,6 +36,7 @@ impl Content {
             let owner = owner.as_ref().map_or("", Owner::as_str);
             count(owner, fixed::SETTING + (name.len() + value.len()) as u64);
         }
+        self.records.sizes().for_each(|(owner, bytes)| count(owner, bytes));
         for stored in &self.journal {
             let text = if stored.line.text == REDACTED { 0 } else { stored.line.text.len() };
             count(JOURNAL, fixed::LINE + (stored.line.actor.len() + text) as u64);
@@ -78,6 +79,9 @@ impl Content {
             let (Some(owner), Some(value)) = (&one.owner, &one.value) else { continue };
             let before = self.settings.get(&one.name).map_or(0, |(value, _)| value.len());
             grow(&mut growth, owner, value.len().saturating_sub(before) as u64);
+        }
+        for (owner, bytes) in self.records.adds(&change.records) {
+            grow(&mut growth, &owner, bytes);
         }
         for (owner, bytes) in self.listings.adds(&change.listings) {
             grow(&mut growth, &Owner::stored(&owner), bytes);

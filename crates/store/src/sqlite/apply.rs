@@ -11,7 +11,7 @@ use super::accounts::{Books, account};
 use super::audit::Audit;
 use super::ready::{Ready, ReadySent, ReadyTask, number};
 use super::vault::{SEAL, Vault};
-use super::{conversations, listings, outbox, push, seal, secrets};
+use super::{conversations, listings, outbox, push, records, seal, secrets};
 use crate::storage::{Growth, fixed, grow};
 use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
 
@@ -31,6 +31,9 @@ pub(super) fn apply(
         return Ok(Err(refusal));
     }
     if let Some(refusal) = conversations::refusal(db, &change.conversations)? {
+        return Ok(Err(refusal));
+    }
+    if let Some(refusal) = records::refusal(db, &change.records)? {
         return Ok(Err(refusal));
     }
     let row = match change.task.as_ref().map(|task| guard(db, task)).transpose()? {
@@ -66,6 +69,9 @@ pub(super) fn apply(
     }
     for one in &change.settings {
         change_setting(db, one, books, &audit.vault)?;
+    }
+    for one in &change.records {
+        records::change(db, one, books, &audit.vault)?;
     }
     for one in &change.usage {
         add_usage(db, one)?;
@@ -111,6 +117,11 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
             let bytes = fixed::SETTING + (one.name.len() + value.len()) as u64;
             let before = setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
             grow(&mut growth, owner, bytes.saturating_sub(before));
+        }
+    }
+    for one in &change.records {
+        if let Some((owner, bytes)) = records::adds(db, one)? {
+            grow(&mut growth, owner, bytes);
         }
     }
     for one in &change.listings {

@@ -10,7 +10,7 @@ use rusqlite::{Connection, params};
 use super::accounts::{Books, EVENT_BYTES, account};
 use super::audit::Audit;
 use super::ready::ReadySent;
-use super::{conversations, outbox, push};
+use super::{conversations, outbox, push, records};
 use crate::Expiry;
 use crate::storage::{JOURNAL, fixed};
 
@@ -34,6 +34,7 @@ pub(super) fn expire(
         gone += 1;
     }
     remove_lines(db, expiry, books, audit)?;
+    records::expire(db, expiry.now.as_millis(), bound(expiry.portion), books)?;
     let wanted = "id IN (SELECT id FROM outbox WHERE dead = 1 AND deadline < ?1 ORDER BY id LIMIT ?2)";
     outbox::remove(db, wanted, &[&expiry.before.as_millis(), &bound(expiry.portion)], books)?;
     Ok(gone)

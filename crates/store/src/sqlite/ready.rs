@@ -8,8 +8,8 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use super::listings::ReadyListing;
 use super::seal;
 use crate::{
-    Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, SettingChange,
-    SignedHead, StoreError, TaskChange, UsageChange,
+    Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, RecordChange,
+    SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
@@ -29,6 +29,7 @@ pub(super) struct Ready {
     pub(super) outbox: Vec<OutboxChange>,
     pub(super) keys: Vec<KeyChange>,
     pub(super) settings: Vec<SettingChange>,
+    pub(super) records: Vec<RecordChange>,
     pub(super) usage: Vec<UsageChange>,
     pub(super) listings: Vec<ReadyListing>,
     pub(super) conversations: Vec<ConversationChange>,
@@ -87,11 +88,12 @@ impl Ready {
         let outbox: usize = change.outbox.iter().map(outbox_cost).sum();
         let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
         let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
+        let recorded: usize = change.records.iter().map(record_cost).sum();
         let push: usize = change.push.iter().map(push_cost).sum();
         let listings = change.listings.iter().map(ReadyListing::new).collect::<Result<Vec<_>, _>>()?;
         let listed: usize = listings.iter().map(|listing| listing.body.len()).sum();
         let body = task.as_ref().map_or(0, |task| task.body.len());
-        let cost = BASE_COST + body + outbox + lines + settings + push + listed + talked;
+        let cost = BASE_COST + body + outbox + lines + settings + recorded + push + listed + talked;
         if cost > MAX_CHANGE {
             return Err(StoreError::Engine(format!(
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
@@ -104,6 +106,7 @@ impl Ready {
             outbox,
             keys,
             settings,
+            records,
             usage,
             conversations,
             forget,
@@ -119,6 +122,7 @@ impl Ready {
             outbox,
             keys,
             settings,
+            records,
             usage,
             listings,
             conversations,
@@ -167,6 +171,13 @@ fn conversation_cost(change: &ConversationChange) -> usize {
         ConversationChange::Put(new) => new.title.len(),
         ConversationChange::Said { words, .. } | ConversationChange::Ended { words, .. } => words.len(),
         ConversationChange::Remove { .. } => 0,
+    }
+}
+
+fn record_cost(change: &RecordChange) -> usize {
+    match change {
+        RecordChange::Put { record, .. } => record.key.len() + record.body.len(),
+        RecordChange::Remove { key, .. } => key.len(),
     }
 }
 

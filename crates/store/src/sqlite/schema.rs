@@ -21,7 +21,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
 const STEPS: &[&str] =
-    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT];
+    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT, RECORDS];
 
 /// The version from which on secrets are encrypted and rows are authenticated.
 pub(super) const AUDITED: i64 = 9;
@@ -262,6 +262,21 @@ CREATE TABLE row_macs (
     mac BLOB NOT NULL,
     PRIMARY KEY (source, key)
 ) WITHOUT ROWID;
+";
+
+/// Version 10: modest data of capabilities (see `records`); bodies are encrypted like settings.
+const RECORDS: &str = "
+CREATE TABLE records (
+    collection TEXT NOT NULL,
+    key TEXT NOT NULL,
+    owner TEXT,
+    revision INTEGER NOT NULL,
+    expires_at INTEGER,
+    body BLOB NOT NULL,
+    PRIMARY KEY (collection, key)
+) WITHOUT ROWID;
+CREATE INDEX records_owner ON records (collection, owner) WHERE owner IS NOT NULL;
+CREATE INDEX records_end ON records (expires_at) WHERE expires_at IS NOT NULL;
 ";
 
 /// Brings an empty file to the version before `version`, as an earlier program would have left it.

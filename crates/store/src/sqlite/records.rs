@@ -1,0 +1,159 @@
+//! Records in the file: rows by collection and key, their bodies encrypted like settings.
+//!
+//! Promises: guards are checked before anything is written; a body opens only in the row that it was written for. The sums of the accounts
+//! follow every change.
+
+use agentsite_protocol::{Owner, Timestamp};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use super::accounts::{Books, account};
+use super::ready::number;
+use super::vault::{SEAL, Vault};
+use crate::query::MAX_PAGE;
+use crate::storage::fixed;
+use crate::{RecordChange, RecordQuery, StoreError, StoredRecord, records};
+
+const COLUMNS: &str = "key, owner, revision, expires_at, body";
+
+/// Why these changes must not be made, if so.
+pub(super) fn refusal(db: &Connection, changes: &[RecordChange]) -> rusqlite::Result<Option<StoreError>> {
+    if changes.is_empty() {
+        return Ok(None);
+    }
+    let mut find = db.prepare_cached("SELECT revision FROM records WHERE collection = ?1 AND key = ?2")?;
+    records::guard(changes, |collection, key| {
+        let revision: Option<i64> = find.query_row([collection, key], |row| row.get(0)).optional()?;
+        Ok(revision.map(i64::unsigned_abs))
+    })
+}
+
+/// What a change adds to whom.
+pub(super) fn adds<'a>(
+    db: &Connection,
+    change: &'a RecordChange,
+) -> rusqlite::Result<Option<(&'a Owner, u64)>> {
+    let RecordChange::Put { collection, record } = change else { return Ok(None) };
+    let Some(owner) = &record.owner else { return Ok(None) };
+    let before = bytes(db, collection, &record.key)?.map_or(0, |(_, bytes)| bytes);
+    Ok(Some((owner, size(record).saturating_sub(before))))
+}
+
+fn size(record: &StoredRecord) -> u64 {
+    fixed::SETTING + (record.key.len() + record.body.len()) as u64
+}
+
+/// To whom a record belongs and what it takes.
+fn bytes(db: &Connection, collection: &str, key: &str) -> rusqlite::Result<Option<(String, u64)>> {
+    let sql = "SELECT owner, octet_length(key) + octet_length(body) FROM records WHERE collection = ?1 AND key = ?2";
+    let read = |row: &Row<'_>| {
+        let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
+        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs().saturating_sub(SEAL as u64)))
+    };
+    db.prepare_cached(sql)?.query_row([collection, key], read).optional()
+}
+
+/// Makes a change whose guard has been checked.
+pub(super) fn change(
+    db: &Connection,
+    change: &RecordChange,
+    books: &mut Books,
+    vault: &Vault,
+) -> rusqlite::Result<()> {
+    let (collection, key) = change.place();
+    if let Some((account, bytes)) = bytes(db, collection, key)? {
+        books.accounts.take(&account, bytes);
+    }
+    match change {
+        RecordChange::Put { record, .. } => {
+            let owner = record.owner.as_ref().map(Owner::as_str);
+            books.accounts.add(&account(owner), size(record));
+            let sealed = vault.seal(&place(collection, key), record.body.as_bytes());
+            let sql = "INSERT OR REPLACE INTO records (collection, key, owner, revision, expires_at, body)
+                       VALUES (?1, ?2, ?3, ?4, ?5, ?6)";
+            let end = record.expires_at.map(Timestamp::as_millis);
+            let revision = number(record.revision);
+            db.prepare_cached(sql)?.execute(params![collection, key, owner, revision, end, sealed])?;
+        }
+        RecordChange::Remove { .. } => remove(db, collection, key)?,
+    }
+    Ok(())
+}
+
+fn remove(db: &Connection, collection: &str, key: &str) -> rusqlite::Result<()> {
+    db.prepare_cached("DELETE FROM records WHERE collection = ?1 AND key = ?2")?
+        .execute([collection, key])?;
+    Ok(())
+}
+
+/// Removes records whose time has come, at most so many.
+pub(super) fn expire(db: &Connection, now: i64, most: i64, books: &mut Books) -> rusqlite::Result<()> {
+    let sql =
+        "SELECT collection, key FROM records WHERE expires_at IS NOT NULL AND expires_at <= ?1 LIMIT ?2";
+    let mut find = db.prepare_cached(sql)?;
+    let places = find.query_map([now, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let places: Vec<(String, String)> = places.collect::<rusqlite::Result<_>>()?;
+    for (collection, key) in places {
+        if let Some((account, bytes)) = bytes(db, &collection, &key)? {
+            books.accounts.take(&account, bytes);
+        }
+        remove(db, &collection, &key)?;
+    }
+    Ok(())
+}
+
+/// One record.
+pub(super) fn get(
+    db: &Connection,
+    collection: &str,
+    key: &str,
+    vault: &Vault,
+) -> Result<Option<StoredRecord>, StoreError> {
+    let sql = format!("SELECT {COLUMNS} FROM records WHERE collection = ?1 AND key = ?2");
+    let mut find = db.prepare_cached(&sql)?;
+    let mut rows = find.query([collection, key])?;
+    rows.next()?.map(|row| read(row, collection, vault)).transpose()
+}
+
+/// Records of a collection by key.
+pub(super) fn list(
+    db: &Connection,
+    query: &RecordQuery,
+    vault: &Vault,
+) -> Result<Vec<StoredRecord>, StoreError> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM records WHERE collection = ?1 AND key > ?2 AND (?3 IS NULL OR owner = ?3)
+         ORDER BY key LIMIT ?4"
+    );
+    let mut find = db.prepare_cached(&sql)?;
+    let (after, owner) =
+        (query.after.as_deref().unwrap_or_default(), query.owner.as_ref().map(Owner::as_str));
+    let most = number(query.limit.min(MAX_PAGE) as u64);
+    let mut rows = find.query(params![query.collection, after, owner, most])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        found.push(read(row, query.collection, vault)?);
+    }
+    Ok(found)
+}
+
+fn read(row: &Row<'_>, collection: &str, vault: &Vault) -> Result<StoredRecord, StoreError> {
+    let key: String = row.get(0)?;
+    let sealed = row.get_ref(4)?.as_blob().ok();
+    let opened = sealed.and_then(|sealed| vault.unseal(&place(collection, &key), sealed));
+    let body = opened.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
+        StoreError::Tampered(format!("the record {key} of {collection} was changed outside of agentsite"))
+    })?;
+    let owner: Option<String> = row.get(1)?;
+    Ok(StoredRecord {
+        owner: owner.map(|owner| Owner::stored(&owner)),
+        revision: row.get::<_, i64>(2)?.unsigned_abs(),
+        expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_millis),
+        key,
+        body,
+    })
+}
+
+/// What a body is bound to.
+fn place<'a>(collection: &'a str, key: &'a str) -> [&'a [u8]; 3] {
+    [b"records", collection.as_bytes(), key.as_bytes()]
+}
