@@ -7,13 +7,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{Ids, JournalLine, Timestamp};
-use agentsite_store::{Change, SettingChange, SharedStore};
+use agentsite_store::{Change, RecordChange, SharedStore};
 use serde::{Deserialize, Serialize};
 
 use crate::SiteError;
+use crate::collection::{Collection, Revised};
 
-/// The setting that holds the words.
-const SETTING: &str = "challenges";
+/// Where the words are kept, each under itself.
+const COLLECTION: Collection<ServedChallenge> = Collection::new("challenges");
+
+/// The setting in which an earlier version kept them.
+const OLD_SETTING: &str = "challenges";
 
 /// How long a word is served: the hub that asked for it looks within minutes.
 const GOOD_FOR: Duration = Duration::from_secs(3_600);
@@ -39,7 +43,7 @@ pub(crate) struct Challenges {
     store: SharedStore,
     ids: Ids,
     // A std lock: held for a look-up or a replacement, never across an await.
-    served: Mutex<Vec<ServedChallenge>>,
+    served: Mutex<Vec<Revised<ServedChallenge>>>,
     /// Held while the words change, so that no change is lost.
     changing: tokio::sync::Mutex<()>,
 }
@@ -47,22 +51,26 @@ pub(crate) struct Challenges {
 impl Challenges {
     /// Reads the words that are still served.
     pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
-        let kept = store.setting(SETTING).await?;
-        // What cannot be read is forgotten: a word is asked for anew in a moment.
-        let served = kept.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+        if let Some(text) = store.setting(OLD_SETTING).await? {
+            // What cannot be read is forgotten: a word is asked for anew in a moment.
+            let old: Vec<ServedChallenge> = serde_json::from_str(&text).unwrap_or_default();
+            let old = old.into_iter().map(|one| (one.word.clone(), None, one)).collect();
+            COLLECTION.adopt(&store, old, vec![OLD_SETTING.into()]).await?;
+        }
+        let served = COLLECTION.all(&store).await?;
         Ok(Self { store, ids, served: Mutex::new(served), changing: Default::default() })
     }
 
     /// The words that are served now.
     pub(crate) fn list(&self) -> Vec<ServedChallenge> {
         let now = self.ids.clock().now();
-        self.lock().iter().filter(|one| one.until > now).cloned().collect()
+        self.lock().iter().map(|one| &one.value).filter(|one| one.until > now).cloned().collect()
     }
 
     /// Whether this word is served now.
     pub(crate) fn has(&self, word: &str) -> bool {
         let now = self.ids.clock().now();
-        self.lock().iter().any(|one| one.word == word && one.until > now)
+        self.lock().iter().any(|one| one.key == word && one.value.until > now)
     }
 
     /// Serves a word from now on; one that is served already begins anew.
@@ -70,41 +78,50 @@ impl Challenges {
         check(word)?;
         let _one_at_a_time = self.changing.lock().await;
         let now = self.ids.clock().now();
-        let mut served = self.list();
-        served.retain(|one| one.word != word);
-        if served.len() >= MAX_SERVED {
+        let (before, gone) = self.replaced(word);
+        if self.list().iter().filter(|one| one.word != word).count() >= MAX_SERVED {
             return Err(SiteError::TooManyChallenges(MAX_SERVED));
         }
-        let one = ServedChallenge { word: word.to_owned(), until: now.plus(GOOD_FOR) };
-        served.push(one.clone());
-        self.write(by, served, format!("serves the challenge {word} for an hour")).await?;
-        Ok(one)
+        let value = ServedChallenge { word: word.to_owned(), until: now.plus(GOOD_FOR) };
+        let mut records: Vec<RecordChange> =
+            gone.iter().map(|one| COLLECTION.remove(&one.key, one.revision)).collect();
+        records.push(COLLECTION.put(word, None, before, &value)?);
+        self.commit(by, records, format!("serves the challenge {word} for an hour")).await?;
+        let new = Revised { key: word.to_owned(), revision: before + 1, value: value.clone() };
+        let mut served = self.lock();
+        served.retain(|one| one.key != word && !gone.contains(one));
+        served.push(new);
+        Ok(value)
+    }
+
+    /// The revision of a word, and the other words whose time is over.
+    fn replaced(&self, word: &str) -> (u64, Vec<Revised<ServedChallenge>>) {
+        let (served, now) = (self.lock(), self.ids.clock().now());
+        let before = served.iter().find(|one| one.key == word).map_or(0, |one| one.revision);
+        let over = served.iter().filter(|one| one.value.until <= now && one.key != word);
+        (before, over.cloned().collect())
     }
 
     /// Serves a word no longer; false when it was not served.
     pub(crate) async fn remove(&self, by: &str, word: &str) -> Result<bool, SiteError> {
         let _one_at_a_time = self.changing.lock().await;
-        let mut served = self.list();
-        let before = served.len();
-        served.retain(|one| one.word != word);
-        if served.len() == before {
+        if !self.has(word) {
             return Ok(false);
         }
-        self.write(by, served, "serves a challenge no longer".into()).await?;
+        let (before, _) = self.replaced(word);
+        let records = vec![COLLECTION.remove(word, before)];
+        self.commit(by, records, "serves a challenge no longer".into()).await?;
+        self.lock().retain(|one| one.key != word);
         Ok(true)
     }
 
-    async fn write(&self, by: &str, served: Vec<ServedChallenge>, text: String) -> Result<(), SiteError> {
-        let value = serde_json::to_string(&served).expect("words and times are always written");
-        let line =
-            JournalLine { at: self.ids.clock().now(), actor: by.into(), agent: None, task: None, text };
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
-        self.store.commit(Change { settings, journal: vec![line], ..Change::default() }).await?;
-        *self.lock() = served;
-        Ok(())
+    async fn commit(&self, by: &str, records: Vec<RecordChange>, text: String) -> Result<(), SiteError> {
+        let at = self.ids.clock().now();
+        let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
+        Ok(self.store.commit(Change { records, journal: vec![line], ..Change::default() }).await?)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<ServedChallenge>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Revised<ServedChallenge>>> {
         self.served.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -118,4 +135,33 @@ pub(crate) fn check(word: &str) -> Result<(), SiteError> {
     let what =
         format!("a challenge is a word of at most {MAX_WORD} letters, digits, - and _; copy it from the hub");
     Err(SiteError::BadMessage(what))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use agentsite_store::{MemStore, SettingChange};
+
+    use super::*;
+    use crate::World;
+
+    #[tokio::test]
+    async fn words_outlast_the_process_and_those_of_an_earlier_version_are_taken_over() {
+        let World { clock, rng } = World::system();
+        let (store, ids): (SharedStore, _) = (Arc::new(MemStore::default()), Ids::new(clock, rng));
+        let until = ids.clock().now().plus(GOOD_FOR);
+        let old = serde_json::to_string(&[ServedChallenge { word: "old".into(), until }]).unwrap();
+        let setting = SettingChange { name: OLD_SETTING.into(), value: Some(old), owner: None };
+        store.commit(Change { settings: vec![setting], ..Change::default() }).await.unwrap();
+        let open = async || Challenges::open(store.clone(), ids.clone()).await.unwrap();
+        let challenges = open().await;
+        challenges.add("admin", "new").await.unwrap();
+        challenges.add("admin", "new").await.unwrap();
+        assert!(challenges.remove("admin", "old").await.unwrap());
+        assert!(!challenges.remove("admin", "old").await.unwrap());
+        let challenges = open().await;
+        assert!(challenges.has("new") && !challenges.has("old") && challenges.list().len() == 1);
+        assert_eq!(store.setting(OLD_SETTING).await.unwrap(), None);
+    }
 }

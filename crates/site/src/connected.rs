@@ -15,13 +15,14 @@ use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{
     AgentInstance, AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility,
 };
-use agentsite_store::{Change, SettingChange, SharedStore, StoreError};
+use agentsite_store::{Change, SharedStore};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
 use crate::SiteError;
+use crate::collection::{Collection, Revised, listed_ids};
 use crate::names::{NameChange, Names};
 
 /// Most skills of one agent, as in an `agent.toml`.
@@ -39,8 +40,11 @@ const MAX_RETRY: u32 = 5;
 /// Begins every resume token, so that one is recognised where it should not be.
 const TOKEN_PREFIX: &str = "asl_";
 
-/// The setting that lists the names of all of them.
-const LIST: &str = "connected";
+/// Where they are kept, by name.
+const COLLECTION: Collection<Record> = Collection::new("connected-agents");
+
+/// The setting in which an earlier version listed the names of all of them.
+const OLD_LIST: &str = "connected";
 
 /// An agent whose program connects, as it is stored.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -61,6 +65,8 @@ pub(crate) struct Record {
 #[derive(Debug, Clone)]
 pub(crate) struct Kept {
     pub(crate) record: Record,
+    /// The revision of its record in the store.
+    pub(crate) revision: u64,
     pub(crate) runner: Arc<ConnectedRunner>,
     /// What was last written of its presence.
     pub(crate) told: Presence,
@@ -84,29 +90,27 @@ pub(crate) struct Connected {
     pub(crate) ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     kept: Mutex<BTreeMap<AgentName, Kept>>,
-    /// Held while one is added or taken out, so that the quota holds and the list is written in order.
+    /// Held while one is added or taken out, so that the quota holds.
     pub(crate) changing: tokio::sync::Mutex<()>,
     /// Rung when a program comes or goes.
     pub(crate) changed: Arc<Notify>,
-    read: Mutex<Vec<Record>>,
+    read: Mutex<Vec<(Record, u64)>>,
 }
 
 impl Connected {
     /// Reads what an earlier process kept; [`Self::take_read`] hands it out once.
     pub(crate) async fn open(store: SharedStore, ids: Ids, names: Arc<Names>) -> Result<Self, SiteError> {
-        let mut read = Vec::new();
+        adopt(&store).await?;
         let now = ids.clock().now();
-        for name in store.setting(LIST).await?.unwrap_or_default().split_whitespace() {
-            let text = store.setting(&setting(name)).await?;
-            if let Some(mut record) = text.and_then(|text| serde_json::from_str::<Record>(&text).ok()) {
-                if let Err(reserved) = record.introduction.name.check_choice() {
-                    tracing::warn!(%reserved, "An agent that had connected under a reserved name was left out.");
-                    continue;
-                }
-                // A site that was stopped kept nobody's place by that.
-                record.seen_at = record.seen_at.max(now);
-                read.push(record);
+        let mut read = Vec::new();
+        for Revised { revision, value: mut record, .. } in COLLECTION.all(&store).await? {
+            if let Err(reserved) = record.introduction.name.check_choice() {
+                tracing::warn!(%reserved, "An agent that had connected under a reserved name was left out.");
+                continue;
             }
+            // A site that was stopped kept nobody's place by that.
+            record.seen_at = record.seen_at.max(now);
+            read.push((record, revision));
         }
         Ok(Self {
             names,
@@ -119,7 +123,7 @@ impl Connected {
     }
 
     /// What an earlier process kept.
-    pub(crate) fn take_read(&self) -> Vec<Record> {
+    pub(crate) fn take_read(&self) -> Vec<(Record, u64)> {
         std::mem::take(&mut self.read.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
@@ -129,6 +133,15 @@ impl Connected {
 
     pub(crate) fn all(&self) -> Vec<Kept> {
         self.lock().values().cloned().collect()
+    }
+
+    /// Those whose programs are not here or whose presence was not written yet, and how many others there are.
+    pub(crate) fn away(&self) -> (Vec<Kept>, usize) {
+        let kept = self.lock();
+        let is_here = |kept: &Kept| matches!(kept.runner.presence(), Presence::Here { .. });
+        let away: Vec<Kept> = kept.values().filter(|kept| !is_here(kept)).cloned().collect();
+        let here = kept.len() - away.len();
+        (away, here)
     }
 
     pub(crate) fn count_of(&self, owner: &Owner) -> usize {
@@ -150,19 +163,15 @@ impl Connected {
         )))
     }
 
-    /// Writes one with its line in the journal.
-    pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<(), SiteError> {
+    /// Writes one with its line in the journal; gives the revision that it has then.
+    pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<u64, SiteError> {
         let name = &record.introduction.name;
-        let value = serde_json::to_string(record).map_err(|error| StoreError::Engine(error.to_string()))?;
-        let one = SettingChange {
-            name: setting(name.as_str()),
-            value: Some(value),
-            owner: Some(record.owner.clone()),
-        };
-        let settings = vec![one, self.listed(Some(name), None)];
+        let before = self.lock().get(name).map_or(0, |kept| kept.revision);
+        let records = vec![COLLECTION.put(name.as_str(), Some(&record.owner), before, record)?];
         let journal = vec![self.line(actor, name, text)];
-        let change = Change { settings, journal, ..Change::default() };
-        self.names.commit(change, &[NameChange::Taken(name.to_string())]).await
+        let change = Change { records, journal, ..Change::default() };
+        self.names.commit(change, &[NameChange::Taken(name.to_string())]).await?;
+        Ok(before + 1)
     }
 
     /// Takes one out of store and memory; gives what it was. Its name stays reserved for its owner.
@@ -172,13 +181,13 @@ impl Connected {
         actor: &Owner,
         text: String,
     ) -> Result<Option<Kept>, SiteError> {
-        let one = SettingChange { name: setting(name.as_str()), value: None, owner: None };
-        let settings = vec![one, self.listed(None, Some(name))];
+        let Some(kept) = self.get(name) else { return Ok(None) };
+        let records = vec![COLLECTION.remove(name.as_str(), kept.revision)];
         let journal = vec![self.line(actor, name, text)];
-        let owner = self.get(name).map(|kept| kept.record.owner.to_string());
-        let released = owner.map(|owner| NameChange::Released { name: name.to_string(), owner });
-        let change = Change { settings, journal, ..Change::default() };
-        self.names.commit(change, released.as_slice()).await?;
+        let owner = kept.record.owner.to_string();
+        let released = NameChange::Released { name: name.to_string(), owner };
+        let change = Change { records, journal, ..Change::default() };
+        self.names.commit(change, &[released]).await?;
         Ok(self.lock().remove(name))
     }
 
@@ -197,13 +206,6 @@ impl Connected {
             task: None,
             text,
         }
-    }
-
-    fn listed(&self, more: Option<&AgentName>, less: Option<&AgentName>) -> SettingChange {
-        let kept = self.lock();
-        let names = kept.keys().filter(|name| Some(*name) != less && Some(*name) != more).chain(more);
-        let names: Vec<&str> = names.map(AgentName::as_str).collect();
-        SettingChange { name: LIST.into(), value: Some(names.join(" ")), owner: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Kept>> {
@@ -287,8 +289,19 @@ fn skill(skill: &Skill) -> SkillEntry {
     }
 }
 
-fn setting(name: &str) -> String {
-    format!("connected:{name}")
+/// Takes over what an earlier version kept in settings.
+async fn adopt(store: &SharedStore) -> Result<(), SiteError> {
+    let Some(names) = listed_ids(store, OLD_LIST).await? else { return Ok(()) };
+    let (mut records, mut settings) = (Vec::new(), vec![OLD_LIST.to_owned()]);
+    for name in names {
+        let setting = format!("{OLD_LIST}:{name}");
+        let text = store.setting(&setting).await?;
+        if let Some(record) = text.and_then(|text| serde_json::from_str::<Record>(&text).ok()) {
+            records.push((name, Some(record.owner.clone()), record));
+        }
+        settings.push(setting);
+    }
+    COLLECTION.adopt(store, records, settings).await
 }
 
 fn hash(token: &str) -> String {
@@ -336,5 +349,28 @@ mod tests {
         assert_eq!(limits.timeout, Period::seconds(MAX_TIMEOUT));
         said.concurrency = Some(usize::MAX);
         assert_eq!(manifest(&said).limits.concurrency, MAX_CONCURRENCY);
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_version_kept_in_settings_is_taken_over_once() {
+        let store: SharedStore = Arc::new(agentsite_store::MemStore::default());
+        let set = |name: &str, value: String| agentsite_store::SettingChange {
+            name: name.into(),
+            value: Some(value),
+            owner: None,
+        };
+        let settings = vec![
+            set("connected", "greeter lost".into()),
+            set("connected:greeter", serde_json::to_string(&record()).unwrap()),
+        ];
+        store.commit(Change { settings, ..Change::default() }).await.unwrap();
+        for _ in 0..2 {
+            adopt(&store).await.unwrap();
+            let all = COLLECTION.all(&store).await.unwrap();
+            assert_eq!(all, [Revised { key: "greeter".into(), revision: 1, value: record() }]);
+            for gone in ["connected", "connected:greeter"] {
+                assert_eq!(store.setting(gone).await.unwrap(), None, "{gone}");
+            }
+        }
     }
 }

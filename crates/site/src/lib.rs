@@ -11,6 +11,7 @@ mod anonymous;
 mod audit;
 mod calls;
 mod challenges;
+mod collection;
 mod connected;
 mod conversations;
 mod error;

@@ -1,16 +1,15 @@
 //! Logins: the credentials with which agents come in at their servers, kept by the site.
 //!
 //! Promises: they lie in the store, so that a restart or a restored backup asks nobody to log in again, and sealed: encrypted and
-//! authenticated with a key of the site, bound to the agent and the server's address. What is asked for another server is not there. All
-//! of them are one setting, because they are few and are looked at whenever an agent is installed. It does not know their form, and what
-//! issuer they are from: `client` does.
+//! authenticated with a key of the site, bound to the agent and the server's address. What is asked for another server is not there. It does
+//! not know their form, and what issuer they are from: `client` does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentsite_host::{CredentialError, CredentialStore};
 use agentsite_protocol::{AgentName, Ids};
-use agentsite_store::{Change, SettingChange, SharedStore};
+use agentsite_store::{Change, SharedStore};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use futures::future::BoxFuture;
@@ -21,10 +20,14 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::SiteError;
+use crate::collection::{Collection, Revised};
 use crate::secret::Secret;
 
-/// The setting that holds them.
-const SETTING: &str = "logins";
+/// Where they are kept, by agent.
+const COLLECTION: Collection<Login> = Collection::new("logins");
+
+/// The setting in which an earlier version kept them.
+const OLD_SETTING: &str = "logins";
 
 /// What the key is made for; the site makes another one for every purpose.
 const PURPOSE: &str = "logins of agents to their servers v1";
@@ -38,7 +41,7 @@ pub(crate) struct Logins {
     ids: Ids,
     key: LessSafeKey,
     /// By agent; held while the store writes, so that the last write is the last state.
-    kept: Mutex<BTreeMap<String, Login>>,
+    kept: Mutex<BTreeMap<String, Revised<Login>>>,
 }
 
 #[derive(Clone, Serialize, Deserialize)]
@@ -57,9 +60,14 @@ impl std::fmt::Debug for Logins {
 impl Logins {
     /// Reads what was kept.
     pub(crate) async fn open(store: SharedStore, ids: Ids, secret: &Secret) -> Result<Arc<Self>, SiteError> {
-        let text = store.setting(SETTING).await?;
-        let kept = text.map_or(Ok(BTreeMap::new()), |text| serde_json::from_str(&text));
-        let kept = Mutex::new(kept.map_err(|_| SiteError::Identity)?);
+        if let Some(text) = store.setting(OLD_SETTING).await? {
+            let old: BTreeMap<String, Login> =
+                serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
+            let old = old.into_iter().map(|(agent, login)| (agent, None, login)).collect();
+            COLLECTION.adopt(&store, old, vec![OLD_SETTING.into()]).await?;
+        }
+        let all = COLLECTION.all(&store).await?;
+        let kept = Mutex::new(all.into_iter().map(|one| (one.key.clone(), one)).collect());
         let key = UnboundKey::new(&CHACHA20_POLY1305, &secret.key_for(PURPOSE));
         let key = LessSafeKey::new(key.expect("the key has the length of the algorithm"));
         Ok(Arc::new(Self { store, ids, key, kept }))
@@ -69,29 +77,33 @@ impl Logins {
     pub(crate) async fn keep_only(&self, agent: &AgentName, server: Option<&Url>) -> Result<(), SiteError> {
         let mut kept = self.kept.lock().await;
         match kept.get(agent.as_str()) {
-            Some(login) if Some(&login.server) != server => {}
+            Some(login) if Some(&login.value.server) != server => {}
             _ => return Ok(()),
         }
         self.write(&mut kept, agent.as_str(), None).await
     }
 
-    /// Writes the logins with this change, and takes it over when it is on disk.
+    /// Writes or forgets a login, and takes that over when it is on disk.
     async fn write(
         &self,
-        kept: &mut BTreeMap<String, Login>,
+        kept: &mut BTreeMap<String, Revised<Login>>,
         agent: &str,
         login: Option<Login>,
     ) -> Result<(), SiteError> {
-        let mut next = kept.clone();
+        let before = kept.get(agent).map_or(0, |login| login.revision);
+        let change = match &login {
+            Some(login) => COLLECTION.put(agent, None, before, login)?,
+            None if before == 0 => return Ok(()),
+            None => COLLECTION.remove(agent, before),
+        };
+        self.store.commit(Change { records: vec![change], ..Change::default() }).await?;
         match login {
-            Some(login) => drop(next.insert(agent.to_owned(), login)),
-            None if next.remove(agent).is_none() => return Ok(()),
-            None => {}
+            Some(value) => {
+                let (key, revision) = (agent.to_owned(), before + 1);
+                drop(kept.insert(key.clone(), Revised { key, revision, value }));
+            }
+            None => drop(kept.remove(agent)),
         }
-        let value = serde_json::to_string(&next).map_err(|_| SiteError::Identity)?;
-        let settings = vec![SettingChange { name: SETTING.into(), value: Some(value), owner: None }];
-        self.store.commit(Change { settings, ..Change::default() }).await?;
-        *kept = next;
         Ok(())
     }
 
@@ -131,7 +143,7 @@ impl CredentialStore for Logins {
         let (holder, server) = (holder.to_owned(), server.clone());
         Box::pin(async move {
             let kept = self.kept.lock().await;
-            let login = kept.get(&holder).filter(|login| login.server == server);
+            let login = kept.get(&holder).map(|login| &login.value).filter(|login| login.server == server);
             Ok(login.and_then(|login| self.unseal(&holder, login)))
         })
     }
@@ -149,7 +161,7 @@ impl CredentialStore for Logins {
             }
             let mut kept = self.kept.lock().await;
             // A connection that is being given up must not touch the login to the address that took its place.
-            if credentials.is_none() && kept.get(&holder).is_some_and(|login| login.server != server) {
+            if credentials.is_none() && kept.get(&holder).is_some_and(|login| login.value.server != server) {
                 return Ok(());
             }
             let login = credentials.map(|text| {
@@ -204,7 +216,7 @@ mod tests {
         let keeping = Keeping::new();
         let logins = keeping.open().await;
         logins.save("notes", &server("mcp"), Some("the-token".into())).await.unwrap();
-        let written = keeping.store.setting(SETTING).await.unwrap().unwrap();
+        let written = keeping.store.record("logins", "notes").await.unwrap().unwrap().body;
         assert!(!written.contains("the-token") && written.contains("tools.example"), "{written}");
 
         let again = keeping.open().await;
@@ -221,7 +233,7 @@ mod tests {
         let keeping = Keeping::new();
         let logins = keeping.open().await;
         logins.save("notes", &server("mcp"), Some("the-token".into())).await.unwrap();
-        let login = logins.kept.lock().await["notes"].clone();
+        let login = logins.kept.lock().await["notes"].clone().value;
         assert_eq!(logins.unseal("notes", &login).as_deref(), Some("the-token"));
         assert_eq!(logins.unseal("thief", &login), None);
         assert_eq!(logins.unseal("notes", &Login { server: server("evil"), ..login.clone() }), None);
@@ -244,5 +256,23 @@ mod tests {
         logins.keep_only(&agent, None).await.unwrap();
         let long = "x".repeat(MAX_CREDENTIALS + 1);
         assert!(logins.save("notes", &server("mcp"), Some(long)).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_version_kept_in_a_setting_is_taken_over() {
+        let keeping = Keeping::new();
+        let sealed = keeping.open().await.seal("notes", &server("mcp"), "the-token".into());
+        let old = serde_json::json!({ "notes": { "server": server("mcp"), "sealed": sealed } });
+        let setting = agentsite_store::SettingChange {
+            name: OLD_SETTING.into(),
+            value: Some(old.to_string()),
+            owner: None,
+        };
+        keeping.store.commit(Change { settings: vec![setting], ..Change::default() }).await.unwrap();
+        for _ in 0..2 {
+            let loaded = keeping.open().await.load("notes", &server("mcp")).await.unwrap();
+            assert_eq!(loaded.as_deref(), Some("the-token"));
+            assert_eq!(keeping.store.setting(OLD_SETTING).await.unwrap(), None);
+        }
     }
 }

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Ids, Match, Owner, PushConfig, Query, Timestamp};
-use agentsite_store::{Admittance, Change, OutboxChange, OutboxRow, SettingChange, SharedStore, StoreError};
+use agentsite_store::{Admittance, Change, OutboxChange, OutboxRow, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::SiteError;
+use crate::collection::{Collection, Revised, listed_ids};
 
 /// Kept queries of one owner; people follow a handful.
 const MAX_OF_OWNER: usize = 20;
@@ -28,8 +29,11 @@ const MAX_SEEN: usize = 1_000;
 /// Matches that wait for a slow reader of a stream; it then reads the list again.
 const QUEUE: usize = 64;
 
-/// The setting that lists the ids of all kept queries.
-const LIST: &str = "queries";
+/// Where they are kept, by id.
+const COLLECTION: Collection<Stored> = Collection::new("queries");
+
+/// The setting in which an earlier version listed the ids of all of them.
+const OLD_LIST: &str = "queries";
 
 /// A query that is kept.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -75,6 +79,9 @@ pub(crate) struct Stored {
     pub(crate) seen: Vec<String>,
     /// How many were told.
     pub(crate) told: u64,
+    /// The revision of its record in the store; 0 before it is written.
+    #[serde(skip)]
+    pub(crate) revision: u64,
 }
 
 /// The queries of a site that are kept.
@@ -84,7 +91,7 @@ pub(crate) struct Queries {
     ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     kept: Mutex<BTreeMap<String, Stored>>,
-    /// Held while the list is changed, so that its number stays within its limit and its writing in order.
+    /// Held while the list is changed, so that their number stays within its limit.
     changing: tokio::sync::Mutex<()>,
     appeared: broadcast::Sender<String>,
 }
@@ -94,13 +101,9 @@ impl Queries {
     pub(crate) const KIND: &'static str = "match";
 
     pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
-        let list = store.setting(LIST).await?.unwrap_or_default();
-        let mut kept = BTreeMap::new();
-        for id in list.split_whitespace() {
-            if let Some(stored) = read(&store, id).await? {
-                kept.insert(id.to_owned(), stored);
-            }
-        }
+        adopt(&store).await?;
+        let all = COLLECTION.all(&store).await?;
+        let kept = all.into_iter().map(|one| (one.key.clone(), Stored::of(one))).collect();
         let (appeared, _) = broadcast::channel(QUEUE);
         Ok(Self { store, ids, kept: Mutex::new(kept), changing: tokio::sync::Mutex::default(), appeared })
     }
@@ -117,7 +120,7 @@ impl Queries {
         }
         stored.kept.id = self.ids.push_config();
         stored.kept.created_at = self.ids.clock().now();
-        self.write(&stored, self.listed(Some(&stored.kept.id), None), Vec::new()).await?;
+        self.write(&mut stored, Vec::new()).await?;
         let kept = stored.kept.clone();
         self.lock().insert(kept.id.clone(), stored);
         Ok(kept)
@@ -142,9 +145,9 @@ impl Queries {
     pub(crate) async fn remove(&self, owner: &Owner, id: &str) -> Result<(), SiteError> {
         let _one_at_a_time = self.changing.lock().await;
         self.get(owner, id)?;
-        let gone = SettingChange { name: name(id), value: None, owner: None };
-        let settings = vec![gone, self.listed(None, Some(id))];
-        self.store.commit(Change { settings, ..Change::default() }).await?;
+        let revision = self.lock().get(id).map_or(0, |stored| stored.revision);
+        let records = vec![COLLECTION.remove(id, revision)];
+        self.store.commit(Change { records, ..Change::default() }).await?;
         self.lock().remove(id);
         let _ = self.appeared.send(id.to_owned());
         Ok(())
@@ -178,7 +181,7 @@ impl Queries {
         stored.kept.matches.drain(..over);
         let over = stored.seen.len().saturating_sub(MAX_SEEN);
         stored.seen.drain(..over);
-        self.write(&stored, self.listed(None, None), outbox).await?;
+        self.write(&mut stored, outbox).await?;
         self.lock().insert(id.to_owned(), stored);
         let _ = self.appeared.send(id.to_owned());
         Ok(())
@@ -189,26 +192,14 @@ impl Queries {
         self.appeared.subscribe()
     }
 
-    async fn write(
-        &self,
-        stored: &Stored,
-        list: SettingChange,
-        outbox: Vec<OutboxChange>,
-    ) -> Result<(), SiteError> {
-        let value = serde_json::to_string(stored).map_err(|error| StoreError::Engine(error.to_string()))?;
-        let owner = Some(stored.kept.owner.clone());
-        let one = SettingChange { name: name(&stored.kept.id), value: Some(value), owner };
+    async fn write(&self, stored: &mut Stored, outbox: Vec<OutboxChange>) -> Result<(), SiteError> {
+        let (id, owner) = (&stored.kept.id, Some(&stored.kept.owner));
+        let records = vec![COLLECTION.put(id, owner, stored.revision, stored)?];
         // What a kept query tells is bounded; only a new one is new work.
         let admittance = if stored.told > 0 { Admittance::Always } else { Admittance::New };
-        let change = Change { settings: vec![one, list], outbox, admittance, ..Change::default() };
-        Ok(self.store.commit(change).await?)
-    }
-
-    /// The list of ids with one more or one less.
-    fn listed(&self, more: Option<&str>, less: Option<&str>) -> SettingChange {
-        let kept = self.lock();
-        let ids = kept.keys().map(String::as_str).filter(|id| Some(*id) != less).chain(more);
-        SettingChange { name: LIST.into(), value: Some(ids.collect::<Vec<_>>().join(" ")), owner: None }
+        self.store.commit(Change { records, outbox, admittance, ..Change::default() }).await?;
+        stored.revision += 1;
+        Ok(())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {
@@ -216,14 +207,30 @@ impl Queries {
     }
 }
 
-/// A kept query as the store has it.
-pub(crate) async fn read(store: &SharedStore, id: &str) -> Result<Option<Stored>, StoreError> {
-    let text = store.setting(&name(id)).await?;
-    Ok(text.and_then(|text| serde_json::from_str(&text).ok()))
+impl Stored {
+    fn of(record: Revised<Self>) -> Self {
+        Self { revision: record.revision, ..record.value }
+    }
 }
 
-fn name(id: &str) -> String {
-    format!("query:{id}")
+/// A kept query as the store has it.
+pub(crate) async fn read(store: &SharedStore, id: &str) -> Result<Option<Stored>, StoreError> {
+    Ok(COLLECTION.get(store, id).await?.map(Stored::of))
+}
+
+/// Takes over what an earlier version kept in settings.
+async fn adopt(store: &SharedStore) -> Result<(), SiteError> {
+    let Some(ids) = listed_ids(store, OLD_LIST).await? else { return Ok(()) };
+    let (mut records, mut settings) = (Vec::new(), vec![OLD_LIST.to_owned()]);
+    for id in ids {
+        let setting = format!("query:{id}");
+        let text = store.setting(&setting).await?;
+        if let Some(stored) = text.and_then(|text| serde_json::from_str::<Stored>(&text).ok()) {
+            records.push((id, Some(stored.kept.owner.clone()), stored));
+        }
+        settings.push(setting);
+    }
+    COLLECTION.adopt(store, records, settings).await
 }
 
 /// The delivery of the last match that a query tells of.

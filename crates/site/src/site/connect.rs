@@ -92,9 +92,9 @@ impl Site {
         record.warnings =
             self.0.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
         let did = if claim == Claim::New { "connected" } else { "connected again" };
-        connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
+        let revision = connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
         let warnings = record.warnings.clone();
-        let runner = self.seat(record, known);
+        let runner = self.seat(record, revision, known);
         let (lease, link) = (self.0.settings.hub.lease.0, runner.attach());
         Ok(ConnectedAgent { name, resume, lease, warnings, link })
     }
@@ -175,8 +175,8 @@ impl Site {
 
     /// Shows the agents of an earlier process, whose programs are waited for.
     pub(super) fn expect_programs(&self) {
-        for record in self.0.connected.take_read() {
-            self.seat(record, None);
+        for (record, revision) in self.0.connected.take_read() {
+            self.seat(record, revision, None);
         }
     }
 
@@ -219,10 +219,11 @@ impl Site {
     pub(crate) async fn look_after_connected(&self) -> Result<usize, SiteError> {
         let (connected, lease) = (&self.0.connected, self.0.settings.hub.lease.0);
         self.end_expired().await?;
-        let mut here = 0;
-        for kept in connected.all() {
+        let (away, mut here) = connected.away();
+        for kept in away {
             let (name, presence) = (kept.record.introduction.name.clone(), kept.runner.presence());
             match presence {
+                // It came back meanwhile.
                 Presence::Here { .. } => here += 1,
                 Presence::Away { since } if presence != kept.told => self.write_away(&kept, since).await?,
                 Presence::Away { .. } | Presence::Waiting => self.lapse(&name, lease).await?,
@@ -243,13 +244,13 @@ impl Site {
         };
         (now.record.seen_at, now.told) = (since, away);
         let text = format!("the program of {name} went away");
-        connected.write(&now.record, &now.record.owner, text).await?;
+        now.revision = connected.write(&now.record, &now.record.owner, text).await?;
         connected.hold(now);
         Ok(())
     }
 
     /// Gives an agent its place in the hub, unless it has it already; gives its runner.
-    fn seat(&self, record: Record, known: Option<Kept>) -> Arc<ConnectedRunner> {
+    fn seat(&self, record: Record, revision: u64, known: Option<Kept>) -> Arc<ConnectedRunner> {
         let (connected, manifest) = (&self.0.connected, manifest(&record.introduction));
         let clock = connected.ids.clock().clone();
         let name = manifest.name.clone();
@@ -268,7 +269,7 @@ impl Site {
             let entry = Entry::new(manifest, runner.clone(), log, None);
             self.0.hub.put(Entry { holder, ..entry });
         }
-        connected.hold(Kept { record, runner: runner.clone(), told: runner.presence() });
+        connected.hold(Kept { record, revision, runner: runner.clone(), told: runner.presence() });
         runner
     }
 

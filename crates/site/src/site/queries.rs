@@ -78,7 +78,7 @@ impl Site {
         let (owner, created_at) = (caller.owner().clone(), Timestamp::from_millis(0));
         let kept =
             KeptQuery { id: String::new(), owner, query, min_score, push, created_at, matches: Vec::new() };
-        self.0.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0 }).await
+        self.0.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0, revision: 0 }).await
     }
 
     /// The queries that this caller keeps, the oldest first.

@@ -1,0 +1,152 @@
+//! Collection: the records of one capability, read and written as values.
+//!
+//! Promises: whatever a capability keeps here needs no table, no verb of the store and no list of ids. A record that cannot be read is left where
+//! it is, left out and told of in the log. What an earlier version kept in a setting is taken over in one commit. It keeps nothing in memory.
+
+use std::marker::PhantomData;
+
+use agentsite_protocol::Owner;
+use agentsite_store::{
+    Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::SiteError;
+
+/// Records that are read at once.
+const PAGE: usize = 500;
+
+/// The records of one kind.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Collection<T> {
+    name: &'static str,
+    kind: PhantomData<fn() -> T>,
+}
+
+/// A value with the revision of its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Revised<T> {
+    pub(crate) key: String,
+    pub(crate) revision: u64,
+    pub(crate) value: T,
+}
+
+impl<T: Serialize + DeserializeOwned> Collection<T> {
+    pub(crate) const fn new(name: &'static str) -> Self {
+        Self { name, kind: PhantomData }
+    }
+
+    /// Everything in it, by key.
+    pub(crate) async fn all(&self, store: &SharedStore) -> Result<Vec<Revised<T>>, SiteError> {
+        let (mut all, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.records(RecordQuery { after, ..RecordQuery::of(self.name, PAGE) }).await?;
+            let Some(last) = page.last() else { return Ok(all) };
+            after = Some(last.key.clone());
+            all.extend(page.into_iter().filter_map(|record| self.read(record)));
+        }
+    }
+
+    /// One of them.
+    pub(crate) async fn get(&self, store: &SharedStore, key: &str) -> Result<Option<Revised<T>>, StoreError> {
+        Ok(store.record(self.name, key).await?.and_then(|record| self.read(record)))
+    }
+
+    fn read(&self, record: StoredRecord) -> Option<Revised<T>> {
+        match serde_json::from_str(&record.body) {
+            Ok(value) => Some(Revised { key: record.key, revision: record.revision, value }),
+            Err(error) => {
+                let (collection, key) = (self.name, record.key);
+                tracing::warn!(collection, key, %error, "A record cannot be read and is left out.");
+                None
+            }
+        }
+    }
+
+    /// The change that makes a record, or a new one of the revision after `before`; 0 when there is none.
+    pub(crate) fn put(
+        &self,
+        key: &str,
+        owner: Option<&Owner>,
+        before: u64,
+        value: &T,
+    ) -> Result<RecordChange, SiteError> {
+        let body = serde_json::to_string(value).map_err(|error| StoreError::Engine(error.to_string()))?;
+        let record = StoredRecord::new(key, owner.cloned(), body);
+        Ok(RecordChange::Put {
+            collection: self.name,
+            record: StoredRecord { revision: before + 1, ..record },
+        })
+    }
+
+    /// The change that removes a record of this revision.
+    pub(crate) fn remove(&self, key: &str, revision: u64) -> RecordChange {
+        RecordChange::Remove { collection: self.name, key: key.to_owned(), revision }
+    }
+
+    /// Takes over what an earlier version kept in settings: `values` become records, `settings` go.
+    pub(crate) async fn adopt(
+        &self,
+        store: &SharedStore,
+        values: Vec<(String, Option<Owner>, T)>,
+        settings: Vec<String>,
+    ) -> Result<(), SiteError> {
+        let records = values.iter().map(|(key, owner, value)| self.put(key, owner.as_ref(), 0, value));
+        let gone = |name| SettingChange { name, value: None, owner: None };
+        let change = Change {
+            records: records.collect::<Result<_, _>>()?,
+            settings: settings.into_iter().map(gone).collect(),
+            // The same data in another place is no new work.
+            admittance: agentsite_store::Admittance::Always,
+            ..Change::default()
+        };
+        Ok(store.commit(change).await?)
+    }
+}
+
+/// The value of a setting that an earlier version wrote, and the ids that it lists.
+pub(crate) async fn listed_ids(store: &SharedStore, name: &str) -> Result<Option<Vec<String>>, SiteError> {
+    let text = store.setting(name).await?;
+    Ok(text.map(|text| text.split_whitespace().map(str::to_owned).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use agentsite_store::MemStore;
+
+    use super::*;
+
+    const NUMBERS: Collection<u32> = Collection::new("numbers");
+
+    async fn commit(store: &SharedStore, records: Vec<RecordChange>) {
+        store.commit(Change { records, ..Change::default() }).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn values_are_kept_by_revision_and_read_in_pages() {
+        let store: SharedStore = Arc::new(MemStore::default());
+        let count = 2 * u32::try_from(PAGE).unwrap() + 1;
+        for number in 0..count {
+            let put = NUMBERS.put(&format!("{number:05}"), None, 0, &number).unwrap();
+            commit(&store, vec![put]).await;
+        }
+        let all = NUMBERS.all(&store).await.unwrap();
+        assert_eq!(all.iter().map(|one| one.value).collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+        commit(&store, vec![NUMBERS.put("00001", None, 1, &7).unwrap(), NUMBERS.remove("00002", 1)]).await;
+        let changed = Revised { key: "00001".into(), revision: 2, value: 7 };
+        assert_eq!(NUMBERS.get(&store, "00001").await.unwrap(), Some(changed));
+        assert_eq!(NUMBERS.get(&store, "00002").await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_read_is_left_out_and_left_alone() {
+        let store: SharedStore = Arc::new(MemStore::default());
+        const WORDS: Collection<String> = Collection::new("numbers");
+        commit(&store, vec![WORDS.put("a", None, 0, &"x".into()).unwrap()]).await;
+        assert_eq!(NUMBERS.all(&store).await.unwrap(), Vec::new());
+        assert_eq!(WORDS.all(&store).await.unwrap().len(), 1);
+    }
+}
