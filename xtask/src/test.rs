@@ -69,12 +69,8 @@ fn ranking(workspace: &Workspace) -> Outcome {
         println!("not run: the public questions are not there ({})", retrieval::DATA);
         return Ok(());
     }
-    let words = if workspace.has_nextest() {
-        "nextest run --workspace --profile ci --run-ignored only -E binary(ranking)"
-    } else {
-        "test --workspace --test ranking -- --ignored"
-    };
-    run_command(workspace.cargo(words).env("AGENTSITE_TEST_RETRIEVAL", folder))
+    let words = "run --quiet --package agentsite-search --example blends --";
+    run_command(workspace.cargo(words).arg(folder))
 }
 
 /// Tells a test run where the real counterparts are.

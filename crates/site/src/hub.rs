@@ -26,6 +26,7 @@ use crate::SiteError;
 use crate::feeds::Feeds;
 use crate::lane::Lane;
 use crate::library::{self, Stacks};
+use crate::registry::shape_of;
 
 pub(crate) use card::for_both_versions;
 
@@ -36,6 +37,8 @@ pub(crate) const AGENT_RESOURCES: &str = "agentsite://agents/";
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub(crate) manifest: Manifest,
+    /// What its name looks like, by which names that look alike are found.
+    pub(crate) shape: String,
     pub(crate) runner: Arc<dyn Runner>,
     pub(crate) lane: Arc<Lane>,
     pub(crate) log: AgentLog,
@@ -262,7 +265,8 @@ impl Entry {
     ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
         let (hidden, holder, notice, today) = (false, None, None, Mutex::new(None));
-        Self { manifest, runner, lane, log, folder, hidden, holder, notice, today }
+        let shape = shape_of(manifest.name.as_str());
+        Self { manifest, shape, runner, lane, log, folder, hidden, holder, notice, today }
     }
 
     /// Whether this caller may call it; whoever it belongs to may.

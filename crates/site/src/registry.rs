@@ -35,6 +35,7 @@ pub(crate) use proof::CHALLENGE_PATH;
 pub(crate) use scout::{EgressScout, Scout};
 #[cfg(test)]
 pub(crate) use scout::{Looked, ToolServer};
+pub(crate) use shape::shape as shape_of;
 
 use crate::names::{NameChange, Names};
 use crate::{HubSettings, SiteError};
@@ -68,6 +69,13 @@ pub(crate) struct Registry {
     bell: Notify,
     /// Held while entries are added, so that nobody has more than the quota.
     adding: tokio::sync::Mutex<()>,
+}
+
+/// The name of an agent of the site itself, and what it looks like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OwnName {
+    pub(crate) name: String,
+    pub(crate) shape: String,
 }
 
 /// A new entry on its way in: the draft, and what was found out about it.
@@ -116,7 +124,7 @@ impl Registry {
         caller: &Caller,
         url: &Url,
         visibility: Visibility,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Registration, SiteError> {
         self.check_may_register(caller).await?;
         let candidate = self.look_at(url).await?;
@@ -129,7 +137,7 @@ impl Registry {
         caller: &Caller,
         document: &[u8],
         visibility: Visibility,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Registration, SiteError> {
         self.check_may_register(caller).await?;
         let candidate = self.read_posted(document).await?;
@@ -293,7 +301,7 @@ impl Registry {
     }
 
     /// Adds a warning for each entry of somebody else whose name can be taken for this one's.
-    async fn warn_of_like_names(&self, entry: &mut Registration, own: &[String]) -> Result<(), SiteError> {
+    async fn warn_of_like_names(&self, entry: &mut Registration, own: &[OwnName]) -> Result<(), SiteError> {
         let (owner, id) = (entry.listing.owner.clone(), entry.listing.id.clone());
         let warnings = self.like_names(&entry.shape, &owner, &id, own).await?;
         entry.listing.warnings.extend(warnings);
@@ -307,11 +315,11 @@ impl Registry {
         shape: &str,
         owner: &str,
         id: &str,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Vec<String>, SiteError> {
         let shapes = shape::alike(shape);
         let mut warnings: Vec<String> = Vec::new();
-        for name in own.iter().filter(|name| shapes.contains(&shape::shape(name))) {
+        for OwnName { name, .. } in own.iter().filter(|own| shapes.contains(&own.shape)) {
             warnings.push(format!("its name looks like that of {name}, an agent of this site"));
         }
         for holder in self.store.name_holders(shapes).await? {
@@ -330,7 +338,7 @@ impl Registry {
         &self,
         name: &str,
         owner: &str,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Vec<String>, SiteError> {
         let mut warnings = self.like_names(&shape::shape(name), owner, "", own).await?;
         warnings.truncate(MAX_WARNINGS);

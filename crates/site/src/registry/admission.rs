@@ -9,7 +9,7 @@ use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 
 use super::draft::bad;
 use super::{
-    Candidate, MAX_WARNINGS, OTHER_KEY, Registry, TRIES, bare, being_changed, name_everywhere, shape,
+    Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, bare, being_changed, name_everywhere, shape,
 };
 use crate::SiteError;
 use crate::names::NameChange;
@@ -25,7 +25,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Registration, SiteError> {
         let _one_at_a_time = self.adding.lock().await;
         for _ in 0..TRIES {
@@ -42,7 +42,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Registration, SiteError> {
         let id = name_everywhere(&candidate, false);
         let found = self.store.listing(&id).await?;

@@ -21,7 +21,7 @@ use super::admission::too_many_pending;
 use super::did::Claim;
 use super::draft::{Draft, bad};
 use super::interfaces::{self, Batch};
-use super::{Candidate, Registry, TRIES, bare, being_changed, chance, name_everywhere};
+use super::{Candidate, OwnName, Registry, TRIES, bare, being_changed, chance, name_everywhere};
 use crate::SiteError;
 
 /// Most entries of one batch: one transaction of some milliseconds.
@@ -136,7 +136,7 @@ impl Registry {
         &self,
         caller: &Caller,
         url: &Url,
-        own: &[String],
+        own: &[OwnName],
     ) -> Result<Imported, SiteError> {
         self.check_may_register(caller).await?;
         let (value, from) = self.source(url).await?;
@@ -162,7 +162,7 @@ impl Registry {
     }
 
     /// Takes the one agent at an address.
-    async fn import_one(&self, caller: &Caller, url: &Url, own: &[String]) -> Result<Imported, SiteError> {
+    async fn import_one(&self, caller: &Caller, url: &Url, own: &[OwnName]) -> Result<Imported, SiteError> {
         let known = self.store.count_listings(ListingFilter::default()).await?;
         self.register(caller, url, Visibility::Public, own).await?;
         let added = self.store.count_listings(ListingFilter::default()).await? > known;

@@ -85,7 +85,7 @@ impl Site {
             _ => connected.token(),
         };
         let mut own = self.own_names();
-        own.retain(|other| *other != name.as_str());
+        own.retain(|other| other.name != name.as_str());
         let now = connected.ids.clock().now();
         let mut record = Record::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);

@@ -13,7 +13,7 @@ use url::Url;
 use super::concierge;
 use super::{MAX_PAGE, Site};
 use crate::SiteError;
-use crate::registry::{self, Imported};
+use crate::registry::{self, Imported, OwnName};
 
 /// An entry of the hub as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -242,9 +242,11 @@ impl Site {
     }
 
     /// Names of the site's own agents that others could be taken for.
-    pub(super) fn own_names(&self) -> Vec<String> {
-        let names = self.0.hub.all().into_iter().map(|entry| entry.manifest.name.to_string());
-        names.filter(|name| name != concierge::NAME).collect()
+    pub(super) fn own_names(&self) -> Vec<OwnName> {
+        let all = self.0.hub.all();
+        let own = all.iter().filter(|entry| entry.manifest.name.as_str() != concierge::NAME);
+        own.map(|entry| OwnName { name: entry.manifest.name.to_string(), shape: entry.shape.clone() })
+            .collect()
     }
 }
 

@@ -1,4 +1,6 @@
 //! Cases about records: guards by revision, lists, owners and ends.
+//!
+//! What counts against the storage of an owner is in `storage`.
 
 use agentsite_protocol::Owner;
 
