@@ -323,6 +323,7 @@ test("a task shows whom it asked as a graph and as a tree, and is asked again", 
   const tree = page.getByRole("region", { name: "Who asked whom" });
   await tree.getByRole("link", { name: "calc" }).waitFor();
   await page.locator(".svelte-flow__node", { hasText: "calc" }).waitFor();
+  await page.locator(".svelte-flow__edge").first().waitFor({ state: "attached" });
   assert.equal(await page.locator(".svelte-flow__edge").count(), 1);
   assert.match(page.url(), /view=graph/);
   await page.locator(".svelte-flow__node", { hasText: "calc" }).getByRole("link", { includeHidden: true }).click();

@@ -27,7 +27,10 @@ async fn data_reaches_a_program_that_reads_text_and_a_file_is_refused() {
     assert_eq!(answer(&sent(&site, "cat", data.clone()).await), "add\n{\"a\":1,\"b\":[2,3]}\n7");
     let card = site.get("/a2a/cat/.well-known/agent-card.json").await;
     assert_eq!(card["defaultInputModes"], json!(["text/plain", "application/json"]), "{card}");
-    for file in [json!([{"raw": "aGk="}]), json!([{"text": "see"}, {"url": "https://example.org/a.pdf"}])] {
+    let note = json!([{"text": "see"}, {"raw": "aGk=", "filename": "note.md", "mediaType": "text/markdown"}]);
+    assert_eq!(answer(&sent(&site, "cat", note).await), "see\nhi", "a text file is text");
+    for file in [json!([{"raw": "/9j/4A=="}]), json!([{"text": "see"}, {"url": "https://example.org/a.pdf"}])]
+    {
         let refused = sent(&site, "cat", file.clone()).await;
         assert_eq!(refused["error"]["code"], CONTENT_TYPE, "{file}: {refused}");
         let whole = sent(&site, "whole", file).await;
