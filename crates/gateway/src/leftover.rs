@@ -1,4 +1,4 @@
-//! Leftover: the rest of a request's body that nobody has read when the answer is there.
+//! Leftover: the part of a request's body that is unread when the response is ready.
 //!
 //! Promises: a small rest is read and thrown away, so that the connection serves the next request; of a large or slow one the answer says that
 //! the connection closes, so that no client or proxy sends another request over it and loses that. It does not limit bodies that are read (`limits`).
@@ -23,7 +23,7 @@ const MOMENT: Duration = Duration::from_millis(500);
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Leftover(Arc<Mutex<Option<Incoming>>>);
 
-/// How the connection of a request goes on.
+/// What decides whether the connection of a request can be kept.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Connection {
     is_http1: bool,

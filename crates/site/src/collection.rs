@@ -85,6 +85,28 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         RecordChange::Remove { collection: self.name, key: key.to_owned(), revision }
     }
 
+    /// Takes over what an earlier version kept in one setting for each id, named by `prefix`, with the ids in the setting `list`. What cannot be
+    /// read stays where it is.
+    pub(crate) async fn adopt_listed(
+        &self,
+        store: &SharedStore,
+        list: &str,
+        prefix: &str,
+        owner: impl Fn(&T) -> Owner,
+    ) -> Result<(), SiteError> {
+        let Some(ids) = store.setting(list).await? else { return Ok(()) };
+        let (mut values, mut settings) = (Vec::new(), vec![list.to_owned()]);
+        for id in ids.split_whitespace() {
+            let setting = format!("{prefix}:{id}");
+            let text = store.setting(&setting).await?.unwrap_or_default();
+            if let Ok(value) = serde_json::from_str::<T>(&text) {
+                values.push((id.to_owned(), Some(owner(&value)), value));
+                settings.push(setting);
+            }
+        }
+        self.adopt(store, values, settings).await
+    }
+
     /// Takes over what an earlier version kept in settings: `values` become records, `settings` go.
     pub(crate) async fn adopt(
         &self,
@@ -103,12 +125,6 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         };
         Ok(store.commit(change).await?)
     }
-}
-
-/// The value of a setting that an earlier version wrote, and the ids that it lists.
-pub(crate) async fn listed_ids(store: &SharedStore, name: &str) -> Result<Option<Vec<String>>, SiteError> {
-    let text = store.setting(name).await?;
-    Ok(text.map(|text| text.split_whitespace().map(str::to_owned).collect()))
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
 use crate::SiteError;
-use crate::collection::{Collection, Revised, listed_ids};
+use crate::collection::{Collection, Revised};
 use crate::names::{NameChange, Names};
 
 /// Most skills of one agent, as in an `agent.toml`.
@@ -108,7 +108,7 @@ impl Connected {
                 tracing::warn!(%reserved, "An agent that had connected under a reserved name was left out.");
                 continue;
             }
-            // A site that was stopped kept nobody's place by that.
+            // Programs could not connect while the site was stopped.
             record.seen_at = record.seen_at.max(now);
             read.push((record, revision));
         }
@@ -291,17 +291,7 @@ fn skill(skill: &Skill) -> SkillEntry {
 
 /// Takes over what an earlier version kept in settings.
 async fn adopt(store: &SharedStore) -> Result<(), SiteError> {
-    let Some(names) = listed_ids(store, OLD_LIST).await? else { return Ok(()) };
-    let (mut records, mut settings) = (Vec::new(), vec![OLD_LIST.to_owned()]);
-    for name in names {
-        let setting = format!("{OLD_LIST}:{name}");
-        let text = store.setting(&setting).await?;
-        if let Some(record) = text.and_then(|text| serde_json::from_str::<Record>(&text).ok()) {
-            records.push((name, Some(record.owner.clone()), record));
-        }
-        settings.push(setting);
-    }
-    COLLECTION.adopt(store, records, settings).await
+    COLLECTION.adopt_listed(store, OLD_LIST, OLD_LIST, |record| record.owner.clone()).await
 }
 
 fn hash(token: &str) -> String {

@@ -170,7 +170,7 @@ impl SiteError {
         matches!(self, Self::Store(StoreError::Full))
     }
 
-    /// Whether somebody else changed the same thing in the meantime, so that the decision must be made anew.
+    /// Whether a concurrent change of the same data refused this one, so that it must be decided again.
     pub(crate) const fn is_conflict(&self) -> bool {
         matches!(self, Self::Store(StoreError::Moved(_) | StoreError::Foreign(_)))
     }

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
 use crate::SiteError;
-use crate::collection::{Collection, Revised, listed_ids};
+use crate::collection::{Collection, Revised};
 
 /// Kept queries of one owner; people follow a handful.
 const MAX_OF_OWNER: usize = 20;
@@ -101,7 +101,7 @@ impl Queries {
     pub(crate) const KIND: &'static str = "match";
 
     pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
-        adopt(&store).await?;
+        COLLECTION.adopt_listed(&store, OLD_LIST, "query", |stored| stored.kept.owner.clone()).await?;
         let all = COLLECTION.all(&store).await?;
         let kept = all.into_iter().map(|one| (one.key.clone(), Stored::of(one))).collect();
         let (appeared, _) = broadcast::channel(QUEUE);
@@ -216,21 +216,6 @@ impl Stored {
 /// A kept query as the store has it.
 pub(crate) async fn read(store: &SharedStore, id: &str) -> Result<Option<Stored>, StoreError> {
     Ok(COLLECTION.get(store, id).await?.map(Stored::of))
-}
-
-/// Takes over what an earlier version kept in settings.
-async fn adopt(store: &SharedStore) -> Result<(), SiteError> {
-    let Some(ids) = listed_ids(store, OLD_LIST).await? else { return Ok(()) };
-    let (mut records, mut settings) = (Vec::new(), vec![OLD_LIST.to_owned()]);
-    for id in ids {
-        let setting = format!("query:{id}");
-        let text = store.setting(&setting).await?;
-        if let Some(stored) = text.and_then(|text| serde_json::from_str::<Stored>(&text).ok()) {
-            records.push((id, Some(stored.kept.owner.clone()), stored));
-        }
-        settings.push(setting);
-    }
-    COLLECTION.adopt(store, records, settings).await
 }
 
 /// The delivery of the last match that a query tells of.

@@ -180,7 +180,7 @@ impl Registry {
     }
 }
 
-/// Whether a new registration takes the name of an entry of somebody else: it is proven, and nothing proves that the entry is its owner's.
+/// Whether a new registration takes the name of another owner's entry: it is proven, and nothing proves that the entry is its owner's.
 ///
 /// An answer that was signed with the card's own key proves who posted the card, not whose domain it names; such an entry gives way to what
 /// the domain itself serves. Entries that an admin vouches for or has suspended stay.

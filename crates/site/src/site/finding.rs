@@ -202,8 +202,8 @@ impl Site {
                     AFTER_FAILURE
                 }
             };
-            // A look goes through all agents: where they change all the time it takes half of the time at most. Whoever searches sees them at
-            // once all the same.
+            // A pass reads all agents, so under constant change it may use at most half of the time. Searches bring the index up to date
+            // themselves.
             let rest = begun.elapsed().min(LOOK_AGAIN);
             let changed = async {
                 self.0.hub.changed.notified().await;
