@@ -45,6 +45,9 @@ impl Workspace {
         let program = std::env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
         let mut command = self.program(program);
         command.args(words.split_whitespace());
+        for (name, _) in std::env::vars_os().filter(|(name, _)| describes_a_package(name)) {
+            command.env_remove(name);
+        }
         command
     }
 
@@ -52,6 +55,18 @@ impl Workspace {
     pub(crate) fn has_nextest(&self) -> bool {
         capture(&mut self.cargo("nextest --version")).is_ok()
     }
+}
+
+/// Whether cargo sets this variable to describe the package it runs, here this crate.
+///
+/// Build scripts that ask for such a variable (ring's does) run again when it changes: a cargo that inherited it
+/// would rebuild half of the dependencies after each command that was typed by hand, and the other way round.
+fn describes_a_package(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    name == "OUT_DIR"
+        || ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"]
+            .iter()
+            .any(|prefix| name.starts_with(prefix))
 }
 
 /// Runs a program to its end with its output on the terminal.
@@ -128,6 +143,22 @@ mod tests {
     fn a_missing_program_is_named_in_the_failure() {
         let failure = run(&mut Workspace::here().program("no-such-program-here")).unwrap_err();
         assert!(failure.to_string().contains("no-such-program-here"), "{failure}");
+    }
+
+    #[test]
+    fn a_cargo_does_not_inherit_what_describes_this_package() {
+        // Cargo has set these for this very test.
+        assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+        let command = Workspace::here().cargo("build");
+        let removed: Vec<_> = command
+            .get_envs()
+            .filter(|(_, value)| value.is_none())
+            .map(|(name, _)| name.to_owned())
+            .collect();
+        assert!(removed.contains(&"CARGO_MANIFEST_DIR".into()), "{removed:?}");
+        assert!(removed.contains(&"CARGO_PKG_NAME".into()), "{removed:?}");
+        assert!(!describes_a_package(OsStr::new("CARGO_HOME")));
+        assert!(!describes_a_package(OsStr::new("CARGO_TARGET_DIR")));
     }
 
     #[test]

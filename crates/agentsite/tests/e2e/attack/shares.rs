@@ -88,16 +88,22 @@ struct Caller {
     http: Client,
     url: String,
     key: Option<String>,
+    /// The least time from one question to the next.
+    pace: Option<Duration>,
 }
 
 impl Caller {
     fn at(site: &TestSite, last: u8) -> Self {
         let http = Client::builder().no_proxy().local_address(here(last)).timeout(PATIENCE).build().unwrap();
-        Self { http, url: site.url.clone(), key: None }
+        Self { http, url: site.url.clone(), key: None, pace: None }
     }
 
     fn with_key(self, key: String) -> Self {
         Self { key: Some(key), ..self }
+    }
+
+    fn paced(self, pace: Duration) -> Self {
+        Self { pace: Some(pace), ..self }
     }
 
     fn post(&self, path: &str, body: &Value) -> reqwest::RequestBuilder {
@@ -137,7 +143,11 @@ impl Caller {
 
     async fn round(&self, times: usize) -> Measured {
         let (begun, mut took) = (Instant::now(), Vec::new());
+        let mut tick = self.pace.map(tokio::time::interval);
         for _ in 0..times {
+            if let Some(tick) = &mut tick {
+                tick.tick().await;
+            }
             took.push(self.ask().await);
         }
         took.sort();
