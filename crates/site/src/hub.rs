@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
+use agentsite_library::IndexFolders;
 use agentsite_protocol::{
     AgentInstance, AgentName, Caller, Clock, Owner, Skill, Task, Timestamp, Usage, Visibility,
 };
@@ -25,7 +26,6 @@ use tokio::sync::Notify;
 use crate::SiteError;
 use crate::feeds::Feeds;
 use crate::lane::Lane;
-use crate::library::{self, Stacks};
 use crate::registry::shape_of;
 
 pub(crate) use card::for_both_versions;
@@ -118,8 +118,8 @@ pub(crate) struct Hub {
     clock: Arc<dyn Clock>,
     /// What libraries make vectors with.
     embedders: Embedders,
-    /// Where libraries keep what they made.
-    pub(crate) stacks: Stacks,
+    /// Where libraries keep their indexes.
+    pub(crate) library_folders: IndexFolders,
     entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
     broken: ArcSwap<Vec<BrokenAgent>>,
     /// When an agent was last added, replaced or taken out, in milliseconds.
@@ -131,13 +131,13 @@ pub(crate) struct Hub {
 }
 
 impl Hub {
-    pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders, stacks: Stacks) -> Self {
+    pub(crate) fn new(clock: Arc<dyn Clock>, embedders: Embedders, library_folders: IndexFolders) -> Self {
         let changed_at = AtomicI64::new(clock.now().as_millis());
         let (entries, broken) = (ArcSwap::default(), ArcSwap::default());
         Self {
             clock,
             embedders,
-            stacks,
+            library_folders,
             entries,
             broken,
             changed_at,
@@ -189,7 +189,7 @@ impl Hub {
         anew: bool,
     ) -> Result<Option<Arc<Entry>>, SiteError> {
         let before = self.get(&manifest.name);
-        library::complete(&mut manifest);
+        agentsite_library::complete(&mut manifest);
         load_schemas(&mut manifest, folder.as_deref())
             .map_err(|error| SiteError::Agent(format!("{}: {error}", manifest.name)))?;
         if !anew && before.as_ref().is_some_and(|entry| entry.manifest == manifest && entry.folder == folder)
@@ -201,8 +201,8 @@ impl Hub {
             .map_or_else(|| AgentLog::new(workshop.ids.clock().clone()), |entry| entry.log.clone());
         let launched = match &manifest.runtime {
             Runtime::Library(runtime) => {
-                let kept = (&self.embedders, &self.stacks);
-                library::launch(runtime, &manifest, folder.as_deref(), workshop, kept, &log)
+                let kept = (&self.embedders, &self.library_folders);
+                agentsite_library::launch(runtime, &manifest, folder.as_deref(), workshop, kept, &log)
             }
             _ => workshop.launch(&manifest, folder.as_deref(), &log),
         };

@@ -18,6 +18,7 @@ mod scout;
 mod shape;
 mod upkeep;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -319,7 +320,9 @@ impl Registry {
     ) -> Result<Vec<String>, SiteError> {
         let shapes = shape::alike(shape);
         let mut warnings: Vec<String> = Vec::new();
-        for OwnName { name, .. } in own.iter().filter(|own| shapes.contains(&own.shape)) {
+        // There may be thousands of names on either side.
+        let known: HashSet<&str> = shapes.iter().map(String::as_str).collect();
+        for OwnName { name, .. } in own.iter().filter(|own| known.contains(own.shape.as_str())) {
             warnings.push(format!("its name looks like that of {name}, an agent of this site"));
         }
         for holder in self.store.name_holders(shapes).await? {

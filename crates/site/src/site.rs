@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Aside, Workshop};
+use agentsite_library::IndexFolders;
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
@@ -21,7 +22,6 @@ use crate::federation::Federation;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
-use crate::library::Stacks;
 use crate::logins::Logins;
 use crate::names::Names;
 use crate::push::{Bell, Courier, Push, PushParts};
@@ -142,8 +142,8 @@ impl Site {
         let settled = SettledClock::open(world.clock, &store).await?;
         let world = World { clock: settled.clone(), ..world };
         let ids = world.ids();
-        let stacks = Stacks::at(settings.libraries.clone());
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), stacks));
+        let folders = IndexFolders::at(settings.libraries.clone());
+        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
         let bell = Bell::new(&settings.push);
         let (secret, new_secret) = Secret::open(&store, &ids).await?;
         let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
@@ -248,7 +248,7 @@ impl Site {
         }
         // An agent whose file cannot be read at the moment may be a library.
         if self.0.hub.broken().is_empty() {
-            self.0.hub.stacks.keep_only(&self.0.hub.libraries()).await;
+            self.0.hub.library_folders.keep_only(&self.0.hub.libraries()).await;
         }
         let worker = self
             .0

@@ -96,7 +96,7 @@ impl Site {
     async fn drop_index(&self, before: &Entry) {
         let name = &before.manifest.name;
         if before.is_library() && !self.0.hub.libraries().contains(name) {
-            self.0.hub.stacks.clear(name).await;
+            self.0.hub.library_folders.clear(name).await;
         }
     }
 

@@ -11,7 +11,7 @@ use agentsite_protocol::{Part, Usage};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::library::with_model;
+use agentsite_library::{demo_library, with_model};
 
 const LIBRARY: &str = r#"
 name = "handbook"
@@ -355,7 +355,7 @@ const QUESTIONS: [(&str, &str); 22] = [
 #[tokio::test]
 async fn questions_about_agentsite_are_answered_from_the_page_that_answers_them() {
     let story = Story::begin().await;
-    story.site.install(crate::demo_library(), None).await.unwrap();
+    story.site.install(demo_library(), None).await.unwrap();
     let agent = "library".parse().unwrap();
     let mut missed = Vec::new();
     for (question, page) in QUESTIONS {

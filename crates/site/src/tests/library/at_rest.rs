@@ -172,7 +172,7 @@ async fn the_documentation_is_not_touched_before_somebody_asks() {
     let place = Place::with(&[]);
     let (fast, full) = (Remembering::new(2_048), Remembering::new(2_048));
     let story = site(&place.libraries, &fast, Some(&full)).await;
-    story.site.install(crate::demo_library(), None).await.unwrap();
+    story.site.install(agentsite_library::demo_library(), None).await.unwrap();
     let agent: AgentName = "library".parse().unwrap();
     assert_eq!(story.site.agent(&Caller::local(), &agent).unwrap().health, Health::Ready.word());
     tokio::task::yield_now().await;

@@ -61,6 +61,17 @@ async fn answer_with(stream: &mut TcpStream, word: &str) {
     }
 }
 
+/// Keeps a socket open as an idle program does: answers the pings of the site and says nothing else.
+async fn idle(mut stream: TcpStream) {
+    let pong = [0x8A, 0x80, 0, 0, 0, 0];
+    let mut ping = [0; 64];
+    while stream.read(&mut ping).await.is_ok_and(|read| read > 0) {
+        if stream.write_all(&pong).await.is_err() {
+            return;
+        }
+    }
+}
+
 #[tokio::test]
 async fn one_key_has_few_sockets_that_do_not_register() {
     let site = site();
@@ -121,12 +132,13 @@ async fn many_idle_sockets_cost_little() {
     let (mut warm, _) = open(&site, 4, &token).await;
     register(&mut warm, "warm").await;
     let before = resident(&site);
-    let mut held = Vec::new();
+    let mut held = tokio::task::JoinSet::new();
+    held.spawn(idle(warm));
     for number in 0..count {
         let (mut stream, status) = open(&site, 4, &token).await;
         assert_eq!(status, 101, "{number}");
         assert!(register(&mut stream, &format!("idle-{number}")).await.contains("resume"), "{number}");
-        held.push(stream);
+        held.spawn(idle(stream));
     }
     let open = eventually("all are there", async || {
         let status = status(&site).await;

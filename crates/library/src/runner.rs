@@ -1,46 +1,25 @@
-//! Library: the built-in agent that answers from the documents of a folder.
+//! The runner of a library: takes a question from a task, finds passages, and answers with them.
 //!
-//! Promises: answers are quotations with their sources, or, with a model, sentences that name the passages they come from. The documents are followed as they change.
-//! Starting it costs nothing: they are read in the background, and what an earlier process made of them is kept. It needs no key and no model.
-//!
-//! It joins `host`, whose Runner it is, and `search`, which finds; it knows nothing else of the site.
+//! Promises: a program gets passages as data, a person gets quotations, or sentences of the model with their
+//! sources. A run that is cancelled stops at once; stopping the agent waits only for what is being written to
+//! the index.
 
-mod answer;
-mod compose;
-mod own;
-mod passage;
-mod read;
-mod reading;
-mod scan;
-mod sentence;
-mod shelf;
-mod stacks;
-#[cfg(test)]
-mod tests;
-
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{
-    AgentLog, Health, Job, LaunchError, LibraryRuntime, Manifest, Reporter, Runner, Runtime, SkillEntry,
-    Workshop,
-};
+use agentsite_host::{AgentLog, Health, Job, LogSource, Reporter, Runner};
 use agentsite_protocol::{Artifact, Clock, Outcome, Step};
 use agentsite_search::Embedders;
 use futures::future::BoxFuture;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use compose::{Composed, Composer};
-use reading::Reading;
-use scan::Source;
-use stacks::Room;
-
-pub(crate) use stacks::Stacks;
-
-/// The skill that gives passages to programs.
-const SEARCH: &str = "search_library";
+use crate::SEARCH;
+use crate::answer;
+use crate::compose::{self, Composed, Composer};
+use crate::folders::IndexFolder;
+use crate::reading::Reading;
+use crate::scan::Source;
 
 /// Most passages that a program gets.
 const MOST: usize = 20;
@@ -51,41 +30,14 @@ const MEMORY: usize = 6;
 /// Documents that a notice names.
 const NAMED: usize = 3;
 
-/// How long a stop waits for what is being written to the index; an endpoint that makes vectors may take longer, and what it gives is then made again.
+/// How long a stop waits for what is being written to the index. An endpoint that makes vectors may take
+/// longer; what it would have given is made again at the next start.
 const LAST_WRITE: Duration = Duration::from_secs(2);
-
-/// The demo: a library of agentsite's own documentation.
-const DEMO: &str = include_str!("library/demo.toml");
-
-/// What a library can do when its file says nothing of it.
-const SKILLS: &str = include_str!("library/skills.toml");
-
-/// The manifest of the library that a site without agents serves.
-#[must_use]
-pub fn demo_library() -> Manifest {
-    Manifest::read(DEMO).expect("the demo is read in a test")
-}
-
-/// Gives a library the skills that every library has: the one for programs, and the one for people unless its file declares skills of its own.
-pub(crate) fn complete(manifest: &mut Manifest) {
-    if !matches!(manifest.runtime, Runtime::Library(_)) {
-        return;
-    }
-    let own = !manifest.skills.is_empty();
-    let declared = manifest.skills.iter().any(|skill| skill.id == SEARCH);
-    manifest
-        .skills
-        .extend(skills().into_iter().filter(|skill| if skill.id == SEARCH { !declared } else { !own }));
-}
-
-fn skills() -> Vec<SkillEntry> {
-    Manifest::read(SKILLS).expect("the skills are read in a test").skills
-}
 
 /// Runs a library.
 #[derive(Debug)]
 struct Library {
-    desk: Arc<LibraryDesk>,
+    answerer: Arc<Answerer>,
     keeper: std::sync::Mutex<Option<JoinHandle<()>>>,
     stop: CancellationToken,
     // Ends the keeper when the agent is dropped without being stopped.
@@ -94,73 +46,43 @@ struct Library {
 
 /// What answers.
 #[derive(Debug)]
-struct LibraryDesk {
+struct Answerer {
     reading: Arc<Reading>,
     composer: Option<Composer>,
     log: AgentLog,
 }
 
-/// Makes the runner of a library and begins to read.
-///
-/// # Errors
-/// [`LaunchError`] says what is missing.
-pub(crate) fn launch(
-    library: &LibraryRuntime,
-    manifest: &Manifest,
-    folder: Option<&Path>,
-    workshop: &Workshop,
-    (embedders, stacks): (&Embedders, &Stacks),
-    log: &AgentLog,
-) -> Result<Arc<dyn Runner>, LaunchError> {
-    let source = Source::of(library.path.as_deref(), folder.unwrap_or(Path::new(".")));
-    let composer = library.talk.then(|| Composer::launch(library, manifest, workshop, log)).transpose()?;
-    let (room, clock) = (stacks.room(&manifest.name), workshop.ids.clock().clone());
-    Ok(start(source, room, composer, clock, embedders, log))
-}
-
-/// A library whose answers are written by this runner in place of a model, for stories.
-#[cfg(test)]
-pub(crate) fn with_model(
-    folder: &Path,
-    model: Arc<dyn Runner>,
-    clock: Arc<dyn Clock>,
-    embedders: &Embedders,
-) -> Arc<dyn Runner> {
-    let source = Source::of(Some("docs"), folder);
-    let log = AgentLog::new(clock.clone());
-    start(source, Room::none(), Some(Composer::with(model)), clock, embedders, &log)
-}
-
-fn start(
+/// Starts a library over a source of documents and begins to read.
+pub(super) fn start(
     source: Source,
-    room: Room,
+    folder: IndexFolder,
     composer: Option<Composer>,
     clock: Arc<dyn Clock>,
     embedders: &Embedders,
     log: &AgentLog,
 ) -> Arc<dyn Runner> {
-    let reading = Arc::new(Reading::new(source, room, embedders.clone(), log.clone(), clock));
+    let reading = Arc::new(Reading::new(source, folder, embedders.clone(), log.clone(), clock));
     let stop = CancellationToken::new();
     let keeper = tokio::spawn(reading.clone().keep(stop.clone()));
-    let desk = Arc::new(LibraryDesk { reading, composer, log: log.clone() });
-    Arc::new(Library { desk, keeper: Some(keeper).into(), _stop: stop.clone().drop_guard(), stop })
+    let answerer = Arc::new(Answerer { reading, composer, log: log.clone() });
+    Arc::new(Library { answerer, keeper: Some(keeper).into(), _stop: stop.clone().drop_guard(), stop })
 }
 
 impl Runner for Library {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        let desk = self.desk.clone();
+        let answerer = self.answerer.clone();
         Box::pin(async move {
             let cancel = job.cancel.clone();
             tokio::select! {
                 biased;
                 () = cancel.cancelled() => Outcome::Canceled(None),
-                outcome = desk.answer(job, report) => outcome,
+                outcome = answerer.answer(job, report) => outcome,
             }
         })
     }
 
     fn is_pure(&self) -> bool {
-        self.desk.composer.is_none()
+        self.answerer.composer.is_none()
     }
 
     fn memory(&self) -> usize {
@@ -168,11 +90,11 @@ impl Runner for Library {
     }
 
     fn health(&self) -> Health {
-        self.desk.reading.health()
+        self.answerer.reading.health()
     }
 
     fn notice(&self) -> Option<String> {
-        let shelf = self.desk.reading.shelf();
+        let shelf = self.answerer.reading.shelf();
         let names: Vec<&str> = shelf.troubles().map(|(file, _)| file).collect();
         let shown = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
         let more = if names.len() > NAMED { " and others" } else { "" };
@@ -184,7 +106,7 @@ impl Runner for Library {
     fn stop(&self) -> BoxFuture<'static, ()> {
         self.stop.cancel();
         let keeper = self.keeper.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
-        let reading = self.desk.reading.clone();
+        let reading = self.answerer.reading.clone();
         Box::pin(async move {
             if let Some(keeper) = keeper {
                 let _ = keeper.await;
@@ -218,7 +140,7 @@ impl Request {
     }
 }
 
-impl LibraryDesk {
+impl Answerer {
     async fn answer(&self, job: Job, report: Reporter) -> Outcome {
         let Some(request) = Request::of(&job) else {
             let form = serde_json::json!({"skill": SEARCH, "arguments": {"query": "…"}});
@@ -274,8 +196,7 @@ impl LibraryDesk {
             Composed::Unanswered => answer::nothing(&self.reading),
             Composed::Canceled => return None,
             Composed::Failed(why) => {
-                self.log
-                    .push(agentsite_host::LogSource::Site, &format!("answered with quotations alone: {why}"));
+                self.log.push(LogSource::Site, &format!("answered with quotations alone: {why}"));
                 return Some(quoted());
             }
         };

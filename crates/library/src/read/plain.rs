@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::library::passage::{Block, Place};
+use crate::passage::{Block, Place};
 
 /// The paragraphs of a text.
 pub(super) fn blocks(text: &str) -> Vec<Block> {

@@ -1,12 +1,15 @@
-//! Passage: a piece of a document that is short enough to be read at once and long enough to answer something.
+//! Passage: a piece of a document that is short enough to be read at once and long enough to answer
+//! something.
 //!
-//! Promises: a passage never crosses a heading; every word of a block is in some passage; neighbours share a sentence, so that an answer is not cut in two.
-//! It does not know files or formats: readers give it [`Block`]s.
+//! Promises: a passage never crosses a heading; every word of a block is in some passage; neighbours share a
+//! sentence, so that an answer is not cut in two. It does not know files or formats: readers give it
+//! [`Block`]s.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Words at which a passage is full: about five sentences, so that its vector is about one thing and the answer stands out in it.
+/// Words at which a passage is full: about five sentences, so that its vector is about one thing and the
+/// answer stands out in it.
 const FULL: usize = 90;
 
 /// Bytes at which a passage is full, for scripts that part no words.
@@ -172,7 +175,8 @@ fn bounded(mut text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The sentences of a paragraph. A full stop ends one when a space and something other than a small letter follow.
+/// The sentences of a paragraph. A full stop ends one when a space and something other than a small letter
+/// follow.
 pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim();
     std::iter::from_fn(move || {

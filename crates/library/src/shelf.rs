@@ -1,6 +1,7 @@
 //! Shelf: the documents that were read, their passages, and how rare each word is among them.
 //!
-//! Promises: a value without IO; replacing a document leaves nothing of its earlier version. What each document is told apart by is its name.
+//! Promises: a value without IO; replacing a document leaves nothing of its earlier version. What each
+//! document is told apart by is its name.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Which documents there are: the files of a folder, or those that the program carries with it.
 //!
-//! Promises: nothing outside of the folder is looked at, whatever links point to; a file that is reached in two ways is found once; loops end; hidden files are
-//! passed over. Bounded in files, entries and depth. It reads names, sizes and times; only [`load`] reads a file.
+//! Promises: nothing outside of the folder is looked at, whatever links point to; a file that is reached in
+//! two ways is found once; loops end; hidden files are passed over. Bounded in files, entries and depth. It
+//! reads names, sizes and times; only [`load`] reads a file.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -144,7 +145,8 @@ impl Walk {
             Ok(entries) => entries,
             Err(error) => return self.pass_over(format!("{name}: {error}")),
         };
-        // In order, so that the same files are left out each time when there are too many; links last, so that files keep their own names.
+        // In order, so that the same files are left out each time when there are too many; links last, so
+        // that files keep their own names.
         let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).take(MAX_ENTRIES).collect();
         paths.sort_by_key(|path| (path.is_symlink(), path.clone()));
         for path in paths {

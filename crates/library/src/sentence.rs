@@ -1,7 +1,9 @@
 //! Sentence: which sentence of the passages that were found answers the question.
 //!
-//! Promises: sentences, rows of tables and lines of lists are compared one by one, each together with the headings above it: by their words, by the fast model, and the few best
-//! by the full one, so that an answer takes the time of a few sentences. An embedder that fails costs its part of the comparison. It does not look for passages: `answer` does.
+//! Promises: sentences, rows of tables and lines of lists are compared one by one, each together with the
+//! headings above it: by their words, by the fast model, and the few best by the full one, so that an answer
+//! takes the time of a few sentences. An embedder that fails costs its part of the comparison. It does not
+//! look for passages: `answer` does.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,7 +19,8 @@ const MOST: usize = 160;
 /// Sentences that are compared by the full model, in one batch: each takes some milliseconds.
 const CLOSELY: usize = 8;
 
-/// What each part of a comparison counts; chosen by the questions of `questions.tsv` that are not kept out of tuning.
+/// What each part of a comparison counts; chosen by the questions of `questions.tsv` that are not kept out of
+/// tuning.
 const MEANING: f64 = 0.4;
 const WORDS: f64 = 0.25;
 const PRIOR: f64 = 0.2;
@@ -125,7 +128,8 @@ impl Wanted {
         }
     }
 
-    /// Which share of what is wanted stands in these terms, each weighing as much as it is rare; what stands in the second ones counts less.
+    /// Which share of what is wanted stands in these terms, each weighing as much as it is rare; what stands
+    /// in the second ones counts less.
     pub(super) fn covered(&self, shelf: &Shelf, own: &HashSet<u64>, above: &HashSet<u64>) -> f64 {
         let (mut all, mut there) = (0.0, 0.0);
         for term in &self.terms {
@@ -141,7 +145,8 @@ impl Wanted {
     }
 }
 
-/// The numbers that stand by themselves, each by the letters that follow it: `10 receivers` and `30d` have one, `a2a` has none.
+/// The numbers that stand by themselves, each by the letters that follow it: `10 receivers` and `30d` have
+/// one, `a2a` has none.
 fn numbers(sentence: &str) -> impl Iterator<Item = &str> {
     let starts = sentence.char_indices().filter(|(at, letter)| {
         let before = sentence[..*at].chars().next_back();
@@ -239,7 +244,8 @@ fn names_columns(row: &str) -> bool {
         && !row.contains(|letter: char| letter.is_ascii_digit() || letter == '`')
 }
 
-/// A sentence as it is compared: with the page and the heading it stands under, without the marks of tables, lists and code.
+/// A sentence as it is compared: with the page and the heading it stands under, without the marks of tables,
+/// lists and code.
 fn spoken(passage: &Passage, piece: &str) -> String {
     let page = Path::new(&*passage.file).file_stem().unwrap_or_default().to_string_lossy();
     let heading = passage.heading.last().map(|heading| format!(", {}", plain(heading))).unwrap_or_default();

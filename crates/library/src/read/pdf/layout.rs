@@ -1,7 +1,8 @@
 //! The text of a page from the operators that draw it (ISO 32000, section 9.4).
 //!
-//! Promises: operators are taken one by one, so that a page costs no more memory than its own bytes. A move down ends a line, a long one a paragraph, a gap is a space. Widths of
-//! letters are guessed, not looked up. Text in forms and annotations is not read.
+//! Promises: operators are taken one by one, so that a page costs no more memory than its own bytes. A move
+//! down ends a line, a long one a paragraph, a gap is a space. Widths of letters are guessed, not looked up.
+//! Text in forms and annotations is not read.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,8 @@ const LETTER: f32 = 0.5;
 /// A step back of this many thousandths of the font's size within a string is a space; kerning is smaller.
 const GAP: f32 = -180.0;
 
-/// Shares of the font's size: a move down of more than the first ends a line, of more than the second a paragraph.
+/// Shares of the font's size: a move down of more than the first ends a line, of more than the second a
+/// paragraph.
 const LINE: f32 = 0.4;
 const PARAGRAPH: f32 = 1.9;
 

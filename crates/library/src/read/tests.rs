@@ -2,7 +2,7 @@
 //! The documents are made here; none lies in the repository.
 
 use super::*;
-use crate::library::passage::Place;
+use crate::passage::Place;
 
 fn read(kind: Kind, text: &str) -> Vec<Block> {
     blocks(kind, text.as_bytes()).unwrap()

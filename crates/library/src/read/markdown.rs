@@ -1,11 +1,12 @@
 //! Markdown: sections below headings, with code, tables and lists kept as lines.
 //!
-//! Promises: a heading inside of code is no heading; links and pictures are read as their words; front matter and comments are not read. It is a reader, not a
-//! renderer: emphasis and code marks stay as they are, because they are read well by people and models alike.
+//! Promises: a heading inside of code is no heading; links and pictures are read as their words; front matter
+//! and comments are not read. It is a reader, not a renderer: emphasis and code marks stay as they are,
+//! because they are read well by people and models alike.
 
 use std::sync::Arc;
 
-use crate::library::passage::{Block, Place};
+use crate::passage::{Block, Place};
 
 /// The sections of a text.
 pub(super) fn blocks(text: &str) -> Vec<Block> {

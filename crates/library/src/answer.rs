@@ -1,7 +1,7 @@
 //! From a question to the passages that answer it, and from those to words.
 //!
-//! Promises: every passage names its source; what says the same twice is shown once; when nothing fits well, the answer says so and what there is. Nothing is made up:
-//! every sentence stands in a document.
+//! Promises: every passage names its source; what says the same twice is shown once; when nothing fits well,
+//! the answer says so and what there is. Nothing is made up: every sentence stands in a document.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -27,7 +27,8 @@ pub(super) const PASSAGES: usize = 4;
 /// Share of what the question says that a passage must have in its words, to count as an answer.
 const COVERED: f64 = 0.45;
 
-/// Nearness in meaning at which a passage counts as an answer whatever its words are; unrelated sentences of one language seldom come near it.
+/// Nearness in meaning at which a passage counts as an answer whatever its words are; unrelated sentences of
+/// one language seldom come near it.
 const NEAR: f64 = 0.42;
 
 /// Nearness in meaning that the best sentence must have where only words speak for it.

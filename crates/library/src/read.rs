@@ -1,7 +1,7 @@
 //! From the bytes of a document to its blocks, by what kind of document it is.
 //!
-//! Promises: whatever the bytes are, reading ends, keeps within the limits named here, and takes nothing else down: a reader that panics costs its own
-//! file. It does not open files and does not run what they contain.
+//! Promises: whatever the bytes are, reading ends, keeps within the limits named here, and takes nothing else
+//! down: a reader that panics costs its own file. It does not open files and does not run what they contain.
 
 mod html;
 mod markdown;

@@ -1,8 +1,10 @@
 //! An answer that a model writes from the passages, with numbers that say which.
 //!
-//! Promises: the model sees the passages as quoted data between marks that no document can know, has no tools, and is told to say so when the passages do not answer. What it
-//! writes is held back until it is whole: numbers that name no passage are taken out, and an answer without any source is not given. Budgets are those of the `llm` runtime. A
-//! model that is too slow is stopped while there is still time to answer with quotations.
+//! Promises: the model sees the passages as quoted data between marks that no document can know, has no
+//! tools, and is told to say so when the passages do not answer. What it writes is held back until it is
+//! whole: numbers that name no passage are taken out, and an answer without any source is not given. Budgets
+//! are those of the `llm` runtime. A model that is too slow is stopped while there is still time to answer
+//! with quotations.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +32,8 @@ const TEMPERATURE: f32 = 0.0;
 /// Longest answer that is taken from a model, in bytes.
 const LONGEST: usize = 64 << 10;
 
-/// Share of the time that is left for a task which the model does not get, so that the library can still quote: 10 s of the usual minute.
+/// Share of the time that is left for a task which the model does not get, so that the library can still
+/// quote: 10 s of the usual minute.
 const RESERVED_SHARE: u32 = 6;
 
 /// Most of that: quoting itself takes milliseconds, storing the answer on a busy machine a few seconds.
@@ -74,7 +77,6 @@ impl Composer {
         Ok(Self { model, limit })
     }
 
-    #[cfg(test)]
     pub(super) fn with(model: Arc<dyn Runner>) -> Self {
         Self { model, limit: agentsite_host::Limits::default().timeout.0 }
     }

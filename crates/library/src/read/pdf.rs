@@ -1,7 +1,8 @@
 //! PDF: the words of each page, as far as the file says which letters its signs stand for.
 //!
-//! Promises: bounded in pages, in bytes that a stream may unpack to, and in text. A page that cannot be read is passed over. It does not look at pictures; words come in the
-//! order in which they were drawn, and where lines and words end is told by where the next sign is drawn.
+//! Promises: bounded in pages, in bytes that a stream may unpack to, and in text. A page that cannot be read
+//! is passed over. It does not look at pictures; words come in the order in which they were drawn, and where
+//! lines and words end is told by where the next sign is drawn.
 
 mod layout;
 
@@ -10,12 +11,13 @@ use std::sync::Arc;
 use lopdf::{Document, LoadOptions};
 
 use super::Unreadable;
-use crate::library::passage::{Block, Place};
+use crate::passage::{Block, Place};
 
 /// Most pages that are read of one file.
 const MAX_PAGES: usize = 3_000;
 
-/// Most bytes that one stream may unpack to: a page of words has kilobytes, and a few bytes can be made to unpack to gigabytes.
+/// Most bytes that one stream may unpack to: a page of words has kilobytes, and a few bytes can be made to
+/// unpack to gigabytes.
 const MAX_UNPACKED: usize = 8 << 20;
 
 /// Most bytes of text of one file, as for other texts.

@@ -1,13 +1,13 @@
 //! Web pages: their words, below their headings.
 //!
-//! Promises: what a browser does not show (scripts, styles, templates) is not read, nor is navigation; the tags are a flat stream here, so no nesting is too deep.
-//! It builds no tree and knows no style sheets.
+//! Promises: what a browser does not show (scripts, styles, templates) is not read, nor is navigation; the
+//! tags are a flat stream here, so no nesting is too deep. It builds no tree and knows no style sheets.
 
 use std::sync::Arc;
 
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-use crate::library::passage::{Block, Place};
+use crate::passage::{Block, Place};
 
 /// Elements whose content is not read.
 const UNREAD: [&[u8]; 10] =

@@ -1,13 +1,15 @@
-//! The documentation of agentsite, carried in the program, so that a site without files can say how it is used.
+//! The documentation of agentsite, carried in the program, so that a site without files can say how it is
+//! used.
 //!
-//! Promises: these are the pages for users as they stand in `docs`; a story checks that none is missing. Pages about how the program is built are left out.
+//! Promises: these are the pages for users as they stand in `docs`; a story checks that none is missing.
+//! Pages about how the program is built are left out.
 
 use super::read::Kind;
 use super::scan::{Content, Found, Version};
 
 macro_rules! pages {
     ($($file:literal),+ $(,)?) => {
-        [$(($file, include_str!(concat!("../../../../", $file)))),+]
+        [$(($file, include_str!(concat!("../../../", $file)))),+]
     };
 }
 

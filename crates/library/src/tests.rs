@@ -1,19 +1,31 @@
 //! How often questions about agentsite get the sentence that answers them, measured with the real models.
 //!
-//! The state is that of a fresh site: passages have the vectors of the fast model, and a few sentences of each answer are compared by the full one. The questions lie in
-//! `questions.tsv`; every third is kept out of tuning. The floors leave room for pages that change; when one breaks, look at what is printed.
+//! The state is that of a fresh site: passages have the vectors of the fast model, and a few sentences of
+//! each answer are compared by the full one. The questions lie in `questions.tsv`; every third is kept out of
+//! tuning. The floors leave room for pages that change; when one breaks, look at what is printed.
 
 use std::sync::Arc;
 
 use agentsite_host::AgentLog;
+use agentsite_protocol::{Clock, Timestamp};
 use agentsite_search::{Embedders, MiniLm, Static};
 
 use super::answer::{self, Pick};
+use super::folders::IndexFolder;
 use super::reading::Reading;
 use super::scan::Source;
-use super::stacks::Room;
 
 const QUESTIONS: &str = include_str!("questions.tsv");
+
+/// A clock that stands still: nothing here depends on time.
+#[derive(Debug)]
+struct Still;
+
+impl Clock for Still {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millis(0)
+    }
+}
 
 /// A question and what a right answer has.
 struct Asked {
@@ -57,9 +69,10 @@ struct Count {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn most_questions_about_agentsite_get_the_sentence_that_answers_them() {
-    let clock = crate::World::system().clock;
+    let clock: Arc<dyn Clock> = Arc::new(Still);
     let embedders = Embedders { fast: Arc::new(Static::load()), full: Some(Arc::new(MiniLm::load())) };
-    let reading = Reading::new(Source::Own, Room::none(), embedders, AgentLog::new(clock.clone()), clock);
+    let reading =
+        Reading::new(Source::Own, IndexFolder::none(), embedders, AgentLog::new(clock.clone()), clock);
     reading.read_all().await;
     let (mut tuned, mut kept_out) = (Count::default(), Count::default());
     for (at, asked) in Asked::all().into_iter().enumerate() {

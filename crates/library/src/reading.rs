@@ -1,8 +1,10 @@
 //! Reading: keeps what can be found in step with the documents.
 //!
-//! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long. Only what changed is read again, and only what an earlier process did
-//! not encode is encoded. Documents that the program carries are not touched before somebody asks. What cannot be read is told in the agent's log, once for each version.
-//! Better vectors follow in the background, with a share of one core, and never hold up a question. It does not choose what answers a question: `answer` does.
+//! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long.
+//! Only what changed is read again, and only what an earlier process did not encode is encoded. Documents
+//! that the program carries are not touched before somebody asks. What cannot be read is told in the agent's
+//! log, once for each version. Better vectors follow in the background, with a share of one core, and never
+//! hold up a question. It does not choose what answers a question: `answer` does.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,13 +19,14 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::folders::{IndexFolder, WriteTurn};
 use super::passage::{Passage, cut};
 use super::read::{Unreadable, blocks};
 use super::scan::{Found, Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
-use super::stacks::{Room, Turn};
 
-/// How old the last look may be when somebody asks: a look costs the time of a few thousand directory entries.
+/// How old the last look may be when somebody asks: a look costs the time of a few thousand directory
+/// entries.
 const FRESH: Duration = Duration::from_secs(1);
 
 /// How often is looked when nobody asks.
@@ -32,10 +35,12 @@ const EVERY: Duration = Duration::from_secs(30);
 /// How long somebody who asks waits for documents to be read; after that the answer comes from what is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Entries that get their better vectors at a time: some tens of milliseconds of one core, for which a question may have to wait.
+/// Entries that get their better vectors at a time: some tens of milliseconds of one core, for which a
+/// question may have to wait.
 const DEEPEN: usize = 1;
 
-/// How many times as long as it took to make better vectors is rested after it: a quarter of one core is used, so that calls are not disturbed.
+/// How many times as long as it took to make better vectors is rested after it: a quarter of one core is
+/// used, so that calls are not disturbed.
 const REST: u32 = 3;
 
 /// How long better vectors wait after they could not be made or written.
@@ -49,7 +54,7 @@ const MAX_PASSAGES_OF_ONE: usize = 5_000;
 pub(super) struct Reading {
     source: Source,
     embedders: Embedders,
-    room: Room,
+    folder: IndexFolder,
     /// There once the index was opened, which takes a while when it is large.
     finder: OnceLock<Arc<Finder>>,
     // A std lock: held to place one document or to look up a few passages, never across an await.
@@ -81,14 +86,14 @@ impl Reading {
     /// Prepares an empty shelf.
     pub(super) fn new(
         source: Source,
-        room: Room,
+        folder: IndexFolder,
         embedders: Embedders,
         log: AgentLog,
         clock: Arc<dyn Clock>,
     ) -> Self {
         let (state, shelf, finder) = (watch::Sender::default(), RwLock::default(), OnceLock::new());
         let (ring, shallow) = (Notify::new(), Notify::new());
-        Self { source, embedders, room, finder, shelf, log, clock, ring, shallow, state }
+        Self { source, embedders, folder, finder, shelf, log, clock, ring, shallow, state }
     }
 
     /// What finds passages by their ids; `None` while it is being opened.
@@ -125,7 +130,8 @@ impl Reading {
         }
     }
 
-    /// Waits until a look has ended that began after now, unless the last one is fresh; gives how far the reading is.
+    /// Waits until a look has ended that began after now, unless the last one is fresh; gives how far the
+    /// reading is.
     pub(super) async fn fresh(&self) -> State {
         let mut seen = self.state.subscribe();
         let begun = {
@@ -148,7 +154,7 @@ impl Reading {
             if self.source.is_carried() {
                 self.ring.notified().await;
             }
-            let turn = self.room.turn().await;
+            let turn = self.folder.turn().await;
             tokio::join!(self.keep_looking(&turn), self.keep_deepening(&turn));
         };
         tokio::select! {
@@ -160,16 +166,16 @@ impl Reading {
 
     /// Waits until nothing is being written any more, once the keeper has ended.
     pub(super) async fn settled(&self) {
-        drop(self.room.turn().await);
+        drop(self.folder.turn().await);
     }
 
     /// Reads everything now, for stories.
     #[cfg(test)]
     pub(super) async fn read_all(&self) {
-        self.look(&self.room.turn().await).await;
+        self.look(&self.folder.turn().await).await;
     }
 
-    async fn keep_looking(&self, turn: &Turn) {
+    async fn keep_looking(&self, turn: &WriteTurn) {
         loop {
             self.look(turn).await;
             tokio::select! {
@@ -180,7 +186,7 @@ impl Reading {
     }
 
     /// Gives entries their better vectors, with rests between.
-    async fn keep_deepening(&self, turn: &Turn) {
+    async fn keep_deepening(&self, turn: &WriteTurn) {
         loop {
             self.shallow.notified().await;
             let Some(finder) = self.finder().cloned() else { continue };
@@ -201,7 +207,7 @@ impl Reading {
     /// Opens the index that an earlier process left, or begins one.
     async fn open(&self) -> Arc<Finder> {
         let settings = |folder| FinderSettings { folder, embedders: self.embedders.clone() };
-        let kept = settings(self.room.folder.clone());
+        let kept = settings(self.folder.path.clone());
         let opened = spawn_blocking(move || Finder::open(kept, &|_| ())).await;
         let opened = opened.map_err(|error| error.to_string());
         let finder = match opened.and_then(|opened| opened.map_err(|error| error.to_string())) {
@@ -218,7 +224,7 @@ impl Reading {
         self.finder.get_or_init(|| Arc::new(finder)).clone()
     }
 
-    async fn look(&self, turn: &Turn) {
+    async fn look(&self, turn: &WriteTurn) {
         let now = self.clock.now();
         self.state.send_modify(|state| {
             state.begun += 1;
@@ -236,7 +242,8 @@ impl Reading {
                 self.take_over(scan.found, turn).await;
                 None
             }
-            // What was made of the documents stays: a folder that is away for a while need not be encoded again.
+            // What was made of the documents stays: a folder that is away for a while need not be encoded
+            // again.
             Err(error) => {
                 let fix = "make the folder, or correct `path` in agent.toml";
                 Some(format!("{} cannot be read ({error}); {fix}", self.source.words()))
@@ -249,7 +256,7 @@ impl Reading {
         });
     }
 
-    async fn take_over(&self, found: Vec<Found>, turn: &Turn) {
+    async fn take_over(&self, found: Vec<Found>, turn: &WriteTurn) {
         let mut changes = self.shelf().changes(found);
         let all = changes.read.len();
         self.state.send_modify(|state| state.unread = all);
@@ -285,7 +292,7 @@ impl Reading {
         finder: &Arc<Finder>,
         found: &Found,
         read: Result<Vec<Passage>, Unreadable>,
-        turn: &Turn,
+        turn: &WriteTurn,
     ) {
         let before = self.shelf().ids(&found.file);
         let free = MAX_PASSAGES.saturating_sub(self.shelf().len().saturating_sub(before.len()));
@@ -323,7 +330,8 @@ fn passages(found: &Found) -> Result<Vec<Passage>, Unreadable> {
     Ok(cut(&found.file.as_str().into(), &blocks, MAX_PASSAGES_OF_ONE))
 }
 
-/// Passages with their ids, which depend on what they say: what stands elsewhere in the next version of a document need not be encoded again.
+/// Passages with their ids, which depend on what they say: what stands elsewhere in the next version of a
+/// document need not be encoded again.
 fn name(file: &str, passages: Vec<Passage>) -> Vec<(String, Passage)> {
     let mut seen: HashMap<u64, usize> = HashMap::new();
     let id = |passage: Passage| {
@@ -339,7 +347,7 @@ async fn replace(
     finder: &Arc<Finder>,
     put: Vec<Entry>,
     gone: Vec<String>,
-    turn: &Turn,
+    turn: &WriteTurn,
 ) -> Result<(), FindError> {
     if put.is_empty() && gone.is_empty() {
         return Ok(());
@@ -356,7 +364,7 @@ async fn replace(
 
 /// Writes to the end, also when the one who waits for it is stopped: nobody else gets the turn before.
 async fn written<T: Send + 'static>(
-    turn: &Turn,
+    turn: &WriteTurn,
     work: impl Future<Output = Result<T, FindError>> + Send + 'static,
 ) -> Result<T, FindError> {
     let turn = turn.clone();
