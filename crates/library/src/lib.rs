@@ -10,6 +10,7 @@
 
 mod answer;
 mod compose;
+mod document;
 mod folders;
 mod own;
 mod passage;

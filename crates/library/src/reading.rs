@@ -19,10 +19,11 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::document::Found;
 use super::folders::{IndexFolder, WriteTurn};
 use super::passage::{Passage, cut};
 use super::read::{Unreadable, blocks};
-use super::scan::{Found, Source, load};
+use super::scan::{Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
 
 /// How old the last look may be when somebody asks: a look costs the time of a few thousand directory
