@@ -19,7 +19,8 @@ mod tests;
 
 use std::path::PathBuf;
 
-use agentsite_client::{AllowedTarget, MAX_DIMENSIONS};
+use agentsite_client::MAX_DIMENSIONS;
+use agentsite_egress::AllowedTarget;
 use agentsite_gateway::Network;
 
 pub(crate) use layers::{Loaded, Sources};

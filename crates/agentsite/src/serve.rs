@@ -16,10 +16,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::Circuits;
+use agentsite_client::mcp::InMemory;
+use agentsite_egress::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
-use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
+use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World, demo_library};
 use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreError, StoreMetrics};
 use prometheus_client::registry::Registry;

@@ -10,7 +10,7 @@ mod otlp;
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_gateway::LogBook;
 use agentsite_protocol::Clock;
 use tracing_subscriber::filter::Targets;

@@ -34,7 +34,7 @@ mod wire;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::Outcome;
 use futures::future::BoxFuture;
 

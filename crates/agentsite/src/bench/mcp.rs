@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use http::{HeaderName, HeaderValue, header};
 use serde_json::json;
 

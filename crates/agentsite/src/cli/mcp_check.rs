@@ -8,11 +8,11 @@ mod made_up;
 
 use std::sync::Arc;
 
-use agentsite_client::Egress;
 use agentsite_client::Token;
 use agentsite_client::mcp::{
     Address, Authorization, Consent, McpClient, McpError, OAuth, Options, RegisteredClient,
 };
+use agentsite_egress::Egress;
 use agentsite_protocol::JsonMap;
 use agentsite_protocol::mcp::{PromptCall, Reading, Reply, Round, Tool, ToolCall};
 use agentsite_site::SystemRng;

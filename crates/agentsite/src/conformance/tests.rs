@@ -127,6 +127,6 @@ fn it_declares_what_the_kits_need() {
     assert_eq!(manifest.answers, agentsite_host::Answers::Either);
     assert_eq!(manifest.repeats, agentsite_host::Repeats::New);
     for target in WEBHOOKS {
-        assert!(target.parse::<agentsite_client::AllowedTarget>().is_ok(), "{target}");
+        assert!(target.parse::<agentsite_egress::AllowedTarget>().is_ok(), "{target}");
     }
 }

@@ -4,7 +4,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, Division, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
 use agentsite_site::{

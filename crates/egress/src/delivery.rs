@@ -1,4 +1,4 @@
-//! Push: tells a receiver about a task, once, and says what became of it.
+//! Delivery: posts one notification about a task to a receiver, once, and says what became of it.
 //!
 //! Promises: only receivers that [`Egress::receiver`] lets through are told, the address is checked again at each try, and redirects are
 //! not followed. A receiver's answer is read by its status alone. What is said about a failure holds no token, no credential and no more
@@ -16,9 +16,9 @@ use crate::{Egress, EgressError};
 /// Longest wait that a receiver may ask for; one that wants more is asked again after this.
 const MAX_WAIT: Duration = Duration::from_secs(3_600);
 
-/// What became of one try.
+/// What became of one attempt to deliver.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Receipt {
+pub enum DeliveryOutcome {
     /// The receiver has taken it.
     Taken,
     /// It will never be taken: the receiver refuses it, or may not be told.
@@ -59,21 +59,21 @@ impl Egress {
         proof: &DeliveryProof,
         timeout: Duration,
         now: Timestamp,
-    ) -> Receipt {
+    ) -> DeliveryOutcome {
         let url = match self.receiver(config) {
             Ok(url) => url,
-            Err(error) => return Receipt::Refused(format!("the receiver may not be told: {error}")),
+            Err(error) => return DeliveryOutcome::Refused(format!("the receiver may not be told: {error}")),
         };
         let Some(headers) = headers(config, proof) else {
-            return Receipt::Refused("the token or the credentials fit into no header".into());
+            return DeliveryOutcome::Refused("the token or the credentials fit into no header".into());
         };
         let origin = url.origin().ascii_serialization();
         match self.post(url).headers(&headers).body(config.media_type(), body).timeout(timeout).send().await {
             Ok(answer) => judge(answer.status(), answer.headers(), &origin, now),
             Err(error @ (EgressError::Address { .. } | EgressError::Private { .. })) => {
-                Receipt::Refused(format!("the receiver may not be told: {}", refusal(&error)))
+                DeliveryOutcome::Refused(format!("the receiver may not be told: {}", refusal(&error)))
             }
-            Err(error) => Receipt::Later { why: error.to_string(), wait: None, answered: false },
+            Err(error) => DeliveryOutcome::Later { why: error.to_string(), wait: None, answered: false },
         }
     }
 }
@@ -113,16 +113,16 @@ fn headers(config: &PushConfig, proof: &DeliveryProof) -> Option<HeaderMap> {
 }
 
 /// What an answer means. Success is success; what the receiver refuses for good stays refused; all else may pass.
-fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) -> Receipt {
+fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) -> DeliveryOutcome {
     let passes =
         matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);
     let why = format!("{origin} answered {status}");
     if status.is_success() {
-        Receipt::Taken
+        DeliveryOutcome::Taken
     } else if status.is_client_error() && !passes {
-        Receipt::Refused(why)
+        DeliveryOutcome::Refused(why)
     } else {
-        Receipt::Later { why, wait: wait(headers, now), answered: true }
+        DeliveryOutcome::Later { why, wait: wait(headers, now), answered: true }
     }
 }
 

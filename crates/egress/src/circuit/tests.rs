@@ -12,7 +12,7 @@ const fn at(millis: u64) -> Duration {
 
 fn opened(circuit: &mut Circuit, now: Duration) -> Duration {
     loop {
-        if let Change::Opened(rest) = circuit.failed(now, 1.0) {
+        if let Transition::Opened(rest) = circuit.failed(now, 1.0) {
             return rest;
         }
     }
@@ -21,10 +21,16 @@ fn opened(circuit: &mut Circuit, now: Duration) -> Duration {
 #[test]
 fn three_failures_in_a_row_open_it_and_an_answer_between_does_not() {
     let mut circuit = Circuit::default();
-    assert_eq!((circuit.failed(at(0), 1.0), circuit.failed(at(0), 1.0)), (Change::None, Change::None));
-    assert_eq!(circuit.answered(), Change::None);
-    assert_eq!((circuit.failed(at(0), 1.0), circuit.failed(at(0), 1.0)), (Change::None, Change::None));
-    assert_eq!(circuit.failed(at(0), 1.0), Change::Opened(FIRST_REST));
+    assert_eq!(
+        (circuit.failed(at(0), 1.0), circuit.failed(at(0), 1.0)),
+        (Transition::None, Transition::None)
+    );
+    assert_eq!(circuit.answered(), Transition::None);
+    assert_eq!(
+        (circuit.failed(at(0), 1.0), circuit.failed(at(0), 1.0)),
+        (Transition::None, Transition::None)
+    );
+    assert_eq!(circuit.failed(at(0), 1.0), Transition::Opened(FIRST_REST));
     assert_eq!(circuit.enter(at(400)), Err(at(600)));
     assert_eq!(circuit.resting(at(400)), Some(at(600)));
 }
@@ -35,7 +41,7 @@ fn after_the_rest_one_trial_decides() {
     opened(&mut circuit, at(0));
     assert_eq!(circuit.enter(at(1_000)), Ok(()));
     assert!(circuit.enter(at(1_001)).is_err(), "one at a time");
-    assert_eq!(circuit.answered(), Change::Closed);
+    assert_eq!(circuit.answered(), Transition::Closed);
     assert_eq!(circuit.enter(at(1_002)), Ok(()));
 }
 
@@ -100,7 +106,7 @@ proptest! {
                     prop_assert_eq!(circuit, Circuit::default());
                 }
                 Event::Failed(chance) => {
-                    if let Change::Opened(rest) = circuit.failed(now, chance) {
+                    if let Transition::Opened(rest) = circuit.failed(now, chance) {
                         prop_assert!(rest >= FIRST_REST / 2 && rest <= LONGEST_REST);
                         prop_assert!(circuit.enter(now).is_err());
                     }

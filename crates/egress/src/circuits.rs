@@ -11,9 +11,8 @@ use std::time::Duration;
 use agentsite_protocol::Rng;
 use tokio::time::Instant;
 
-use crate::ClientError;
-use crate::circuit::{Change, Circuit, FIRST_REST};
-use crate::push::Receipt;
+use crate::DeliveryOutcome;
+use crate::circuit::{Circuit, Transition};
 
 /// Endpoints remembered; at 200 bytes each this is a fifth of a megabyte.
 const MOST: usize = 1_024;
@@ -61,7 +60,10 @@ impl Circuits {
     }
 
     /// Asks to call an endpoint.
-    pub(crate) fn enter(&self, endpoint: &str) -> Result<Passage, ClientError> {
+    ///
+    /// # Errors
+    /// [`CircuitOpen`] when the endpoint is left alone now.
+    pub fn enter(&self, endpoint: &str) -> Result<CircuitPermit, CircuitOpen> {
         let now = self.now();
         let mut all = self.lock();
         if !all.contains_key(endpoint) && all.len() >= MOST {
@@ -71,8 +73,10 @@ impl Circuits {
         let known = all.entry(endpoint.to_owned()).or_default();
         known.used = now;
         match known.circuit.enter(now) {
-            Ok(()) => Ok(Passage { circuits: self.clone(), endpoint: endpoint.to_owned(), told: false }),
-            Err(rest) => Err(resting(endpoint, &known.why, rest)),
+            Ok(()) => {
+                Ok(CircuitPermit { circuits: self.clone(), endpoint: endpoint.to_owned(), told: false })
+            }
+            Err(rest) => Err(CircuitOpen::new(endpoint, &known.why, rest)),
         }
     }
 
@@ -80,30 +84,29 @@ impl Circuits {
     ///
     /// # Errors
     /// How long to wait.
-    pub fn enter_for(&self, account: &str, origin: &str) -> Result<Passage, Duration> {
-        match self.enter(&format!("{origin} for {account}")) {
-            Ok(passage) => Ok(passage),
-            Err(ClientError::Resting { rest, .. }) => Err(rest),
-            Err(_) => Err(FIRST_REST),
-        }
+    pub fn enter_for(&self, account: &str, origin: &str) -> Result<CircuitPermit, Duration> {
+        self.enter(&format!("{origin} for {account}")).map_err(|open| open.rest)
     }
 
     /// Why an endpoint is left alone now, if it is.
-    pub(crate) fn resting(&self, endpoint: &str) -> Option<ClientError> {
+    #[must_use]
+    pub fn resting(&self, endpoint: &str) -> Option<CircuitOpen> {
         let now = self.now();
         let all = self.lock();
         let known = all.get(endpoint)?;
-        known.circuit.resting(now).map(|rest| resting(endpoint, &known.why, rest))
+        known.circuit.resting(now).map(|rest| CircuitOpen::new(endpoint, &known.why, rest))
     }
 
-    fn change(&self, endpoint: &str, change: impl FnOnce(&mut Known, Duration) -> Change) {
+    fn change(&self, endpoint: &str, change: impl FnOnce(&mut Known, Duration) -> Transition) {
         let now = self.now();
         let mut all = self.lock();
         let Some(known) = all.get_mut(endpoint) else { return };
         match change(known, now) {
-            Change::None => {}
-            Change::Closed => tracing::info!(endpoint, "the endpoint answers again and is called as before"),
-            Change::Opened(rest) => {
+            Transition::None => {}
+            Transition::Closed => {
+                tracing::info!(endpoint, "the endpoint answers again and is called as before")
+            }
+            Transition::Opened(rest) => {
                 self.0.openings.fetch_add(1, Ordering::Relaxed);
                 let (why, seconds) = (known.why.as_str(), rest.as_secs_f32());
                 tracing::warn!(
@@ -130,53 +133,66 @@ impl Circuits {
     }
 }
 
-fn resting(endpoint: &str, why: &str, rest: Duration) -> ClientError {
-    ClientError::Resting { endpoint: endpoint.to_owned(), why: why.to_owned(), rest }
+/// An endpoint failed again and again and is left alone for a while: nothing was sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{endpoint} is left alone for {} s, because it failed again and again: {why}", .rest.as_secs() + 1)]
+pub struct CircuitOpen {
+    /// Which one.
+    pub endpoint: String,
+    /// What went wrong last.
+    pub why: String,
+    /// How long still.
+    pub rest: Duration,
 }
 
-/// The leave to call an endpoint once. Dropped without a word, nothing is learned of the endpoint.
+impl CircuitOpen {
+    fn new(endpoint: &str, why: &str, rest: Duration) -> Self {
+        Self { endpoint: endpoint.to_owned(), why: why.to_owned(), rest }
+    }
+}
+
+/// The leave to call an endpoint once. Dropped without a report, it teaches nothing about the endpoint.
 #[derive(Debug)]
-pub struct Passage {
+pub struct CircuitPermit {
     circuits: Circuits,
     endpoint: String,
     told: bool,
 }
 
-impl Passage {
-    /// Tells how the call went: an error of the network or of a server that cannot serve is a failure, all else an answer.
-    pub(crate) fn tell(mut self, error: Option<&ClientError>) {
+impl CircuitPermit {
+    /// Reports that the endpoint answered, whatever it said: the circuit closes.
+    pub fn answered(mut self) {
         self.told = true;
-        match error.filter(|error| error.is_failing()) {
-            None => self.circuits.change(&self.endpoint, |known, _| known.circuit.answered()),
-            Some(error) => {
-                let chance = self.circuits.chance();
-                self.circuits.change(&self.endpoint, |known, now| {
-                    known.why = error.to_string();
-                    known.circuit.failed(now, chance)
-                });
+        self.circuits.change(&self.endpoint, |known, _| known.circuit.answered());
+    }
+
+    /// Reports that the network failed, or that the server cannot serve.
+    pub fn failed(mut self, why: &str) {
+        self.told = true;
+        let chance = self.circuits.chance();
+        self.circuits.change(&self.endpoint, |known, now| {
+            why.clone_into(&mut known.why);
+            known.circuit.failed(now, chance)
+        });
+    }
+
+    /// Reports how a delivery went: no answer is a failure, any answer closes the circuit, because waiting is what costs.
+    pub fn learn(self, outcome: &DeliveryOutcome) {
+        match outcome {
+            DeliveryOutcome::Later { why, answered: false, .. } => self.failed(why),
+            DeliveryOutcome::Taken | DeliveryOutcome::Refused(_) | DeliveryOutcome::Later { .. } => {
+                self.answered();
             }
         }
     }
 }
 
-impl Passage {
-    /// Tells how a delivery went: no answer is a failure, any answer closes the circuit, because waiting is what costs.
-    pub fn learn(self, receipt: &Receipt) {
-        match receipt {
-            Receipt::Later { why, answered: false, .. } => {
-                self.tell(Some(&ClientError::NoConnection(why.clone())));
-            }
-            Receipt::Taken | Receipt::Refused(_) | Receipt::Later { .. } => self.tell(None),
-        }
-    }
-}
-
-impl Drop for Passage {
+impl Drop for CircuitPermit {
     fn drop(&mut self) {
         if !self.told {
             let abandon = |known: &mut Known, now| {
                 known.circuit.abandoned(now);
-                Change::None
+                Transition::None
             };
             self.circuits.change(&self.endpoint, abandon);
         }
@@ -196,26 +212,24 @@ mod tests {
         }
     }
 
-    fn failing() -> ClientError {
-        ClientError::NoConnection("h cannot be reached".into())
-    }
+    const FAILURE: &str = "h cannot be reached";
 
     #[tokio::test(start_paused = true)]
     async fn an_endpoint_that_fails_rests_and_is_tried_again() {
         let circuits = Circuits::new(Arc::new(Always));
         for _ in 0..3 {
-            circuits.enter("a").unwrap().tell(Some(&failing()));
+            circuits.enter("a").unwrap().failed(FAILURE);
         }
         let refused = circuits.enter("a").unwrap_err();
-        assert!(refused.to_string().contains("h cannot be reached"), "{refused}");
+        assert!(refused.to_string().contains(FAILURE), "{refused}");
         assert!(circuits.resting("a").is_some() && circuits.resting("b").is_none());
         assert_eq!((circuits.open_now(), circuits.openings()), (1, 1));
         assert!(circuits.enter("b").is_ok(), "others are not concerned");
         tokio::time::advance(Duration::from_secs(1)).await;
         let trial = circuits.enter("a").unwrap();
         assert!(circuits.enter("a").is_err());
-        trial.tell(Some(&ClientError::Unsupported("no".into())));
-        assert!(circuits.enter("a").is_ok(), "a refusal is an answer");
+        trial.answered();
+        assert!(circuits.enter("a").is_ok(), "any answer closes the circuit");
         assert_eq!(circuits.open_now(), 0);
     }
 
@@ -223,7 +237,7 @@ mod tests {
     async fn a_trial_that_is_dropped_leaves_the_next_one_to_others() {
         let circuits = Circuits::new(Arc::new(Always));
         for _ in 0..3 {
-            circuits.enter("a").unwrap().tell(Some(&failing()));
+            circuits.enter("a").unwrap().failed(FAILURE);
         }
         tokio::time::advance(Duration::from_secs(1)).await;
         drop(circuits.enter("a").unwrap());
@@ -234,7 +248,7 @@ mod tests {
     async fn the_endpoint_unused_for_longest_is_forgotten() {
         let circuits = Circuits::new(Arc::new(Always));
         for number in 0..=MOST {
-            circuits.enter(&number.to_string()).unwrap().tell(None);
+            circuits.enter(&number.to_string()).unwrap().answered();
             tokio::time::advance(Duration::from_millis(1)).await;
         }
         let all = circuits.lock();

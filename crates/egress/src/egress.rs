@@ -26,9 +26,8 @@ use url::{Host, Url};
 pub use address::Network;
 pub use allowed::{AllowedTarget, BadTarget};
 pub use failure::EgressError;
-pub(crate) use request::Piece;
-pub use request::{EgressAnswer, EgressRequest};
-pub(crate) use socket::EgressSocket;
+pub use request::{BodyPiece, EgressAnswer, EgressRequest};
+pub use socket::EgressSocket;
 
 use address::is_global;
 use resolver::{Filter, FilteredResolver, Lookup, system_lookup};

@@ -240,7 +240,7 @@ fn stayed_alone(canaries: &[TcpListener]) -> bool {
 }
 
 /// Tells a receiver at this address something.
-async fn told(egress: &Egress, address: &str) -> crate::Receipt {
+async fn told(egress: &Egress, address: &str) -> crate::DeliveryOutcome {
     use agentsite_protocol::{Algorithm, Delivery, PushConfig, SigningKey, Timestamp};
     let config = PushConfig { id: "c".into(), url: address.into(), ..PushConfig::default() };
     let key = SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap();
@@ -268,7 +268,7 @@ async fn no_hostile_address_is_a_receiver_and_nothing_arrives() {
     }
     for address in &addresses {
         let receipt = told(&egress, address).await;
-        assert!(matches!(receipt, crate::Receipt::Refused(_)), "{address}: {receipt:?}");
+        assert!(matches!(receipt, crate::DeliveryOutcome::Refused(_)), "{address}: {receipt:?}");
     }
     assert!(addresses.len() > 180 && stayed_alone(&canaries), "nobody came to the canaries");
 }
@@ -285,17 +285,17 @@ async fn a_receiver_that_moves_inside_or_sends_us_there_finds_nobody() {
         // Closed at once: the receiver speaks no TLS, but it was the one that was asked.
         drop(outside.accept().await.unwrap());
     });
-    assert!(matches!(first, crate::Receipt::Later { .. }), "{first:?}");
+    assert!(matches!(first, crate::DeliveryOutcome::Later { .. }), "{first:?}");
     for _ in 0..5 {
         let receipt = told(&egress, &address).await;
-        assert!(matches!(receipt, crate::Receipt::Refused(_)), "{receipt:?}");
+        assert!(matches!(receipt, crate::DeliveryOutcome::Refused(_)), "{receipt:?}");
     }
     let target = format!("http://127.0.0.1:{port}/");
     let hop = any(move || async move { (StatusCode::TEMPORARY_REDIRECT, [("location", target)]) });
     let place = serve("127.0.0.1", Router::new().route("/", hop)).await;
     let egress = self::egress(&[&place], &names_lead_to(&[&["127.0.0.1"]]));
     let receipt = told(&egress, &format!("http://{place}/")).await;
-    assert!(matches!(receipt, crate::Receipt::Later { .. }), "{receipt:?}");
+    assert!(matches!(receipt, crate::DeliveryOutcome::Later { .. }), "{receipt:?}");
     assert!(stayed_alone(&canaries), "nobody came to the canaries");
 }
 

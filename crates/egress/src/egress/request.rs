@@ -101,7 +101,7 @@ impl EgressRequest {
     }
 
     /// Speaks HTTP/2 from the first byte, also without TLS: for gRPC.
-    pub(crate) const fn http2(mut self) -> Self {
+    pub const fn http2(mut self) -> Self {
         self.version = Version::Two;
         self
     }
@@ -258,13 +258,13 @@ impl EgressAnswer {
     }
 
     /// The body piece by piece without an end, for a reader that bounds each message in it.
-    pub(crate) fn endless(mut self) -> BoxStream<'static, Result<Bytes, EgressError>> {
+    pub fn endless(mut self) -> BoxStream<'static, Result<Bytes, EgressError>> {
         self.limit = usize::MAX;
         self.stream()
     }
 
     /// The body with what follows it, up to the limit. There is no time limit: the reader sets one.
-    pub(crate) fn pieces(self) -> BoxStream<'static, Result<Piece, EgressError>> {
+    pub fn pieces(self) -> BoxStream<'static, Result<BodyPiece, EgressError>> {
         let (url, limit, timeout) = (self.url, self.limit, self.timeout);
         let mut taken = 0_usize;
         let frames = BodyStream::new(http::Response::<reqwest::Body>::from(self.response).into_body());
@@ -275,9 +275,11 @@ impl EgressAnswer {
                     Ok(data) => {
                         taken = taken.saturating_add(data.len());
                         let too_large = || EgressError::TooLarge { origin: origin(&url), limit };
-                        Some(if taken > limit { Err(too_large()) } else { Ok(Piece::Data(data)) })
+                        Some(if taken > limit { Err(too_large()) } else { Ok(BodyPiece::Data(data)) })
                     }
-                    Err(frame) => frame.into_trailers().ok().map(|trailers| Ok(Piece::Trailers(trailers))),
+                    Err(frame) => {
+                        frame.into_trailers().ok().map(|trailers| Ok(BodyPiece::Trailers(trailers)))
+                    }
                 },
             };
             std::future::ready(piece)
@@ -288,7 +290,7 @@ impl EgressAnswer {
 
 /// A piece of an answer.
 #[derive(Debug)]
-pub(crate) enum Piece {
+pub enum BodyPiece {
     /// Of its body.
     Data(Bytes),
     /// The headers after the body.

@@ -80,9 +80,33 @@ pub enum EgressError {
         /// How many redirects are followed.
         limit: usize,
     },
+    /// It answered with an error status where a document or an answer was wanted.
+    #[error("{message}")]
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// What was answered, and what to do.
+        message: String,
+    },
     /// The settings cannot be used.
     #[error("the egress settings cannot be used: {0}")]
     Settings(String),
+}
+
+impl EgressError {
+    /// Whether this site refused the address or could not use it, so that nothing was sent: another try does not help, unless the
+    /// name resolves by then.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(
+            self,
+            Self::Address { .. }
+                | Self::Private { .. }
+                | Self::Unresolved { .. }
+                | Self::Redirects { .. }
+                | Self::Settings(_)
+        )
+    }
 }
 
 fn seconds(after: Duration) -> String {

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use tokio::time::Instant;
 use url::Url;
 
-use crate::{ClientError, Egress};
+use crate::{Egress, EgressError};
 
 /// Longest mark of a version that is kept; servers write a hash.
 const MAX_ETAG: usize = 256;
@@ -47,21 +47,21 @@ pub enum Answered {
 enum Asked {
     Fetched(Fetched),
     /// The server asks to wait this long; else it is this error.
-    Later(Duration, ClientError),
+    Later(Duration, EgressError),
 }
 
 impl Egress {
     /// Posts a question in JSON.
     ///
     /// # Errors
-    /// [`ClientError`] says why nobody answers; a question that is refused is an answer.
+    /// [`EgressError`] says why nobody answers; a question that is refused is an answer.
     pub async fn ask(
         &self,
         url: &Url,
         question: impl Into<Bytes>,
         limit: usize,
         timeout: Duration,
-    ) -> Result<Answered, ClientError> {
+    ) -> Result<Answered, EgressError> {
         let accept = HeaderValue::from_static("application/json");
         let request = self.post(url.clone()).header(ACCEPT, accept).body("application/json", question);
         let answer = request.limit(limit).timeout(timeout).send().await?;
@@ -74,20 +74,20 @@ impl Egress {
         if status.is_client_error() && !passes {
             return Ok(Answered::Refused(message));
         }
-        Err(ClientError::Status { status: status.as_u16(), code: None, message })
+        Err(EgressError::Status { status: status.as_u16(), message })
     }
 
     /// Fetches a document, unless it still has this mark. A server that asks to wait (429 with `Retry-After`) is asked again within the timeout.
     ///
     /// # Errors
-    /// [`ClientError`] says why there is none.
+    /// [`EgressError`] says why there is none.
     pub async fn document(
         &self,
         url: &Url,
         etag: Option<&str>,
         limit: usize,
         timeout: Duration,
-    ) -> Result<Fetched, ClientError> {
+    ) -> Result<Fetched, EgressError> {
         let until = Instant::now() + timeout;
         loop {
             let left = until.saturating_duration_since(Instant::now());
@@ -107,7 +107,7 @@ impl Egress {
         etag: Option<&str>,
         limit: usize,
         timeout: Duration,
-    ) -> Result<Asked, ClientError> {
+    ) -> Result<Asked, EgressError> {
         let accept = HeaderValue::from_static("application/json, text/plain;q=0.5, */*;q=0.1");
         let mut request = self.get(url.clone()).header(ACCEPT, accept).limit(limit).timeout(timeout);
         if let Some(mark) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
@@ -122,7 +122,7 @@ impl Egress {
             let advice =
                 if status == StatusCode::TOO_MANY_REQUESTS { "try again later" } else { "check the address" };
             let message = format!("{url} answered {status}; {advice}");
-            let error = ClientError::Status { status: status.as_u16(), code: None, message };
+            let error = EgressError::Status { status: status.as_u16(), message };
             return match retry_after(answer.headers()) {
                 Some(wait) if status == StatusCode::TOO_MANY_REQUESTS => Ok(Asked::Later(wait, error)),
                 _ => Err(error),
@@ -137,12 +137,12 @@ impl Egress {
     /// Looks whether a server answers at all; what it says does not matter, unless it says that it is broken.
     ///
     /// # Errors
-    /// [`ClientError`] says how it fails.
-    pub async fn answers(&self, url: &Url, timeout: Duration) -> Result<(), ClientError> {
+    /// [`EgressError`] says how it fails.
+    pub async fn answers(&self, url: &Url, timeout: Duration) -> Result<(), EgressError> {
         let status = self.get(url.clone()).without_redirects().timeout(timeout).send().await?.status();
         if status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED {
             let message = format!("{} answered {status}", url.origin().ascii_serialization());
-            return Err(ClientError::Status { status: status.as_u16(), code: None, message });
+            return Err(EgressError::Status { status: status.as_u16(), message });
         }
         Ok(())
     }

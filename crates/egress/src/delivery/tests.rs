@@ -31,7 +31,7 @@ fn allowing(target: &str) -> Egress {
     Egress::new(EgressSettings { allow: vec![target.parse().unwrap()], ..EgressSettings::default() }).unwrap()
 }
 
-async fn tell(egress: &Egress, config: &PushConfig) -> Receipt {
+async fn tell(egress: &Egress, config: &PushConfig) -> DeliveryOutcome {
     egress.tell(config, b"{}".to_vec(), &proof(), Duration::from_secs(600), NOW).await
 }
 
@@ -58,7 +58,7 @@ async fn a_receiver_gets_its_words_and_the_proof() {
     let mut config = config(&format!("http://{place}/hook"));
     config.token = "t0ken".into();
     config.authentication = Some(PushAuthentication { scheme: "Bearer".into(), credentials: "cr3d".into() });
-    assert_eq!(tell(&allowing(&place), &config).await, Receipt::Taken);
+    assert_eq!(tell(&allowing(&place), &config).await, DeliveryOutcome::Taken);
     let (headers, body) = seen.lock().unwrap().remove(0);
     let proof = proof();
     for (name, value) in [
@@ -115,7 +115,7 @@ async fn a_wish_to_wait_is_read_within_bounds() {
     for (header, wait) in waits {
         let (place, _) = receiver(503, header).await;
         let receipt = tell(&allowing(&place), &config(&format!("http://{place}/hook"))).await;
-        let Receipt::Later { wait: found, .. } = receipt else { panic!("{receipt:?}") };
+        let DeliveryOutcome::Later { wait: found, .. } = receipt else { panic!("{receipt:?}") };
         assert_eq!(found, wait.map(Duration::from_secs), "{header:?}");
     }
 }
@@ -125,11 +125,14 @@ async fn a_dead_port_may_come_back_and_a_private_one_is_never_told() {
     let canary = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let inside = canary.local_addr().unwrap().to_string();
     let refused = tell(&Egress::default(), &config(&format!("http://{inside}/hook"))).await;
-    assert!(matches!(&refused, Receipt::Refused(why) if why.contains("open internet")), "{refused:?}");
+    assert!(
+        matches!(&refused, DeliveryOutcome::Refused(why) if why.contains("open internet")),
+        "{refused:?}"
+    );
     assert!(futures::FutureExt::now_or_never(canary.accept()).is_none(), "nobody came to the canary");
     drop(canary);
     let later = tell(&allowing(&inside), &config(&format!("http://{inside}/hook"))).await;
-    assert!(matches!(later, Receipt::Later { wait: None, .. }), "{later:?}");
+    assert!(matches!(later, DeliveryOutcome::Later { wait: None, .. }), "{later:?}");
 }
 
 #[test]

@@ -37,7 +37,7 @@ impl Default for Circuit {
 
 /// What a failure did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum Transition {
     /// Nothing that anybody needs to know.
     None,
     /// The endpoint is left alone from now on, for so long.
@@ -68,26 +68,26 @@ impl Circuit {
     }
 
     /// A call was answered.
-    pub(crate) fn answered(&mut self) -> Change {
+    pub(crate) fn answered(&mut self) -> Transition {
         let before = std::mem::take(self);
-        if matches!(before, Self::Closed { .. }) { Change::None } else { Change::Closed }
+        if matches!(before, Self::Closed { .. }) { Transition::None } else { Transition::Closed }
     }
 
     /// A call failed. `chance` lies between 0 and 1 and keeps callers of the same endpoint from coming back all at once.
-    pub(crate) fn failed(&mut self, now: Duration, chance: f64) -> Change {
+    pub(crate) fn failed(&mut self, now: Duration, chance: f64) -> Transition {
         let rest = match *self {
             Self::Closed { failures } if failures + 1 < FAILURES_TO_OPEN => {
                 *self = Self::Closed { failures: failures + 1 };
-                return Change::None;
+                return Transition::None;
             }
             Self::Closed { .. } => FIRST_REST,
             // A call from before it was opened; it says nothing new.
-            Self::Open { .. } => return Change::None,
+            Self::Open { .. } => return Transition::None,
             Self::HalfOpen { rest, .. } => (rest * 2).min(LONGEST_REST),
         };
         let pause = rest.mul_f64(0.5 + chance.clamp(0.0, 1.0) / 2.0);
         *self = Self::Open { until: now + pause, rest };
-        Change::Opened(pause)
+        Transition::Opened(pause)
     }
 
     /// A trial was given up by its caller without an answer: the next caller may try.
