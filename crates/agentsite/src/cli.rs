@@ -6,6 +6,7 @@
 mod agent;
 mod audit;
 mod backup;
+mod bench;
 mod call;
 mod card;
 mod completions;
@@ -35,7 +36,6 @@ use std::time::Duration;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::bench::{self, BenchArgs};
 use crate::exit::{CliError, Exit};
 use crate::output::{Output, Style};
 use shell::Shell;
@@ -131,7 +131,7 @@ enum Verb {
     /// Bring a backup back; the site must not be running.
     Restore(backup::RestoreArguments),
     /// Measure this program on this machine, as ratios taken in one run.
-    Bench(BenchArgs),
+    Bench(bench::BenchArgs),
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,

@@ -4,10 +4,8 @@
 //! keeps it in step with its agents. This file only starts and ends the process.
 
 mod backup;
-mod bench;
 mod cli;
 mod config;
-mod conformance;
 mod doctor;
 mod exit;
 mod folder;

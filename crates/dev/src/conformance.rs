@@ -18,10 +18,10 @@ use futures::future::BoxFuture;
 use scene::{Act, Ending, Scene};
 
 /// The agent's name among the agents of a site.
-pub(crate) const NAME: &str = "conformance";
+pub const NAME: &str = "conformance";
 
 /// Webhooks of the kits listen on the machine that the site runs on.
-pub(crate) const WEBHOOKS: [&str; 3] = ["127.0.0.0/8", "::1", "localhost"];
+pub const WEBHOOKS: [&str; 3] = ["127.0.0.0/8", "::1", "localhost"];
 
 const MANIFEST: &str = r#"
 name = "conformance"
@@ -44,20 +44,28 @@ concurrency = 64
 "#;
 
 /// What the agent says of itself.
-pub(crate) fn manifest() -> Manifest {
+#[must_use]
+pub fn manifest() -> Manifest {
     Manifest::read(MANIFEST).expect("the built-in manifest is sound")
 }
 
 /// Plays the scene that a message asks for, or uses the tool that it names.
 #[derive(Debug, Clone)]
-pub(crate) struct Conformance {
+pub struct Conformance {
     tools: ToolboxRunner,
 }
 
 impl Conformance {
     /// The agent with its tools.
-    pub(crate) fn new() -> Self {
+    #[must_use]
+    pub fn new() -> Self {
         Self { tools: ToolboxRunner::new(Arc::new(toolbox::SuiteToolbox::new())) }
+    }
+}
+
+impl Default for Conformance {
+    fn default() -> Self {
+        Self::new()
     }
 }
 

@@ -13,8 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::{broken, population};
 use crate::bench::report::Report;
-use crate::exit::CliError;
-use crate::output::Output;
+use crate::bench::{BenchError, Progress};
 
 /// Agents of one `put`, which is one write to disk.
 const BATCH: u64 = 1_000;
@@ -27,7 +26,7 @@ const SKILLS: usize = 4;
 const NEAREST: usize = 10;
 
 /// Builds an index to each of the sizes and measures it there.
-pub(super) fn grow(folder: &Path, sizes: &[u64], output: Output) -> Result<Report, CliError> {
+pub(super) fn grow(folder: &Path, sizes: &[u64], progress: &Progress) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (population, questions) = population(folder)?;
     let population = Arc::new(population);
@@ -36,7 +35,7 @@ pub(super) fn grow(folder: &Path, sizes: &[u64], output: Output) -> Result<Repor
     let empty = resident();
     let (mut made, mut spent, mut first) = (0, 0.0, None);
     for size in sizes {
-        output.note(&format!("{size} agents"));
+        progress.note(&format!("{size} agents"));
         let (began, from) = (Instant::now(), made);
         while made < *size {
             let end = made.saturating_add(BATCH).min(*size);
@@ -63,7 +62,7 @@ pub(super) fn grow(folder: &Path, sizes: &[u64], output: Output) -> Result<Repor
 }
 
 /// Measures agents that have a few skills each, in memory: each skill is one more vector.
-fn skilled(folder: &Path, report: &mut Report) -> Result<(), CliError> {
+fn skilled(folder: &Path, report: &mut Report) -> Result<(), BenchError> {
     let (population, questions) = population(folder)?;
     let population = Arc::new(population.with_skills(SKILLS));
     let mut truth = Truth::new(Arc::clone(&population), questions, NEAREST);
@@ -82,7 +81,7 @@ fn skilled(folder: &Path, report: &mut Report) -> Result<(), CliError> {
 }
 
 /// Opens the index that was built.
-pub(super) fn open(folder: &Path) -> Result<Report, CliError> {
+pub(super) fn open(folder: &Path) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (population, _) = population(folder)?;
     let began = Instant::now();
@@ -93,11 +92,11 @@ pub(super) fn open(folder: &Path) -> Result<Report, CliError> {
     Ok(report)
 }
 
-fn index(folder: &Path, population: &Arc<Population>) -> Result<Finder, CliError> {
+fn index(folder: &Path, population: &Arc<Population>) -> Result<Finder, BenchError> {
     finder(Some(folder.join("index")), population)
 }
 
-fn finder(folder: Option<PathBuf>, population: &Arc<Population>) -> Result<Finder, CliError> {
+fn finder(folder: Option<PathBuf>, population: &Arc<Population>) -> Result<Finder, BenchError> {
     let full: Arc<Population> = Arc::clone(population);
     let embedders = Embedders { fast: Arc::new(Static::load()), full: Some(full) };
     let settings = FinderSettings { folder, embedders };
@@ -105,7 +104,7 @@ fn finder(folder: Option<PathBuf>, population: &Arc<Population>) -> Result<Finde
 }
 
 /// Asks all questions: the time in the middle and of the slowest hundredth, in milliseconds, and the recall.
-fn ask(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(f64, f64, f64), CliError> {
+fn ask(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(f64, f64, f64), BenchError> {
     let (mut times, mut recall) = (Vec::new(), 0.0);
     for (number, question) in truth.questions().iter().enumerate() {
         let ask = Ask { audience: Audience::public(), ..Ask::of(&question.text, NEAREST) };

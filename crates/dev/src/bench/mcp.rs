@@ -14,19 +14,22 @@ use super::load::{self, Load, Request};
 use super::process::Child;
 use super::report::{Report, Row};
 use super::{BenchArgs, phase};
-use crate::exit::CliError;
-use crate::output::Output;
+use crate::bench::{BenchError, Progress};
 
 /// In which a session is named.
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Measures tools.
-pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
+pub(super) async fn measure(
+    args: &BenchArgs,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
     site.rest().await?;
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
-    output.note("bare axum echo");
+    progress.note("bare axum echo");
     let floor = phase(&bare, &Request::call_tool("/", "quick"), load).await?;
     report.row(Row::of("bare axum, JSON echo of the same body", &floor, None));
     let session = begin_session(&site, "/mcp/quick").await?;
@@ -37,10 +40,10 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
         ("tools/call, echo as durable task", Request::call_tool("/mcp/echo", "echo")),
     ];
     for (name, request) in phases {
-        output.note(name);
+        progress.note(name);
         report.row(Row::of(name, &phase(&site, &request, load).await?, Some(&floor)));
     }
-    output.note(&format!("{} calls", args.messages));
+    progress.note(&format!("{} calls", args.messages));
     let before = site.figures()?.resident_mib;
     let request = Request::call_tool("/mcp/quick", "quick");
     load::send(site.address, &request, args.connections, args.messages).await?;
@@ -50,8 +53,8 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
 }
 
 /// Begins a session of the older form and gives its id.
-async fn begin_session(site: &Child, path: &str) -> Result<String, CliError> {
-    let failed = |what: String| CliError::error(format!("cannot begin a session of MCP: {what}"));
+async fn begin_session(site: &Child, path: &str) -> Result<String, BenchError> {
+    let failed = |what: String| BenchError::error(format!("cannot begin a session of MCP: {what}"));
     let url = format!("http://{}{path}", site.address);
     let url = url.parse().map_err(|error: url::ParseError| failed(error.to_string()))?;
     let params = json!({

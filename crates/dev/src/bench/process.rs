@@ -7,11 +7,10 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use crate::bench::BenchError;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::Command;
-
-use crate::exit::CliError;
 
 /// Longest wait for a child to answer.
 const START: Duration = Duration::from_secs(20);
@@ -49,7 +48,7 @@ pub(super) struct Metrics(String);
 
 impl Child {
     /// A site in the folder, ready to answer.
-    pub(super) async fn start_site(folder: &Path) -> Result<Self, CliError> {
+    pub(super) async fn start_site(folder: &Path) -> Result<Self, BenchError> {
         let address = free_address()?;
         let mut command = this_program()?;
         command.arg("serve").arg("--listen").arg(address.to_string());
@@ -57,15 +56,15 @@ impl Child {
         // The load shows no credential, so that the figures stay comparable; only this machine reaches the site, while it is measured.
         command.arg("--anonymous").arg("admin");
         let log = folder.join("site.log");
-        let file = std::fs::File::create(&log).map_err(|error| CliError::file("write", &log, &error))?;
+        let file = std::fs::File::create(&log).map_err(|error| BenchError::file("write", &log, &error))?;
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file);
         let child =
-            command.spawn().map_err(|error| CliError::error(format!("cannot start the site: {error}")))?;
+            command.spawn().map_err(|error| BenchError::error(format!("cannot start the site: {error}")))?;
         let began = Instant::now();
         while get(address, "/readyz").await.is_none_or(|answer| !answer.starts_with("HTTP/1.1 200")) {
             if began.elapsed() > START {
                 let words = std::fs::read_to_string(&log).unwrap_or_default();
-                return Err(CliError::error(format!("the site did not start: {words}")));
+                return Err(BenchError::error(format!("the site did not start: {words}")));
             }
             tokio::time::sleep(ASK_EVERY).await;
         }
@@ -73,25 +72,26 @@ impl Child {
     }
 
     /// The bare server.
-    pub(super) async fn start_bare() -> Result<Self, CliError> {
+    pub(super) async fn start_bare() -> Result<Self, BenchError> {
         let mut command = this_program()?;
         command.arg("bench-bare").stdin(Stdio::piped()).stdout(Stdio::piped());
         let failed =
-            |error: std::io::Error| CliError::error(format!("cannot start the bare server: {error}"));
+            |error: std::io::Error| BenchError::error(format!("cannot start the bare server: {error}"));
         let mut child = command.spawn().map_err(failed)?;
         let out = child.stdout.take().expect("stdout is piped");
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).await.map_err(failed)?;
-        let address = line.trim().parse().map_err(|_| CliError::error("the bare server told no address"))?;
+        let address =
+            line.trim().parse().map_err(|_| BenchError::error("the bare server told no address"))?;
         Ok(Self { child, address })
     }
 
     /// What the kernel knows about it now.
-    pub(super) fn figures(&self) -> Result<Figures, CliError> {
-        let pid = self.child.id().ok_or_else(|| CliError::error("a measured process has ended"))?;
+    pub(super) fn figures(&self) -> Result<Figures, BenchError> {
+        let pid = self.child.id().ok_or_else(|| BenchError::error("a measured process has ended"))?;
         let read = |name: &str| {
             let path = format!("/proc/{pid}/{name}");
-            std::fs::read_to_string(&path).map_err(|error| CliError::file("read", Path::new(&path), &error))
+            std::fs::read_to_string(&path).map_err(|error| BenchError::file("read", Path::new(&path), &error))
         };
         let stat = read("stat")?;
         let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
@@ -103,7 +103,7 @@ impl Child {
     }
 
     /// Waits until it does nothing any more by itself, so that only what is asked of it is measured.
-    pub(super) async fn rest(&self) -> Result<(), CliError> {
+    pub(super) async fn rest(&self) -> Result<(), BenchError> {
         let began = Instant::now();
         let mut before = self.figures()?.cpu_seconds;
         while began.elapsed() < UNREST {
@@ -118,11 +118,11 @@ impl Child {
     }
 
     /// What the site says about itself now.
-    pub(super) async fn metrics(&self) -> Result<Metrics, CliError> {
+    pub(super) async fn metrics(&self) -> Result<Metrics, BenchError> {
         get(self.address, "/metrics")
             .await
             .map(Metrics)
-            .ok_or_else(|| CliError::error("the site gives no metrics"))
+            .ok_or_else(|| BenchError::error("the site gives no metrics"))
     }
 }
 
@@ -156,16 +156,16 @@ impl Metrics {
     }
 }
 
-pub(super) fn this_program() -> Result<Command, CliError> {
+pub(super) fn this_program() -> Result<Command, BenchError> {
     let path = std::env::current_exe()
-        .map_err(|error| CliError::error(format!("cannot find this program: {error}")))?;
+        .map_err(|error| BenchError::error(format!("cannot find this program: {error}")))?;
     let mut command = Command::new(path);
     command.kill_on_drop(true);
     Ok(command)
 }
 
-fn free_address() -> Result<SocketAddr, CliError> {
-    let failed = |error: std::io::Error| CliError::error(format!("no free port: {error}"));
+fn free_address() -> Result<SocketAddr, BenchError> {
+    let failed = |error: std::io::Error| BenchError::error(format!("no free port: {error}"));
     std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|listener| listener.local_addr()).map_err(failed)
 }
 

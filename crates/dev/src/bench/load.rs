@@ -12,7 +12,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::grpc::Caller;
-use crate::exit::CliError;
+use crate::bench::BenchError;
 
 /// Place of the number that makes each message different; as wide as the numbers are.
 const NUMBER: &str = "0000000000000000";
@@ -136,7 +136,7 @@ impl Request {
 }
 
 /// Sends for a while.
-pub(super) async fn run(address: SocketAddr, request: &Request, load: Load) -> Result<Measured, CliError> {
+pub(super) async fn run(address: SocketAddr, request: &Request, load: Load) -> Result<Measured, BenchError> {
     let end = Instant::now() + load.time;
     drive(address, request, load.connections, move || Instant::now() < end).await
 }
@@ -147,7 +147,7 @@ pub(super) async fn send(
     request: &Request,
     connections: usize,
     amount: u64,
-) -> Result<Measured, CliError> {
+) -> Result<Measured, BenchError> {
     let left = Arc::new(AtomicI64::new(i64::try_from(amount).unwrap_or(i64::MAX)));
     drive(address, request, connections, move || left.fetch_sub(1, Ordering::Relaxed) > 0).await
 }
@@ -157,13 +157,13 @@ async fn drive(
     request: &Request,
     connections: usize,
     more: impl Fn() -> bool + Clone + Send + 'static,
-) -> Result<Measured, CliError> {
+) -> Result<Measured, BenchError> {
     let began = Instant::now();
     let workers: Vec<_> =
         (0..connections).map(|_| tokio::spawn(converse(address, request.clone(), more.clone()))).collect();
     let (mut times, mut events) = (Vec::new(), 0);
     for worker in workers {
-        let failed = |error: String| CliError::error(format!("the load stopped: {error}"));
+        let failed = |error: String| BenchError::error(format!("the load stopped: {error}"));
         let one = worker.await.map_err(|error| failed(error.to_string()))?.map_err(failed)?;
         times.extend(one.times);
         events += one.events;

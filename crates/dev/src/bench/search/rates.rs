@@ -18,8 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 use super::{broken, population};
 use crate::bench::load::Measured;
 use crate::bench::report::{Report, Row};
-use crate::exit::CliError;
-use crate::output::Output;
+use crate::bench::{BenchError, Progress};
 
 /// Agents that are asked for.
 const AGENTS: u64 = 10_000;
@@ -59,14 +58,14 @@ impl Embedder for Mixed {
 }
 
 /// Measures the rates.
-pub(super) async fn measure(folder: &Path, seconds: u64, output: Output) -> Result<Report, CliError> {
+pub(super) async fn measure(folder: &Path, seconds: u64, progress: &Progress) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let time = Duration::from_secs(seconds);
     let population = Arc::new(population(folder)?.0);
     let fast: Arc<dyn Embedder> = Arc::new(Static::load());
     let full: Arc<dyn Embedder> = Arc::new(Mixed(MiniLm::load(), Arc::clone(&population)));
     let deep = filled(&population, Embedders { fast: Arc::clone(&fast), full: Some(full) }, true).await?;
-    output.note("questions by the full model");
+    progress.note("questions by the full model");
     let measured = ask(&deep, time, usize::MAX).await?;
     let tokens: usize =
         (0..100).map(|number| WordPiece::ours().tokens(&cards::question(number), 256).len()).sum();
@@ -77,18 +76,22 @@ pub(super) async fn measure(folder: &Path, seconds: u64, output: Output) -> Resu
         products / measured.0.seconds / 1e9,
         "thousand million a second",
     );
-    output.note("repeated questions");
+    progress.note("repeated questions");
     report.row(Row::of("questions, full model, repeated", &ask(&deep, time, REPEATED).await?, None));
     drop(deep);
-    output.note("questions by the fast tier");
+    progress.note("questions by the fast tier");
     let shallow = filled(&population, Embedders { fast: Arc::clone(&fast), full: None }, false).await?;
     report.row(Row::of("questions, fast tier, each new", &ask(&shallow, time, usize::MAX).await?, None));
-    output.note("registrations");
+    progress.note("registrations");
     register(folder, &population, fast, &mut report).await?;
     Ok(report)
 }
 
-async fn filled(population: &Population, embedders: Embedders, full: bool) -> Result<Arc<Finder>, CliError> {
+async fn filled(
+    population: &Population,
+    embedders: Embedders,
+    full: bool,
+) -> Result<Arc<Finder>, BenchError> {
     let (finder, _) = Finder::open(FinderSettings { folder: None, embedders }, &|_| {}).map_err(broken)?;
     for from in (0..AGENTS).step_by(BATCH as usize) {
         let entries = (from..AGENTS.min(from + BATCH)).map(|number| population.entry(number)).collect();
@@ -98,7 +101,7 @@ async fn filled(population: &Population, embedders: Embedders, full: bool) -> Re
 }
 
 /// Asks from as many tasks as there are cores, two each, until the time is over; questions repeat after so many.
-async fn ask(finder: &Arc<Finder>, time: Duration, different: usize) -> Result<(Measured, f64), CliError> {
+async fn ask(finder: &Arc<Finder>, time: Duration, different: usize) -> Result<(Measured, f64), BenchError> {
     let next = Arc::new(AtomicUsize::new(0));
     let tasks = 2 * std::thread::available_parallelism().map_or(1, usize::from);
     let (began, cpu) = (Instant::now(), clock());
@@ -133,7 +136,7 @@ async fn register(
     population: &Population,
     fast: Arc<dyn Embedder>,
     report: &mut Report,
-) -> Result<(), CliError> {
+) -> Result<(), BenchError> {
     let settings =
         FinderSettings { folder: Some(folder.join("registered")), embedders: Embedders { fast, full: None } };
     let (finder, _) = Finder::open(settings, &|_| {}).map_err(broken)?;

@@ -1,14 +1,16 @@
 //! `agentsite bench`: how fast this program is on this machine, as ratios taken in one run.
 //!
 //! Promises: the site, the bare server it is compared with, and the load run in three processes; all figures come from this run; nothing
-//! is left behind. It measures and prints; it never fails because a figure is low.
+//! is left behind. It measures and does not print; it never fails because a figure is low.
 
 mod a2a;
 mod bare;
+mod failure;
 mod grpc;
 mod load;
 mod mcp;
 mod process;
+mod progress;
 mod report;
 mod search;
 
@@ -17,14 +19,14 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 
-use crate::exit::{CliError, Exit};
-use crate::output::Output;
 use load::{Load, Measured, Request};
 use process::{Child, Figures};
-use report::{Report, Row};
 
-pub(crate) use bare::serve_bare;
-pub(crate) use search::{PartArgs as SearchPartArgs, part as search_part};
+pub use bare::serve_bare;
+pub use failure::BenchError;
+pub use progress::Progress;
+pub use report::{Figure, Report, Row};
+pub use search::{SearchPartArgs, measure_part};
 
 /// Messages sent before each measurement, so that caches and connections are warm.
 const WARM_UP: u64 = 2_000;
@@ -43,7 +45,7 @@ const AGENTS: [(&str, &str); 2] = [
 
 /// Measures this program on this machine.
 #[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
+pub struct BenchArgs {
     /// What to measure
     #[arg(value_enum, default_value_t = Subject::Site)]
     subject: Subject,
@@ -74,20 +76,21 @@ enum Subject {
     Search,
 }
 
-/// Measures and prints.
-pub(crate) async fn run(args: &BenchArgs, output: Output) -> Result<Exit, CliError> {
+/// Measures what was asked for.
+///
+/// # Errors
+/// [`BenchError`] when a process cannot be started, stops, or does not answer.
+pub async fn run(args: &BenchArgs, progress: &Progress) -> Result<Report, BenchError> {
     let folder = Folder::make()?;
-    let report = match args.subject {
-        Subject::Site => measure(args, &folder.0, output).await?,
-        Subject::A2a => a2a::measure(args, &folder.0, output).await?,
-        Subject::Mcp => mcp::measure(args, &folder.0, output).await?,
-        Subject::Search => search::measure(args, &folder.0, output).await?,
-    };
-    report.print(output)?;
-    Ok(Exit::Ok)
+    match args.subject {
+        Subject::Site => measure(args, &folder.0, progress).await,
+        Subject::A2a => a2a::measure(args, &folder.0, progress).await,
+        Subject::Mcp => mcp::measure(args, &folder.0, progress).await,
+        Subject::Search => search::measure(args, &folder.0, progress).await,
+    }
 }
 
-async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
+async fn measure(args: &BenchArgs, folder: &Path, progress: &Progress) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let began = Instant::now();
     let site = Child::start_site(folder).await?;
@@ -97,20 +100,20 @@ async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Repo
 
     let bare = Child::start_bare().await?;
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
-    output.note("bare axum echo");
+    progress.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;
     report.row(Row::of("bare axum, JSON echo", &floor, None));
     for (name, path) in
         [("SendMessage, echo as message", "/a2a/quick"), ("SendMessage, echo as durable task", "/a2a/echo")]
     {
-        output.note(name);
+        progress.note(name);
         let measured = phase(&site, &Request::send(path), load).await?;
         report.row(Row::of(name, &measured, Some(&floor)));
     }
-    durable(&site, &mut report, args, output).await?;
-    starts(&site, &mut report, args, output).await?;
+    durable(&site, &mut report, args, progress).await?;
+    starts(&site, &mut report, args, progress).await?;
     report.figure("memory, loaded", site.figures()?.resident_mib, "MiB");
-    flatness(&site, &mut report, args, output).await?;
+    flatness(&site, &mut report, args, progress).await?;
     Ok(report)
 }
 
@@ -119,9 +122,9 @@ async fn durable(
     site: &Child,
     report: &mut Report,
     args: &BenchArgs,
-    output: Output,
-) -> Result<(), CliError> {
-    output.note("durable tasks");
+    progress: &Progress,
+) -> Result<(), BenchError> {
+    progress.note("durable tasks");
     let load = Load { connections: args.connections * 8, time: Duration::from_secs(args.seconds) };
     let before = site.metrics().await?;
     let measured = phase(site, &Request::send("/a2a/echo"), load).await?;
@@ -135,8 +138,13 @@ async fn durable(
 }
 
 /// From the acceptance of a task to the start of its command.
-async fn starts(site: &Child, report: &mut Report, args: &BenchArgs, output: Output) -> Result<(), CliError> {
-    output.note("commands");
+async fn starts(
+    site: &Child,
+    report: &mut Report,
+    args: &BenchArgs,
+    progress: &Progress,
+) -> Result<(), BenchError> {
+    progress.note("commands");
     let before = site.metrics().await?;
     let load = Load { connections: 4, time: Duration::from_secs(args.seconds) };
     let measured = phase(site, &Request::send("/a2a/command"), load).await?;
@@ -152,10 +160,10 @@ async fn flatness(
     site: &Child,
     report: &mut Report,
     args: &BenchArgs,
-    output: Output,
-) -> Result<(), CliError> {
+    progress: &Progress,
+) -> Result<(), BenchError> {
     for (name, path) in [("messages", "/a2a/quick"), ("durable tasks", "/a2a/echo")] {
-        output.note(&format!("{} {name}", args.messages));
+        progress.note(&format!("{} {name}", args.messages));
         let before = site.figures()?.resident_mib;
         load::send(site.address, &Request::send(path), args.connections, args.messages).await?;
         let after = site.figures()?.resident_mib;
@@ -165,7 +173,7 @@ async fn flatness(
 }
 
 /// One measurement, with the processor time of the process that served it.
-async fn phase(child: &Child, request: &Request, load: Load) -> Result<(Measured, f64), CliError> {
+async fn phase(child: &Child, request: &Request, load: Load) -> Result<(Measured, f64), BenchError> {
     load::send(child.address, request, load.connections, WARM_UP).await?;
     let before: Figures = child.figures()?;
     let measured = load::run(child.address, request, load).await?;
@@ -178,13 +186,13 @@ async fn phase(child: &Child, request: &Request, load: Load) -> Result<(Measured
 struct Folder(PathBuf);
 
 impl Folder {
-    fn make() -> Result<Self, CliError> {
+    fn make() -> Result<Self, BenchError> {
         let folder = PathBuf::from(format!("agentsite-bench-{}", std::process::id()));
         for (name, manifest) in AGENTS {
             let agent = folder.join("agents").join(name);
-            std::fs::create_dir_all(&agent).map_err(|error| CliError::file("make", &agent, &error))?;
+            std::fs::create_dir_all(&agent).map_err(|error| BenchError::file("make", &agent, &error))?;
             let file = agent.join("agent.toml");
-            std::fs::write(&file, manifest).map_err(|error| CliError::file("write", &file, &error))?;
+            std::fs::write(&file, manifest).map_err(|error| BenchError::file("write", &file, &error))?;
         }
         Ok(Self(folder))
     }

@@ -17,12 +17,11 @@ use clap::{Args, ValueEnum};
 use super::BenchArgs;
 use super::process::this_program;
 use super::report::Report;
-use crate::exit::{CliError, Exit};
-use crate::output::Output;
+use crate::bench::{BenchError, Progress};
 
 /// What a process of the bench does.
 #[derive(Debug, Args)]
-pub(crate) struct PartArgs {
+pub struct SearchPartArgs {
     /// Which part
     #[arg(value_enum)]
     part: Part,
@@ -49,7 +48,11 @@ enum Part {
 }
 
 /// Measures the index, part by part.
-pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
+pub(super) async fn measure(
+    args: &BenchArgs,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let parts = [
         (Part::Cards, "the vectors of the cards"),
@@ -58,7 +61,7 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
         (Part::Rates, "questions and registrations a second"),
     ];
     for (part, what) in parts {
-        output.note(what);
+        progress.note(what);
         let mut command = this_program()?;
         let name = part.to_possible_value().expect("no part is skipped");
         command
@@ -70,46 +73,47 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
         args.sizes.iter().for_each(|size| {
             command.arg("--sizes").arg(size.to_string());
         });
-        let failed = |error: std::io::Error| CliError::error(format!("cannot measure {what}: {error}"));
+        let failed = |error: std::io::Error| BenchError::error(format!("cannot measure {what}: {error}"));
         let done = command.stderr(Stdio::inherit()).output().await.map_err(failed)?;
         if !done.status.success() {
-            return Err(CliError::error(format!("the process that measures {what} failed")));
+            return Err(BenchError::error(format!("the process that measures {what} failed")));
         }
         let told = serde_json::from_slice(&done.stdout);
-        report.join(told.map_err(|error| CliError::error(format!("cannot read of {what}: {error}")))?);
+        report.join(told.map_err(|error| BenchError::error(format!("cannot read of {what}: {error}")))?);
     }
     Ok(report)
 }
 
-/// Does one part and prints what it measured as JSON.
-pub(crate) async fn part(args: PartArgs, output: Output) -> Result<Exit, CliError> {
-    let PartArgs { part, folder, sizes, seconds } = args;
-    let report = match part {
-        Part::Cards => cards::make(&folder)?,
+/// Measures one part; the binary prints it as JSON for the process that started it.
+///
+/// # Errors
+/// [`BenchError`] when the index cannot be built or opened.
+pub async fn measure_part(args: SearchPartArgs, progress: &Progress) -> Result<Report, BenchError> {
+    let SearchPartArgs { part, folder, sizes, seconds } = args;
+    match part {
+        Part::Cards => cards::make(&folder),
         // Beside the runtime, so that a question is answered on the thread whose time is read.
         Part::Sizes | Part::Open => {
+            let progress = progress.clone();
             let work = std::thread::spawn(move || match part {
                 Part::Open => sizes::open(&folder),
-                _ => sizes::grow(&folder, &sizes, output),
+                _ => sizes::grow(&folder, &sizes, &progress),
             });
             tokio::task::spawn_blocking(|| work.join())
                 .await
                 .map_err(broken)?
-                .map_err(|_| broken("it stopped"))??
+                .map_err(|_| broken("it stopped"))?
         }
-        Part::Rates => rates::measure(&folder, seconds, output).await?,
-    };
-    let json = serde_json::to_string(&report).map_err(broken)?;
-    output.line(&json)?;
-    Ok(Exit::Ok)
+        Part::Rates => rates::measure(&folder, seconds, progress).await,
+    }
 }
 
-fn broken(why: impl std::fmt::Display) -> CliError {
-    CliError::error(format!("the search could not be measured: {why}"))
+fn broken(why: impl std::fmt::Display) -> BenchError {
+    BenchError::error(format!("the search could not be measured: {why}"))
 }
 
 /// Agents like the cards, with the questions.
-fn population(folder: &Path) -> Result<(Population, Vec<Sample>), CliError> {
+fn population(folder: &Path) -> Result<(Population, Vec<Sample>), BenchError> {
     let (cards, questions) = cards::read(folder)?;
     Ok((Population::new(cards, &questions), questions))
 }

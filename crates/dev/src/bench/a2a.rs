@@ -10,8 +10,7 @@ use super::load::{self, Load, Request};
 use super::process::Child;
 use super::report::{Report, Row};
 use super::{BenchArgs, phase};
-use crate::exit::CliError;
-use crate::output::Output;
+use crate::bench::{BenchError, Progress};
 
 /// Rounds in which the tail is looked at.
 const ROUNDS: u32 = 10;
@@ -29,25 +28,29 @@ fn phases() -> [(&'static str, Request); 6] {
 }
 
 /// Measures the bindings.
-pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> Result<Report, CliError> {
+pub(super) async fn measure(
+    args: &BenchArgs,
+    folder: &Path,
+    progress: &Progress,
+) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
     site.rest().await?;
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
-    output.note("bare axum echo");
+    progress.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;
     report.row(Row::of("bare axum, JSON echo", &floor, None));
     for (name, request) in phases() {
-        output.note(name);
+        progress.note(name);
         report.row(Row::of(name, &phase(&site, &request, load).await?, Some(&floor)));
     }
-    output.note("streams");
+    progress.note("streams");
     let streams = phase(&site, &Request::stream("/a2a/echo"), load).await?;
     let events = streams.0.events as f64 / streams.0.seconds;
     report.row(Row::of("JSON-RPC, streamed durable task", &streams, Some(&floor)));
     report.figure("events of streams", events, "per second");
-    tail(&site, &mut report, args, output).await?;
-    output.note(&format!("{} messages", args.messages));
+    tail(&site, &mut report, args, progress).await?;
+    progress.note(&format!("{} messages", args.messages));
     let before = site.figures()?.resident_mib;
     load::send(site.address, &Request::send("/a2a/quick"), args.connections, args.messages).await?;
     let ratio = site.figures()?.resident_mib / before;
@@ -56,8 +59,13 @@ pub(super) async fn measure(args: &BenchArgs, folder: &Path, output: Output) -> 
 }
 
 /// Whether the slowest hundredth gets slower from round to round.
-async fn tail(site: &Child, report: &mut Report, args: &BenchArgs, output: Output) -> Result<(), CliError> {
-    output.note(&format!("{ROUNDS} rounds of durable tasks"));
+async fn tail(
+    site: &Child,
+    report: &mut Report,
+    args: &BenchArgs,
+    progress: &Progress,
+) -> Result<(), BenchError> {
+    progress.note(&format!("{ROUNDS} rounds of durable tasks"));
     let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) / 5 };
     let mut tails = Vec::new();
     for _ in 0..ROUNDS {

@@ -1,42 +1,51 @@
-//! The table that the bench prints.
+//! Report: what the bench measured.
 //!
-//! Promises: ratios beside the figures they come from; the same content as JSON with `--json`.
+//! Promises: ratios beside the figures they come from; its JSON form is what `--json` prints. It does not print.
 
 use serde::{Deserialize, Serialize};
 
 use super::load::Measured;
-use crate::exit::CliError;
-use crate::output::{Output, Style};
 
 /// Everything that was measured.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(super) struct Report {
-    throughput: Vec<Row>,
-    figures: Vec<Figure>,
+pub struct Report {
+    /// Measurements under load.
+    pub throughput: Vec<Row>,
+    /// Single figures.
+    pub figures: Vec<Figure>,
 }
 
 /// One measurement under load.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Row {
-    name: String,
-    requests_per_second: f64,
-    cpu_micros_per_request: f64,
-    p50_millis: f64,
-    p99_millis: f64,
+pub struct Row {
+    /// What was sent.
+    pub name: String,
+    /// Requests that were answered in a second.
+    pub requests_per_second: f64,
+    /// Processor time of the server for one request.
+    pub cpu_micros_per_request: f64,
+    /// Median of the time to the answer.
+    pub p50_millis: f64,
+    /// The time within which 99 of 100 requests were answered.
+    pub p99_millis: f64,
     /// Requests a second relative to the bare server.
     #[serde(skip_serializing_if = "Option::is_none")]
-    ratio: Option<f64>,
+    pub ratio: Option<f64>,
     /// Processor time of the bare server relative to this one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    cpu_ratio: Option<f64>,
+    pub cpu_ratio: Option<f64>,
 }
 
+/// One figure.
 #[derive(Debug, Serialize, Deserialize)]
-struct Figure {
-    name: String,
-    value: f64,
-    unit: String,
+pub struct Figure {
+    /// What was measured.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what; empty for a ratio.
+    pub unit: String,
 }
 
 impl Row {
@@ -68,35 +77,5 @@ impl Report {
     pub(super) fn join(&mut self, other: Self) {
         self.throughput.extend(other.throughput);
         self.figures.extend(other.figures);
-    }
-
-    /// Prints the table.
-    pub(super) fn print(&self, output: Output) -> Result<(), CliError> {
-        if output.is_json() {
-            return Ok(output.json(self)?);
-        }
-        let head = format!(
-            "{:<40} {:>10} {:>9} {:>9} {:>9} {:>8} {:>8}",
-            "", "req/s", "CPU µs", "p50 ms", "p99 ms", "ratio", "by CPU"
-        );
-        output.line(&output.paint(Style::Bold, &head))?;
-        let ratio = |ratio: Option<f64>| ratio.map_or_else(|| "–".into(), |ratio| format!("{ratio:.2}"));
-        for row in &self.throughput {
-            output.line(&format!(
-                "{:<40} {:>10.0} {:>9.1} {:>9.2} {:>9.2} {:>8} {:>8}",
-                row.name,
-                row.requests_per_second,
-                row.cpu_micros_per_request,
-                row.p50_millis,
-                row.p99_millis,
-                ratio(row.ratio),
-                ratio(row.cpu_ratio)
-            ))?;
-        }
-        output.line("")?;
-        for figure in &self.figures {
-            output.line(&format!("{:<66} {:>9.2} {}", figure.name, figure.value, figure.unit))?;
-        }
-        Ok(())
     }
 }
