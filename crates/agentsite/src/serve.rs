@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_client::mcp::InMemory;
-use agentsite_dev::conformance;
+use agentsite_dev::conformance::{self, Kit};
 use agentsite_egress::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::models::models;
-use crate::config::{Config, Kit, Loaded, Reader};
+use crate::config::{Config, Loaded, Reader};
 use crate::exit::{CliError, Exit};
 use crate::folder::{AgentsFolder, Asked, Looks};
 use crate::instance::{DataFolder, RunningSite, keep_private, protect_log};

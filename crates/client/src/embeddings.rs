@@ -3,6 +3,8 @@
 //! Promises: one vector for each text, in order, all finite and of one length, or an error; an answer is bounded in size and time. An endpoint that
 //! fails again and again is left alone for a while, so that nobody waits for it with every question. It does not know what the vectors are for.
 
+mod section;
+
 use std::time::Duration;
 
 use agentsite_egress::{Circuits, Egress};
@@ -11,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::{ClientError, Token};
+
+pub use section::EmbeddingsSection;
 
 /// Texts of one request; endpoints take a few hundred, and small ones answer sooner.
 const BATCH: usize = 32;

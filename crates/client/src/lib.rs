@@ -25,7 +25,7 @@ pub use a2a::{
     A2aClient, A2aLimits, Binding, Dialect, Endpoint, ListTasks, RemoteStatus, RemoteTask, Reply,
     SendOptions, StreamItem, TaskPage, TaskStream, UnknownBinding, card_url,
 };
-pub use embeddings::{Embeddings, MAX_DIMENSIONS};
+pub use embeddings::{Embeddings, EmbeddingsSection, MAX_DIMENSIONS};
 pub use failure::ClientError;
 pub use signer::{
     CardRefusal, KnownBy, KnownKeys, SignedCard, Signer, did_web_of, key_set_url, verify_card, verify_card_at,

@@ -6,6 +6,7 @@
 //!
 //! Timed scenes wait on the runtime's clock and heed a cancel while they wait.
 
+mod kit;
 mod scene;
 mod toolbox;
 
@@ -16,6 +17,8 @@ use agentsite_protocol::{Message, Outcome, Role};
 use futures::future::BoxFuture;
 
 use scene::{Act, Ending, Scene};
+
+pub use kit::Kit;
 
 /// The agent's name among the agents of a site.
 pub const NAME: &str = "conformance";

@@ -13,6 +13,7 @@ mod circuits;
 mod delivery;
 mod document;
 mod egress;
+mod section;
 
 pub use circuits::{CircuitOpen, CircuitPermit, Circuits};
 pub use delivery::DeliveryOutcome;
@@ -21,3 +22,4 @@ pub use egress::{
     AllowedTarget, BadTarget, BodyPiece, Egress, EgressAnswer, EgressError, EgressRequest, EgressSettings,
     EgressSocket, Network,
 };
+pub use section::EgressSection;
