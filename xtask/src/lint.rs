@@ -7,14 +7,14 @@ use crate::arguments::Arguments;
 use crate::failure::Outcome;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::workspace::{Workspace, run as run_command};
-use crate::{deps, generate, python, tidy};
+use crate::{cost, deps, generate, python, tidy};
 
 /// What `cargo xtask lint --help` prints.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask lint [--only STAGE]
 
-Runs every lint stage and reports all failures together: format, spelling, tidy, deps, clippy, docs,
-generated files.";
+Runs every lint stage and reports all failures together: format, spelling, tidy, deps, cost, clippy,
+docs, generated files.";
 
 /// Every stage, in order: the quick ones that need no build are told first.
 const STAGES: &[Stage] = &[
@@ -22,6 +22,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "spelling", always: false, run: spelling },
     Stage { name: "tidy", always: false, run: tidy::check },
     Stage { name: "deps", always: false, run: deps::check },
+    Stage { name: "cost", always: false, run: cost::check },
     Stage { name: "clippy", always: false, run: clippy },
     Stage { name: "docs", always: false, run: docs },
     Stage { name: "generated", always: false, run: generate::check },

@@ -12,6 +12,7 @@
 
 mod arguments;
 mod attack;
+mod cost;
 mod crash;
 mod debian;
 mod deps;
@@ -50,7 +51,7 @@ const CHORES: &[Chore] = &[
     Chore { name: "test", summary: "set up and run every test stage", help: test::HELP, run: test::run },
     Chore {
         name: "lint",
-        summary: "format, spelling, tidy, deps, clippy, docs, generated files",
+        summary: "format, spelling, tidy, deps, cost, clippy, docs, generated files",
         help: lint::HELP,
         run: lint::run,
     },

@@ -6,6 +6,7 @@
 mod agent;
 mod audit;
 mod backup;
+mod bench;
 mod call;
 mod card;
 mod completions;
@@ -30,15 +31,18 @@ mod task;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::time::Duration;
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::bench::{self, BenchArgs};
 use crate::exit::{CliError, Exit};
 use crate::output::{Output, Style};
 use shell::Shell;
+
+/// What a verb does.
+type Work<'a> = Pin<Box<dyn Future<Output = Result<Exit, CliError>> + 'a>>;
 
 /// Longest that the end of the process waits for blocking work, such as a name lookup that never answers.
 const LAST_WORK: Duration = Duration::from_millis(200);
@@ -131,7 +135,7 @@ enum Verb {
     /// Bring a backup back; the site must not be running.
     Restore(backup::RestoreArguments),
     /// Measure this program on this machine, as ratios taken in one run.
-    Bench(BenchArgs),
+    Bench(bench::BenchArgs),
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,
@@ -217,19 +221,17 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
 }
 
 /// A site uses every core.
-fn on_all_cores(work: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
-    finish(Builder::new_multi_thread().enable_all().build(), work)
+fn on_all_cores<'a>(work: impl Future<Output = Result<Exit, CliError>> + 'a) -> Result<Exit, CliError> {
+    finish(Builder::new_multi_thread().enable_all().build(), Box::pin(work))
 }
 
 /// A question to a site needs no threads.
-fn on_one_core(work: impl Future<Output = Result<Exit, CliError>>) -> Result<Exit, CliError> {
-    finish(Builder::new_current_thread().enable_all().build(), work)
+fn on_one_core<'a>(work: impl Future<Output = Result<Exit, CliError>> + 'a) -> Result<Exit, CliError> {
+    finish(Builder::new_current_thread().enable_all().build(), Box::pin(work))
 }
 
-fn finish(
-    runtime: std::io::Result<Runtime>,
-    work: impl Future<Output = Result<Exit, CliError>>,
-) -> Result<Exit, CliError> {
+/// Runs a verb to its end. It takes a boxed future, because the runtime would else be compiled again, three times, for each verb.
+fn finish(runtime: std::io::Result<Runtime>, work: Work<'_>) -> Result<Exit, CliError> {
     let runtime = runtime.map_err(|error| CliError::error(format!("cannot start: {error}")))?;
     let exit = runtime.block_on(work);
     runtime.shutdown_timeout(LAST_WORK);

@@ -1,7 +1,7 @@
 //! The configuration of a site: one TOML file, environment variables and flags.
 //!
 //! Promises: flags > environment > file > defaults; whatever is wrong is named with its place and what to do; keys are declared
-//! once, in `sections`, and everything else is made from there.
+//! once, in `sections` and the crates that use them, and everything else is made from there.
 //! It does not build the site: `serve` does, from the values here.
 
 pub(crate) mod change;
@@ -19,15 +19,14 @@ mod tests;
 
 use std::path::PathBuf;
 
-use agentsite_client::{AllowedTarget, MAX_DIMENSIONS};
+use agentsite_client::{EmbeddingsSection, MAX_DIMENSIONS};
+use agentsite_egress::AllowedTarget;
 use agentsite_gateway::Network;
 
 pub(crate) use layers::{Loaded, Sources};
 pub(crate) use place::Place;
 pub(crate) use reader::Reader;
-pub(crate) use sections::{
-    Anonymous, Config, Kit, LimitsSection, LogFormat, StorageSection, TelemetrySection,
-};
+pub(crate) use sections::{Anonymous, Config, LimitsSection, LogFormat, StorageSection, TelemetrySection};
 
 /// The file that is looked for in the current folder.
 pub(crate) const FILE: &str = "agentsite.toml";
@@ -182,7 +181,7 @@ impl Loaded {
             let what = "write it with its scheme, like http://127.0.0.1:11434/v1";
             return Err(self.wrong(text, "search.embeddings.url", what));
         }
-        if section.url.is_none() && *section != sections::EmbeddingsSection::default() {
+        if section.url.is_none() && *section != EmbeddingsSection::default() {
             let what = "set it too; the other keys of [search.embeddings] are about it";
             return Err(self.wrong(text, "search.embeddings.url", what));
         }

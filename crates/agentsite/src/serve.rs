@@ -16,10 +16,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::Circuits;
+use agentsite_client::mcp::InMemory;
+use agentsite_dev::conformance::{self, Kit};
+use agentsite_egress::Circuits;
 use agentsite_gateway::{Gateway, GatewayMetrics, GatewaySettings};
 use agentsite_host::builtin::demo_manifests;
-use agentsite_host::{Environment, InMemory, SITE_MARK, Workshop, end_orphans};
+use agentsite_host::{Environment, SITE_MARK, Workshop, end_orphans};
 use agentsite_library::demo_library;
 use agentsite_site::{Site, SiteMetrics, SiteSettings, World};
 use agentsite_store::{SharedStore, SqliteStore, StorageSettings, StoreError, StoreMetrics};
@@ -30,8 +32,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use crate::config::models::models;
-use crate::config::{Config, Kit, Loaded, Reader};
-use crate::conformance;
+use crate::config::{Config, Loaded, Reader};
 use crate::exit::{CliError, Exit};
 use crate::folder::{AgentsFolder, Asked, Looks};
 use crate::instance::{DataFolder, RunningSite, keep_private, protect_log};

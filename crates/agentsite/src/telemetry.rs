@@ -10,15 +10,15 @@ mod otlp;
 use std::io::{IsTerminal, Write as _};
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_gateway::LogBook;
 use agentsite_protocol::Clock;
-use tracing_subscriber::filter::Targets;
+use tracing_subscriber::filter::{ParseError, Targets};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
-use tracing_subscriber::{EnvFilter, Registry, fmt, reload};
+use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::config::{LogFormat, TelemetrySection};
 use crate::exit::CliError;
@@ -35,7 +35,7 @@ const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_site::tasks"];
 /// The log and the traces of a running site.
 #[derive(Debug)]
 pub(crate) struct Telemetry {
-    rules: reload::Handle<EnvFilter, Registry>,
+    rules: reload::Handle<Targets, Registry>,
     traces: Option<Traces>,
     book: LogBook,
 }
@@ -92,7 +92,7 @@ impl Telemetry {
 
 /// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice as `info`, which helps only
 /// whoever asks for it; what it tells of logins as `debug` holds codes that let somebody in, and is never written.
-fn rules(text: &str) -> Result<EnvFilter, CliError> {
+fn rules(text: &str) -> Result<Targets, CliError> {
     parsed(text).map_err(|error| CliError::error(format!("telemetry.log: {error}")))
 }
 
@@ -104,14 +104,19 @@ pub(crate) fn check_rules(text: &str) -> Result<(), String> {
     parsed(text).map(|_| ())
 }
 
-fn parsed(text: &str) -> Result<EnvFilter, String> {
-    let quieter = text.starts_with("info") && !text.contains("rmcp");
-    let rules = if quieter { format!("{text},rmcp=warn") } else { text.to_owned() };
-    let rules = format!("{rules},rmcp::transport::auth=warn");
-    let wrong = |error| {
-        format!("`{text}` is no rule for the log ({error}): write info, or like info,agentsite_site=debug")
+fn parsed(text: &str) -> Result<Targets, String> {
+    let wrong = |why: &dyn std::fmt::Display| {
+        format!("`{text}` is no rule for the log ({why}): write info, or like info,agentsite_site=debug")
     };
-    EnvFilter::builder().parse(rules).map_err(wrong)
+    if text.contains('[') {
+        return Err(wrong(&"rules name a level or a module, not spans or fields"));
+    }
+    let mut rules: Vec<&str> = text.split(',').map(str::trim).filter(|rule| !rule.is_empty()).collect();
+    if text.starts_with("info") && !text.contains("rmcp") {
+        rules.push("rmcp=warn");
+    }
+    rules.push("rmcp::transport::auth=warn");
+    rules.join(",").parse().map_err(|error: ParseError| wrong(&error))
 }
 
 fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Layer<Registry> + Send + Sync> {
@@ -179,6 +184,21 @@ mod tests {
     fn rules_are_read_and_nonsense_is_told() {
         assert!(rules("info").is_ok());
         assert!(rules("warn,agentsite_site=debug").is_ok());
+        assert!(rules("warn, agentsite_site=debug,").is_ok());
+        assert!(rules("off").is_ok());
         assert!(rules("agentsite=loud").unwrap_err().to_string().contains("telemetry.log"));
+        assert!(rules("agentsite_site[task]=debug").unwrap_err().to_string().contains("not spans"));
+    }
+
+    #[test]
+    fn what_the_engine_of_mcp_tells_of_logins_is_never_written() {
+        for text in ["info", "trace", "rmcp=trace", "debug,rmcp::transport=trace"] {
+            let rules = rules(text).unwrap();
+            let auth = "rmcp::transport::auth";
+            assert!(!rules.would_enable(auth, &tracing::Level::DEBUG), "{text}");
+            assert!(rules.would_enable(auth, &tracing::Level::WARN), "{text}");
+        }
+        assert!(rules("debug").unwrap().would_enable("agentsite_site", &tracing::Level::DEBUG));
+        assert!(!rules("info").unwrap().would_enable("rmcp::service", &tracing::Level::INFO));
     }
 }

@@ -24,6 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use agentsite_egress::{CircuitOpen, Circuits, Egress};
 use agentsite_protocol::{AgentCard, Message, PushConfig};
 use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt, TryStreamExt};
@@ -39,7 +40,7 @@ pub use operation::ListTasks;
 pub use page::TaskPage;
 pub use wire::{RemoteStatus, RemoteTask, Reply, StreamItem};
 
-use crate::{Circuits, ClientError, Egress, Token};
+use crate::{ClientError, Token};
 use attempts::Attempts;
 use exchange::Exchange;
 use operation::{Configuration, Operation, Sending};
@@ -223,7 +224,7 @@ impl A2aClient {
     #[must_use]
     pub fn resting(&self) -> Option<String> {
         let circuits = self.circuits.as_ref()?;
-        let all: Option<Vec<ClientError>> =
+        let all: Option<Vec<CircuitOpen>> =
             self.endpoints.iter().map(|endpoint| circuits.resting(&endpoint.name())).collect();
         all?.first().map(ToString::to_string)
     }

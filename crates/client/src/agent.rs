@@ -17,12 +17,13 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_egress::{Egress, EgressError};
 use agentsite_protocol::link::{Assignment, Introduction, Welcome};
 use agentsite_protocol::{AgentName, Skill, Visibility};
 use futures::future::BoxFuture;
 use url::Url;
 
-use crate::{Egress, EgressError, Token};
+use crate::Token;
 use session::Session;
 
 pub use agentsite_protocol::link::{Ending, EndingWay};

@@ -3,13 +3,18 @@
 //! Promises: one vector for each text, in order, all finite and of one length, or an error; an answer is bounded in size and time. An endpoint that
 //! fails again and again is left alone for a while, so that nobody waits for it with every question. It does not know what the vectors are for.
 
+mod section;
+
 use std::time::Duration;
 
+use agentsite_egress::{Circuits, Egress};
 use http::Method;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{Circuits, ClientError, Egress, Token};
+use crate::{ClientError, Token};
+
+pub use section::EmbeddingsSection;
 
 /// Texts of one request; endpoints take a few hundred, and small ones answer sooner.
 const BATCH: usize = 32;
@@ -92,9 +97,9 @@ impl Embeddings {
     pub async fn embed(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ClientError> {
         let mut vectors = Vec::with_capacity(texts.len());
         for batch in texts.chunks(BATCH) {
-            let passage = self.circuits.enter(self.url.as_str())?;
+            let permit = self.circuits.enter(self.url.as_str())?;
             let answered = self.ask(batch).await;
-            passage.tell(answered.as_ref().err());
+            ClientError::report(answered.as_ref().err(), permit);
             vectors.extend(answered?);
         }
         let length = self.dimensions.or_else(|| vectors.first().map(Vec::len)).unwrap_or_default();

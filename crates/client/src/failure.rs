@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::EgressError;
+use agentsite_egress::{CircuitOpen, CircuitPermit, EgressError};
 
 /// JSON-RPC code of A2A for a task that does not exist.
 const TASK_NOT_FOUND: i64 = -32001;
@@ -129,6 +129,15 @@ impl ClientError {
         }
     }
 
+    /// Reports to the circuit of an endpoint how a call went: an error of the network or of a server that cannot serve is a failure,
+    /// all else an answer.
+    pub(crate) fn report(outcome: Option<&Self>, permit: CircuitPermit) {
+        match outcome.filter(|error| error.is_failing()) {
+            None => permit.answered(),
+            Some(error) => permit.failed(&error.to_string()),
+        }
+    }
+
     /// Whether the way to the agent failed, so that another may succeed; what was sent may have arrived all the same.
     pub(crate) fn is_failing(&self) -> bool {
         match self {
@@ -147,7 +156,14 @@ impl From<EgressError> for ClientError {
             EgressError::Unreachable { .. } => Self::Unreachable(error.to_string()),
             EgressError::TimedOut { .. } => Self::TimedOut(error.to_string()),
             EgressError::TooLarge { .. } => Self::TooLarge(error.to_string()),
+            EgressError::Status { status, message } => Self::Status { status, code: None, message },
             other => Self::Egress(other),
         }
+    }
+}
+
+impl From<CircuitOpen> for ClientError {
+    fn from(CircuitOpen { endpoint, why, rest }: CircuitOpen) -> Self {
+        Self::Resting { endpoint, why, rest }
     }
 }

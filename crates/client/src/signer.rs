@@ -4,6 +4,7 @@
 //! when it is pinned, or, weaker, when it is the signature's own `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn
 //! key proves nothing. The answer says who signed, or why nobody did. It does not say whether the signer is to be trusted.
 
+use agentsite_egress::Egress;
 use agentsite_protocol::{
     BadSignature, CardSignature, NoCanonicalForm, PublicKey, RotationRecord, follow_rotations,
     read_unambiguous,
@@ -13,7 +14,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::a2a::{MAX_CARD, card_url};
-use crate::{ClientError, Egress, Token};
+use crate::{ClientError, Token};
 
 /// Most signatures of one card that are looked at: two algorithms, old and new keys, and room for as many again.
 const MAX_SIGNATURES: usize = 8;

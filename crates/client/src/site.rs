@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_egress::{Egress, EgressRequest};
 use agentsite_protocol::AgentName;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -12,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use crate::{A2aClient, Binding, ClientError, Dialect, Egress, EgressRequest, Token};
+use crate::{A2aClient, Binding, ClientError, Dialect, Token};
 
 /// How long a site may take to answer; lists of many tasks come from disk.
 const TIMEOUT: Duration = Duration::from_secs(30);

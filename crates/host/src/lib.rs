@@ -36,12 +36,6 @@ mod toolbox;
 mod toolbox_runner;
 mod workshop;
 
-pub use agentsite_client::mcp::{Address, McpClient, Options as McpOptions};
-pub use agentsite_client::mcp::{CredentialError, CredentialStore, InMemory};
-pub use agentsite_client::{
-    Answered, CardRefusal, Circuits, ClientError, Egress, Fetched, KnownBy, KnownKeys, Receipt, SignedCard,
-    card_url, did_web_of, key_set_url, verify_card,
-};
 pub use aside::{Aside, Credential};
 pub use connected::{ConnectedRunner, LINK_QUEUE, Link, LinkEnd, Presence};
 pub use log::{AgentLog, LogLine, LogSource};

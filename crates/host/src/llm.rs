@@ -34,14 +34,14 @@ mod wire;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::Outcome;
 use futures::future::BoxFuture;
 
 use crate::openapi::{self, OpenApiSource};
 use crate::{AgentLog, Health, Job, LaunchError, LlmRuntime, Manifest, Reporter, Runner, Toolbox, Workshop};
 
-pub use crate::models::{ModelSettings, ProviderSettings, Secret, key_variable};
+pub use crate::models::{ModelSection, ModelSettings, ProviderSettings, Secret, key_variable};
 pub use budget::{BudgetExceeded, Limit, Spend, allowance, check};
 pub use model::{
     ChatMessage, ChatRequest, EndReason, Model, ModelError, ModelEvent, ModelStream, ToolCall, ToolSpec,

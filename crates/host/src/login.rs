@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::Egress;
 use agentsite_client::mcp::{CredentialError, McpError, OAuth, PendingLogin};
+use agentsite_egress::Egress;
 use agentsite_protocol::{AgentName, Clock, Timestamp};
 use tokio::sync::{Mutex, Notify};
 use url::{Host, Url};

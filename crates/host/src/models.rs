@@ -3,12 +3,16 @@
 //! Promises: keys are never written: not by `Debug`, not in any sentence. It is plain data; it reads no environment and
 //! opens no connection.
 
+mod section;
+
 use std::fmt;
 use std::sync::Arc;
 
 use url::Url;
 
 use crate::ModelApi;
+
+pub use section::ModelSection;
 
 /// Where Ollama listens when nobody says otherwise.
 const OLLAMA: &str = "http://127.0.0.1:11434";

@@ -23,7 +23,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressError};
+use agentsite_egress::{Egress, EgressError};
 use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
 use base64::Engine;
 use futures::future::BoxFuture;

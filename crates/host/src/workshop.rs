@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use agentsite_client::Token;
 use agentsite_client::mcp::CredentialStore;
-use agentsite_client::{Circuits, Egress, Token};
+use agentsite_egress::{Circuits, Egress};
 use agentsite_protocol::Ids;
 
 use crate::models::ModelSettings;

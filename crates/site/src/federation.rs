@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_host::Answered;
+use agentsite_egress::Answered;
 use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD};
 use agentsite_protocol::{Clock, Filter, Query};
 use serde::{Deserialize, Serialize};

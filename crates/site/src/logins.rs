@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agentsite_host::{CredentialError, CredentialStore};
+use agentsite_client::mcp::{CredentialError, CredentialStore};
 use agentsite_protocol::{AgentName, Ids};
 use agentsite_store::{Change, SharedStore};
 use base64::Engine as _;

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agentsite_host::{Circuits, Egress};
+use agentsite_egress::{Circuits, Egress};
 use agentsite_protocol::{Ids, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
 use agentsite_store::{Change, Notice, PushChange, SharedStore};
 use tokio::sync::Notify;

@@ -91,11 +91,11 @@ impl Story {
     ) -> Self {
         let world = World { clock: clock.clone(), rng: rng.clone() };
         let workshop = Workshop {
-            credentials: Arc::new(agentsite_host::InMemory::default()),
+            credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
             confinement: agentsite_host::Confinement::none(),
             ids: world.ids(),
             egress: agentsite_client_for_tests(),
-            circuits: agentsite_host::Circuits::new(world.ids().rng().clone()),
+            circuits: agentsite_egress::Circuits::new(world.ids().rng().clone()),
             models: Default::default(),
             environment: Environment::default(),
         };
@@ -161,8 +161,8 @@ fn manifest(name: &str, more: &str) -> Manifest {
     Manifest::read(&text).unwrap()
 }
 
-fn agentsite_client_for_tests() -> agentsite_host::Egress {
-    agentsite_host::Egress::default()
+fn agentsite_client_for_tests() -> agentsite_egress::Egress {
+    agentsite_egress::Egress::default()
 }
 
 fn echo() -> ScriptedRunner {

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use agentsite_host::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::{AccessToken, BadToken, Caller, Ids, Owner, Period, Scope, Timestamp, TokenKeys};
 use serde_json::Value;
 use tokio::sync::Mutex;

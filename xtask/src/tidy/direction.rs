@@ -12,18 +12,23 @@ use crate::tidy::tree::Tree;
 const ALLOWED: &[(&str, &[&str])] = &[
     (
         "agentsite",
-        &["gateway", "site", "library", "mesh", "search", "host", "trust", "store", "client", "protocol"],
+        &[
+            "dev", "gateway", "site", "library", "mesh", "search", "host", "trust", "store", "client",
+            "egress", "protocol",
+        ],
     ),
+    ("dev", &["search", "host", "client", "egress", "protocol"]),
     ("gateway", &["site", "protocol"]),
-    ("site", &["library", "mesh", "search", "host", "trust", "store", "protocol"]),
+    ("site", &["library", "mesh", "search", "host", "trust", "store", "client", "egress", "protocol"]),
     // A capability: it runs as an agent (host) and finds passages (search).
     ("library", &["host", "search", "protocol"]),
-    ("host", &["client", "protocol"]),
+    ("host", &["client", "egress", "protocol"]),
     ("mesh", &["protocol"]),
     ("search", &["protocol"]),
     ("trust", &["protocol"]),
     ("store", &["protocol"]),
-    ("client", &["protocol"]),
+    ("client", &["egress", "protocol"]),
+    ("egress", &["protocol"]),
     ("protocol", &[]),
     ("xtask", &[]),
     (

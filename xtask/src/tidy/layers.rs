@@ -6,8 +6,9 @@
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
 
-/// The crates that speak HTTP by trade: the faces, the SDK that calls them, the binary that wires them, the simulator.
-const SPEAK_HTTP: &[&str] = &["gateway", "client", "agentsite", "sim"];
+/// The crates that speak HTTP by trade: the faces, the SDK that calls them, the way out, the
+/// binary that wires them, its development tools, the simulator.
+const SPEAK_HTTP: &[&str] = &["gateway", "client", "egress", "agentsite", "dev", "sim"];
 
 /// Finds HTTP vocabulary below the gateway.
 pub(crate) fn check(source: &Source) -> Vec<Finding> {

@@ -11,8 +11,9 @@ use std::io::{BufRead, IsTerminal, Read};
 use std::time::Duration;
 
 use agentsite_client::{
-    A2aClient, A2aLimits, Binding, ClientError, Egress, Reply, SendOptions, StreamItem, TaskStream,
+    A2aClient, A2aLimits, Binding, ClientError, Reply, SendOptions, StreamItem, TaskStream,
 };
+use agentsite_egress::Egress;
 use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
 use agentsite_protocol::{AgentName, ContextId, JsonMap, Message, Role, TaskState};
 use agentsite_site::World;

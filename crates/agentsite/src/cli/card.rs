@@ -3,7 +3,8 @@
 //! Promises: ends with 0 when a signature holds and with 1 and the reason when none does. A card at an address is held against the keys that
 //! its own origin publishes; one in a file only against the keys that it names itself, or those given with `--key`.
 
-use agentsite_client::{CardRefusal, Egress, KnownBy, KnownKeys, SignedCard, verify_card, verify_card_at};
+use agentsite_client::{CardRefusal, KnownBy, KnownKeys, SignedCard, verify_card, verify_card_at};
+use agentsite_egress::Egress;
 use agentsite_protocol::PublicKey;
 use clap::{Args, Subcommand};
 use url::Url;

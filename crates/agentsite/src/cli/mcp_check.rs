@@ -1,40 +1,16 @@
-//! `agentsite mcp-check`: the program that the protocol's own conformance suite runs as a client.
+//! `agentsite mcp-check`: the program that the conformance suite of MCP runs as a client.
 //!
-//! Promises: it does with every server the same: connects, lists everything, uses everything once, and answers what it is asked, by
-//! nothing but the public client that the `mcp` runtime uses. What the suite adds (calls to make, a client to log in as) comes
-//! in its variables. Not for people, so no help shows it; it trusts every address, because the suite's servers are on this machine.
-
-mod made_up;
+//! Promises: it passes the suite's variables to `agentsite_dev::mcp_suite`, which does the work. Hidden from the help.
 
 use std::sync::Arc;
 
-use agentsite_client::Egress;
-use agentsite_client::Token;
-use agentsite_client::mcp::{
-    Address, Authorization, Consent, McpClient, McpError, OAuth, Options, RegisteredClient,
-};
-use agentsite_protocol::JsonMap;
-use agentsite_protocol::mcp::{PromptCall, Reading, Reply, Round, Tool, ToolCall};
+use agentsite_dev::mcp_suite::use_server;
 use agentsite_site::SystemRng;
 use clap::Args;
-use futures::future::BoxFuture;
-use serde::Deserialize;
 use url::Url;
 
 use super::shell::Shell;
 use crate::exit::{CliError, Exit};
-
-/// The document about the client of the suite's own example, which its servers know.
-const METADATA: &str = "https://conformance-test.local/client-metadata.json";
-
-/// Where a person would come back to; nothing listens there, because the suite's answer is read off its redirect.
-const REDIRECT: &str = "http://localhost:3000/callback";
-
-/// A tool of the suite that gives the schema of another tool back.
-const ECHO_SCHEMA: &str = "json_schema_echo";
-
-/// How often a server may ask back about one request.
-const MAX_ROUNDS: usize = 10;
 
 /// Arguments of `mcp-check`.
 #[derive(Debug, Args)]
@@ -43,105 +19,10 @@ pub(super) struct Arguments {
     url: Url,
 }
 
-/// What the suite says beside the address.
-#[derive(Debug, Default, Deserialize)]
-struct Context {
-    #[serde(default, alias = "toolCalls")]
-    tool_calls: Vec<WantedCall>,
-    #[serde(default)]
-    client_id: Option<String>,
-    #[serde(default)]
-    client_secret: Option<String>,
-}
-
-#[derive(Debug, Clone, Deserialize)]
-struct WantedCall {
-    name: String,
-    #[serde(default)]
-    arguments: JsonMap,
-}
-
 /// Uses everything that the server has.
 pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
-    let context = shell.variables.get("MCP_CONFORMANCE_CONTEXT");
-    let context: Context = context.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+    let context = shell.variables.get("MCP_CONFORMANCE_CONTEXT").map(String::as_str);
     let scenario = shell.variables.get("MCP_CONFORMANCE_SCENARIO").map_or("", String::as_str);
-    let egress = Egress::unguarded();
-    let login = login(&egress, &context, scenario);
-    let address = Address::url(arguments.url, egress).authorized(Authorization::OAuth(login));
-    let used = use_all(address, context.tool_calls).await;
+    let used = use_server(arguments.url, context, scenario, Arc::new(SystemRng)).await;
     used.map(|()| Exit::Ok).map_err(|error| CliError::error(error.to_string()))
-}
-
-fn login(egress: &Egress, context: &Context, scenario: &str) -> OAuth {
-    let secret = context.client_secret.as_deref().map(Token::new);
-    let client = context.client_id.clone().map(|id| RegisteredClient { id, secret });
-    if let Some(client) = client.clone().filter(|_| scenario.starts_with("auth/client-credentials")) {
-        return OAuth::machine(client);
-    }
-    let consent = Arc::new(Headless(egress.clone()));
-    let mut login = OAuth::new(REDIRECT.parse().expect("the address is sound"), consent);
-    login.client = client;
-    // Everywhere else the suite wants to see a client registered.
-    if scenario == "auth/basic-cimd" {
-        login.metadata = METADATA.parse().ok();
-    }
-    login
-}
-
-async fn use_all(address: Address, wanted: Vec<WantedCall>) -> Result<(), McpError> {
-    let client = McpClient::connect(address, Options::new(Arc::new(SystemRng))).await?;
-    let tools = client.tools().await?;
-    let calls = if wanted.is_empty() { made_up_calls(&tools) } else { wanted };
-    for WantedCall { name, arguments } in calls {
-        use_tool(&client, ToolCall { name, arguments, round: Round::default() }).await?;
-    }
-    for prompt in client.prompts().await? {
-        let arguments = prompt.arguments.into_iter().map(|place| (place.name, "test".to_owned())).collect();
-        let call = PromptCall { name: prompt.name, arguments, round: Round::default() };
-        client.prompt(call).await?;
-    }
-    for resource in client.resources().await? {
-        client.read(Reading { uri: resource.uri, round: Round::default() }).await?;
-    }
-    client.templates().await?;
-    client.close().await;
-    Ok(())
-}
-
-/// A call of each tool. A tool that echoes a schema is there to see what became of that of its neighbour.
-fn made_up_calls(tools: &[Tool]) -> Vec<WantedCall> {
-    let call = |tool: &Tool| {
-        let mut arguments = made_up::arguments(&tool.input_schema);
-        let other = tools.iter().find(|other| other.name != tool.name);
-        if let (true, Some(other)) = (tool.name == ECHO_SCHEMA, other) {
-            arguments.insert("schema".into(), other.input_schema.clone());
-        }
-        WantedCall { name: tool.name.clone(), arguments }
-    };
-    tools.iter().map(call).collect()
-}
-
-async fn use_tool(client: &McpClient, mut call: ToolCall) -> Result<(), McpError> {
-    for _ in 0..MAX_ROUNDS {
-        let Reply::Input(needed) = client.call(call.clone(), |_| {}).await? else { break };
-        let answers = needed.requests.iter().map(|(name, asked)| (name.clone(), made_up::answer(asked)));
-        call.round = Round { answers: answers.collect(), state: needed.state };
-    }
-    Ok(())
-}
-
-/// Consents at once: the suite's authorization servers send everybody back.
-#[derive(Debug)]
-struct Headless(Egress);
-
-impl Consent for Headless {
-    fn ask(&self, address: Url) -> BoxFuture<'_, Result<Url, McpError>> {
-        Box::pin(async move {
-            let answer = self.0.get(address.clone()).without_redirects().send().await?;
-            let back = answer.headers().get("location").and_then(|value| value.to_str().ok());
-            let back = back.and_then(|back| address.join(back).ok());
-            back.ok_or_else(|| McpError::Unauthorized("the authorization server sends nobody back".into()))
-        })
-    }
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use agentsite_client::{ClientError, Egress, SiteClient, Token};
+use agentsite_client::{ClientError, SiteClient, Token};
+use agentsite_egress::Egress;
 use eventsource_stream::{Event, Eventsource};
 use futures::StreamExt;
 use futures::stream::BoxStream;

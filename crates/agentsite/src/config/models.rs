@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use agentsite_host::ModelApi;
-use agentsite_host::llm::{ModelSettings, ProviderSettings, Secret, key_variable};
+use agentsite_host::llm::{ModelSection, ModelSettings, ProviderSettings, Secret, key_variable};
 use url::Url;
 
-use super::sections::{Config, ModelSection};
+use super::sections::Config;
 
 /// Providers that are there when their key is in the environment, each with the model of agents that name none: small ones, because
 /// those agents are first tries. `[models.NAME] default_model` names others.

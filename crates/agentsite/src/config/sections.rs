@@ -1,15 +1,18 @@
 //! The shape of `agentsite.toml`: every key, its type, its default and its meaning.
 //!
-//! Promises: these types are the only place where a key is declared; the reader, the environment variables, the schema and the
-//! documentation are made from them. Unknown keys are errors. The words above each key are what users read.
-//! It checks nothing beyond types: `config` does.
+//! Promises: these types, and the sections that the crates below declare for themselves, are the only place where a key is declared;
+//! the reader, the environment variables, the schema and the documentation are made from them. Unknown keys are errors. The words
+//! above each key are what users read. It checks nothing beyond types: `config` does.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use agentsite_client::EmbeddingsSection;
+use agentsite_dev::conformance::Kit;
+use agentsite_egress::EgressSection;
 use agentsite_gateway::{HttpLimits, Rates};
-use agentsite_host::ModelApi;
+use agentsite_host::llm::ModelSection;
 use agentsite_protocol::{AgentName, ByteSize, Period, Scope};
 use agentsite_site::{HubSettings, PushSettings, Retention};
 use schemars::JsonSchema;
@@ -125,21 +128,6 @@ pub(crate) enum Anonymous {
     Public,
     /// Everything; allowed on this machine only.
     Admin,
-}
-
-/// Which compatibility kit a site is run for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-pub(crate) enum Kit {
-    /// None: the site is for use.
-    #[default]
-    #[serde(rename = "none")]
-    None,
-    /// That of A2A 1.0, whose schema of cards refuses members of 0.3.
-    #[serde(rename = "1.0")]
-    Newer,
-    /// That of A2A 0.3, which looks for them.
-    #[serde(rename = "0.3")]
-    Older,
 }
 
 /// How the site introduces itself.
@@ -333,30 +321,6 @@ impl Default for StorageSection {
     }
 }
 
-/// One model server.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct ModelSection {
-    /// What the server speaks.
-    pub(crate) api: ModelApi,
-    /// Where the server is, such as `http://127.0.0.1:11434/v1`. The maker's own address when left out.
-    pub(crate) base_url: Option<String>,
-    /// Name of the environment variable that holds the key.
-    pub(crate) key_env: Option<String>,
-    /// File that holds the key.
-    pub(crate) key_file: Option<PathBuf>,
-    /// Model for agents that name none.
-    pub(crate) default_model: Option<String>,
-}
-
-/// What the site may reach.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct EgressSection {
-    /// What the site may reach beside the open internet: hosts (`gpu.lan:8000`), addresses or ranges (`10.0.0.0/8`).
-    pub(crate) allow: Vec<String>,
-}
-
 /// How receivers are told about tasks (push notifications).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -419,20 +383,6 @@ pub(crate) struct OauthSection {
 pub(crate) struct SearchSection {
     /// An endpoint of the OpenAI style (`/embeddings`) whose model takes the place of the built-in one.
     pub(crate) embeddings: EmbeddingsSection,
-}
-
-/// An endpoint of the OpenAI style (`/embeddings`) whose model takes the place of the built-in one.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct EmbeddingsSection {
-    /// Where the endpoint is, such as `http://127.0.0.1:11434/v1`. The built-in model is used when left out.
-    pub(crate) url: Option<String>,
-    /// The model that is asked for.
-    pub(crate) model: Option<String>,
-    /// Name of the environment variable that holds the key.
-    pub(crate) key_env: Option<String>,
-    /// How many values a vector has: wanted of the endpoint, and checked. Found out at the start when left out.
-    pub(crate) dimensions: Option<usize>,
 }
 
 /// Logs and traces.

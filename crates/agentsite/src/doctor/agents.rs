@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::{Circuits, Egress};
+use agentsite_client::mcp::InMemory;
+use agentsite_egress::{Circuits, Egress};
 use agentsite_host::llm::missing_model;
-use agentsite_host::{Confinement, Environment, InMemory, Manifest, Preflight, Runtime, Workshop};
+use agentsite_host::{Confinement, Environment, Manifest, Preflight, Runtime, Workshop};
 use agentsite_site::World;
 use serde_json::Value;
 

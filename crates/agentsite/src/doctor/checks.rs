@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Duration;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_host::Confinement;
 use agentsite_protocol::{ByteSize, Timestamp};
 use agentsite_site::World;

@@ -3,11 +3,12 @@
 //! Promises: where the site is, where its agents are, how to call one, and a one-time link to sign in; on stdout, as JSON when
 //! asked for. It promises nothing about the log, which goes to stderr.
 
+use agentsite_dev::conformance::Kit;
 use agentsite_protocol::Caller;
 use agentsite_site::Site;
 use serde::Serialize;
 
-use crate::config::{Config, Kit};
+use crate::config::Config;
 use crate::exit::CliError;
 use crate::folder::AgentsFolder;
 use crate::output::{Output, Style};

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use agentsite_client::Circuits;
+use agentsite_egress::Circuits;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;

@@ -4,7 +4,8 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_dev::conformance::{self, Kit};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, Division, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
 use agentsite_site::{
@@ -12,8 +13,7 @@ use agentsite_site::{
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::config::{Anonymous, Config, Kit, LimitsSection, StorageSection};
-use crate::conformance;
+use crate::config::{Anonymous, Config, LimitsSection, StorageSection};
 use crate::exit::CliError;
 
 /// Open files that are enough for every connection and every program that the limits allow at once.

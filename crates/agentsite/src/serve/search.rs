@@ -7,7 +7,8 @@ mod endpoint;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use agentsite_client::{Circuits, Egress, Embeddings, Token};
+use agentsite_client::{Embeddings, Token};
+use agentsite_egress::{Circuits, Egress};
 use agentsite_search::{Embedder, Embedders, FinderSettings, MiniLm, Static};
 
 use crate::config::Config;

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use bytes::Bytes;
 use http::{Request, Response};
 use opentelemetry::trace::TracerProvider;
@@ -91,7 +91,7 @@ impl HttpClient for Sender {
         let sending = self.runtime.spawn(async move {
             let answer = outgoing.send().await?;
             let status = answer.status();
-            Ok::<_, agentsite_client::EgressError>((status, answer.bytes().await?))
+            Ok::<_, agentsite_egress::EgressError>((status, answer.bytes().await?))
         });
         let (status, bytes) = sending.await??;
         Ok(Response::builder().status(status).body(bytes)?)

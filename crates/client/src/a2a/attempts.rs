@@ -6,9 +6,11 @@
 
 use std::ops::ControlFlow;
 
+use agentsite_egress::CircuitPermit;
+use agentsite_egress::Circuits;
+
 use super::endpoint::Endpoint;
-use crate::circuits::Passage;
-use crate::{Circuits, ClientError};
+use crate::ClientError;
 
 /// The endpoints of one request, tried one after the other.
 #[derive(Debug)]
@@ -24,7 +26,7 @@ pub(super) struct Attempts<'a> {
 #[derive(Debug)]
 pub(super) struct Attempt<'a> {
     pub(super) endpoint: &'a Endpoint,
-    passage: Option<Passage>,
+    permit: Option<CircuitPermit>,
 }
 
 impl<'a> Attempts<'a> {
@@ -38,9 +40,9 @@ impl<'a> Attempts<'a> {
         loop {
             let endpoint = self.left.next()?;
             match self.circuits.map(|circuits| circuits.enter(&endpoint.name())).transpose() {
-                Ok(passage) => return Some(Attempt { endpoint, passage }),
-                Err(resting) => {
-                    self.trouble.get_or_insert(resting);
+                Ok(permit) => return Some(Attempt { endpoint, permit }),
+                Err(open) => {
+                    self.trouble.get_or_insert_with(|| open.into());
                 }
             }
         }
@@ -52,8 +54,8 @@ impl<'a> Attempts<'a> {
         attempt: Attempt<'_>,
         outcome: Result<T, ClientError>,
     ) -> ControlFlow<Result<T, ClientError>> {
-        if let Some(passage) = attempt.passage {
-            passage.tell(outcome.as_ref().err());
+        if let Some(permit) = attempt.permit {
+            ClientError::report(outcome.as_ref().err(), permit);
         }
         match outcome {
             Err(error) if error.never_arrived() || self.harmless && error.is_failing() => {

@@ -3,6 +3,7 @@
 //! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or https, and never
 //! weaker than the card's own. An agent that speaks nothing we speak is told apart from a broken card, with what it offers.
 
+use agentsite_egress::Egress;
 use agentsite_protocol::extension::{RESUME, SEND_ONCE};
 use agentsite_protocol::{AgentCard, AgentInterface, legacy};
 use serde_json::Value;
@@ -10,7 +11,7 @@ use url::Url;
 
 use super::endpoint::{Dialect, Endpoint};
 use super::jsonrpc::read_json;
-use crate::{ClientError, Egress, Token};
+use crate::{ClientError, Token};
 
 /// Where a card lies below an agent's address.
 const WELL_KNOWN: &str = ".well-known/agent-card.json";

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_egress::EgressAnswer;
 use bytes::Bytes;
 use eventsource_stream::{EventStream, EventStreamError};
 use futures::StreamExt;
@@ -12,8 +13,8 @@ use futures::stream::{self, BoxStream};
 
 use super::A2aLimits;
 use super::wire::StreamItem;
+use crate::ClientError;
 use crate::sse::EventSize;
-use crate::{ClientError, EgressAnswer};
 
 /// Longest id of an event that is remembered: it must fit into a header.
 const MAX_EVENT_ID: usize = 256;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_egress::{Egress, EgressAnswer, EgressRequest};
 use agentsite_protocol::extension::RESUME;
 use futures::StreamExt;
 use futures::stream;
@@ -17,7 +18,7 @@ use super::events::{self, Numbered, NumberedStream, ReadItem};
 use super::operation::Operation;
 use super::wire::StreamItem;
 use super::{A2aLimits, grpc, jsonrpc, older, rest};
-use crate::{ClientError, Egress, EgressAnswer, EgressRequest, Token};
+use crate::{ClientError, Token};
 
 /// Where a client names the extensions that it wants to be used.
 const EXTENSIONS: HeaderName = HeaderName::from_static("a2a-extensions");

@@ -9,6 +9,7 @@
 mod frames;
 mod status;
 
+use agentsite_egress::{BodyPiece, Egress, EgressAnswer, EgressRequest};
 use agentsite_protocol::extension::RESUME_SEQUENCE;
 use agentsite_protocol::proto::{self, SERVICE};
 use agentsite_protocol::{Message, PushConfig, Timestamp};
@@ -25,8 +26,7 @@ use super::endpoint::Endpoint;
 use super::events::{Numbered, NumberedStream};
 use super::jsonrpc::{VERSION, VERSION_HEADER};
 use super::operation::{ListTasks, Operation, Sending};
-use crate::egress::Piece;
-use crate::{ClientError, Egress, EgressAnswer, EgressRequest};
+use crate::ClientError;
 use frames::Frames;
 
 /// The media type of gRPC; servers may add what they write the messages in.
@@ -238,7 +238,7 @@ fn is_grpc(headers: &HeaderMap) -> bool {
 }
 
 struct Reading {
-    pieces: futures::stream::BoxStream<'static, Result<Piece, crate::EgressError>>,
+    pieces: futures::stream::BoxStream<'static, Result<BodyPiece, crate::EgressError>>,
     frames: Frames,
     from: String,
     done: bool,
@@ -256,8 +256,8 @@ impl Reading {
                 }
             }
             match self.pieces.next().await {
-                Some(Ok(Piece::Data(bytes))) => self.frames.push(&bytes),
-                Some(Ok(Piece::Trailers(trailers))) => {
+                Some(Ok(BodyPiece::Data(bytes))) => self.frames.push(&bytes),
+                Some(Ok(BodyPiece::Trailers(trailers))) => {
                     self.done = true;
                     return status::at_end(&self.from, &trailers, self.frames.is_empty()).map(Err);
                 }

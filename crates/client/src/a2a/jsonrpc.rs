@@ -3,6 +3,7 @@
 //! Promises: foreign JSON is looked at (depth, number of values) before it is parsed; an answer is either a result or an error,
 //! never both. It sends nothing.
 
+use agentsite_egress::{Egress, EgressRequest};
 use agentsite_protocol::Nesting;
 use http::{HeaderName, HeaderValue};
 use serde::de::DeserializeOwned;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use super::endpoint::Endpoint;
 use super::operation::Operation;
 use super::reason;
-use crate::{ClientError, Egress, EgressRequest};
+use crate::ClientError;
 
 /// What an answer may hold. Depth as in a request; twenty times its values, because a task brings its whole history.
 const ANSWER: Nesting = Nesting { depth: Nesting::REQUEST.depth, nodes: 20 * Nesting::REQUEST.nodes };

@@ -3,6 +3,7 @@
 //! Promises: the shape of foreign JSON is looked at before it is read, as in 1.0; what 0.3 cannot say is refused before anything is
 //! sent. The translation itself is the protocol's (`protocol::legacy`).
 
+use agentsite_egress::{Egress, EgressError, EgressRequest};
 use agentsite_protocol::legacy;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -11,7 +12,7 @@ use super::endpoint::Endpoint;
 use super::jsonrpc;
 use super::operation::Operation;
 use super::wire::StreamItem;
-use crate::{ClientError, Egress, EgressError, EgressRequest};
+use crate::ClientError;
 
 /// The request for an operation. 0.3 knows no tenants and no version header.
 pub(super) fn request(

@@ -3,6 +3,7 @@
 //! Promises: ids and tenants of others are written into paths so that they stay one segment; a refusal is read by its reason, not by
 //! its status. It sends nothing.
 
+use agentsite_egress::{Egress, EgressError, EgressRequest};
 use http::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -13,7 +14,7 @@ use super::endpoint::Endpoint;
 use super::jsonrpc::{VERSION, VERSION_HEADER, read_json};
 use super::operation::Operation;
 use super::reason;
-use crate::{ClientError, Egress, EgressError, EgressRequest};
+use crate::ClientError;
 
 /// The body of an error.
 #[derive(Debug, Deserialize)]

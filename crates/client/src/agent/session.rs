@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use agentsite_egress::{Egress, EgressSocket};
 use agentsite_protocol::TaskId;
 use agentsite_protocol::link::{
     Assignment, Ending, EndingWay, FrameId, FromAgent, FromSite, Introduction, MAX_FRAME, Welcome,
@@ -19,8 +20,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use url::Url;
 
 use super::{AgentError, Handler, Work};
-use crate::egress::EgressSocket;
-use crate::{Egress, Token};
+use crate::Token;
 
 /// How long the site may take to let the program in.
 const ENTRY_TIME: Duration = Duration::from_secs(20);

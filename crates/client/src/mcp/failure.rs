@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_egress::EgressError;
 use rmcp::model::{ErrorCode, ProtocolVersion};
 use rmcp::service::{ClientInitializeError, ServiceError};
 use rmcp::transport::DynamicTransportError;
@@ -12,7 +13,6 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
 
 use super::lines::TOO_LARGE;
-use crate::EgressError;
 
 /// Why a tool server could not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use agentsite_egress::{Egress, EgressAnswer, EgressError, EgressRequest};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::header::{ACCEPT, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -26,7 +27,6 @@ use url::Url;
 use super::Limits;
 use super::login::Login;
 use crate::sse::EventSize;
-use crate::{Egress, EgressAnswer, EgressError, EgressRequest};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use agentsite_egress::Egress;
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationRequest, AuthorizationSession, ClientCredentialsConfig,
     OAuthClientConfig, WWWAuthenticateParams,
@@ -20,7 +21,7 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use super::{Consent, Grant, McpError, OAuth};
-use crate::Egress;
+
 use fetch::Fetch;
 pub(super) use kept::Kept;
 

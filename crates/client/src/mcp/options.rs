@@ -6,6 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_egress::Egress;
 use agentsite_protocol::Rng;
 use agentsite_protocol::mcp::{Abilities, LogLevel};
 use http::HeaderMap;
@@ -14,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use url::Url;
 
 use super::oauth::OAuth;
-use crate::{Egress, Token};
+use crate::Token;
 
 /// What a process says, as it comes.
 pub(super) type Reader = Box<dyn AsyncRead + Send + Unpin>;

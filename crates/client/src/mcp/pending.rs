@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use agentsite_egress::Egress;
 use http::header::WWW_AUTHENTICATE;
 use http::{Method, StatusCode};
 use rmcp::transport::auth::{
@@ -17,7 +18,7 @@ use url::Url;
 
 use super::login::{Kept, denial, engine, failed, refused};
 use super::{McpError, OAuth};
-use crate::{Egress, Token};
+use crate::Token;
 
 /// How long the tool server may take to say what it wants.
 const ANSWER: Duration = Duration::from_secs(30);

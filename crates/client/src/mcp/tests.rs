@@ -10,12 +10,12 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 
+use agentsite_egress::Egress;
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
 
 use super::*;
-use crate::Egress;
 
 /// Counts, so that a run can be repeated.
 #[derive(Debug, Default)]

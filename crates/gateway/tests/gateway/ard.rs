@@ -304,7 +304,7 @@ async fn strangers_find_and_list_public_agents_only() {
 async fn other_registries_are_named_where_the_caller_asks_for_referrals() {
     let upstreams = vec!["https://finder.example/search".to_owned()];
     let site =
-        site_with(SiteSettings { upstreams, ..SiteSettings::default() }, agentsite_client::Egress::default())
+        site_with(SiteSettings { upstreams, ..SiteSettings::default() }, agentsite_egress::Egress::default())
             .await;
     let story = Story::of(GatewaySettings::default(), site).await;
     let ask = async |federation: &str| {
@@ -328,7 +328,7 @@ const SMITH: &str = "name = \"smith\"\ndescription = \"Forges horseshoes and too
 
 #[tokio::test]
 async fn registries_elsewhere_are_asked_unless_the_caller_says_otherwise() {
-    let egress = agentsite_client::Egress::unguarded();
+    let egress = agentsite_egress::Egress::unguarded();
     let far = site_with(SiteSettings::default(), egress.clone()).await;
     far.install(agentsite_site::Manifest::read(SMITH).unwrap(), None).await.unwrap();
     let far = Story::of(GatewaySettings::default(), far).await;

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::GatewaySettings;
 use agentsite_protocol::proto;
 use agentsite_site::{PushSettings, SiteSettings};

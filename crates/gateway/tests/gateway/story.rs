@@ -198,18 +198,18 @@ impl Drop for Story {
 
 /// A site with the agents of every story.
 pub(crate) async fn site() -> Site {
-    site_with(SiteSettings::default(), agentsite_client::Egress::default()).await
+    site_with(SiteSettings::default(), agentsite_egress::Egress::default()).await
 }
 
 /// The same with settings and a way out of its own.
-pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_client::Egress) -> Site {
+pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_egress::Egress) -> Site {
     let world = World::system();
     let workshop = Workshop {
-        credentials: Arc::new(agentsite_host::InMemory::default()),
+        credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
         confinement: agentsite_host::Confinement::none(),
         ids: world.ids(),
         egress,
-        circuits: agentsite_client::Circuits::new(world.ids().rng().clone()),
+        circuits: agentsite_egress::Circuits::new(world.ids().rng().clone()),
         models: agentsite_host::llm::ModelSettings::default(),
         environment: Environment::new([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
     };

@@ -5,7 +5,8 @@
 
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, Binding, Circuits, ClientError, Egress, Token};
+use agentsite_client::{A2aClient, Binding, ClientError, Token};
+use agentsite_egress::{Circuits, Egress};
 use agentsite_protocol::Period;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ mod troupe;
 use std::path::Path;
 use std::sync::Arc;
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_protocol::{Ids, Message, Outcome, Part, Step};
 use serde_json::{Value, json};
 
@@ -28,11 +28,11 @@ fn launch(runtime: &str, allow: &[&str], variables: &[(&str, &str)]) -> (Arc<dyn
     let log = AgentLog::new(clock.clone());
     let allow = allow.iter().map(|target| target.parse().unwrap()).collect();
     let workshop = Workshop {
-        credentials: Arc::new(crate::InMemory::default()),
+        credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
         confinement: crate::Confinement::none(),
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings { allow, ..EgressSettings::default() }).unwrap(),
-        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
+        circuits: agentsite_egress::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::new(
             variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())),
@@ -255,11 +255,11 @@ async fn a_token_that_is_not_set_is_told_at_launch() {
     let manifest = Manifest::read(text).unwrap();
     let clock = VirtualClock::at(BEGINNING);
     let workshop = Workshop {
-        credentials: Arc::new(crate::InMemory::default()),
+        credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
         confinement: crate::Confinement::none(),
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: Egress::default(),
-        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
+        circuits: agentsite_egress::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::default(),
     };

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_protocol::{Ids, Message, Outcome, Owner, Part, Step};
 use serde_json::json;
 
@@ -26,11 +26,11 @@ fn launch(runtime: &str, folder: &Path) -> (Arc<dyn Runner>, AgentLog) {
     let clock = VirtualClock::at(BEGINNING);
     let log = AgentLog::new(clock.clone());
     let workshop = Workshop {
-        credentials: Arc::new(crate::InMemory::default()),
+        credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
         confinement: crate::Confinement::none(),
         ids: Ids::new(clock, Arc::new(SeededRng::default())),
         egress: Egress::new(EgressSettings::default()).unwrap(),
-        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
+        circuits: agentsite_egress::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::default(),
     };

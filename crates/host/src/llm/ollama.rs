@@ -6,7 +6,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::{Clock, Timestamp};
 use serde::Deserialize;
 use tokio_util::task::AbortOnDropHandle;

@@ -6,7 +6,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_client::{A2aClient, A2aLimits, Egress, RemoteTask, Reply, SendOptions};
+use agentsite_client::{A2aClient, A2aLimits, RemoteTask, Reply, SendOptions};
+use agentsite_egress::Egress;
 use agentsite_protocol::{AgentCard, Artifact, Message, Role, TaskState, Timestamp};
 use url::Url;
 

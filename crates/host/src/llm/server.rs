@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressAnswer, EgressError, EgressRequest};
+use agentsite_egress::{Egress, EgressAnswer, EgressError, EgressRequest};
 use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::unfold;

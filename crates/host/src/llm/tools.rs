@@ -12,7 +12,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::mcp::{self, Round};
 use serde_json::Value;
 

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use agentsite_client::{EgressAnswer, EgressError};
+use agentsite_egress::{EgressAnswer, EgressError};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};

@@ -7,8 +7,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use agentsite_client::Token;
 use agentsite_client::mcp::{Address, Authorization, McpClient, OAuth};
-use agentsite_client::{Egress, Token};
+use agentsite_egress::Egress;
 use agentsite_protocol::Period;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;

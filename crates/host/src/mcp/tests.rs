@@ -7,7 +7,7 @@ mod approval;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressSettings};
+use agentsite_egress::{Egress, EgressSettings};
 use agentsite_protocol::mcp::{Abilities, Reply, ToolCall};
 use agentsite_protocol::{Caller, Ids, Message, Part, Step};
 use serde_json::{Value, json};
@@ -57,11 +57,11 @@ impl Hosted {
         let log = AgentLog::new(clock.clone());
         let allow = vec!["127.0.0.1".parse().unwrap()];
         let workshop = Workshop {
-            credentials: Arc::new(crate::InMemory::default()),
+            credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
             confinement: crate::Confinement::none(),
             ids: Ids::new(clock, Arc::new(SeededRng::default())),
             egress: Egress::new(EgressSettings { allow, ..EgressSettings::default() }).unwrap(),
-            circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
+            circuits: agentsite_egress::Circuits::new(Arc::new(SeededRng::default())),
             models,
             environment: Environment::new(std::env::vars().filter(|(name, _)| name == "PATH")),
         };

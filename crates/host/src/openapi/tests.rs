@@ -4,7 +4,7 @@
 
 use std::net::SocketAddr;
 
-use agentsite_client::EgressSettings;
+use agentsite_egress::EgressSettings;
 use agentsite_protocol::mcp::Abilities;
 use agentsite_protocol::{Caller, Ids, JsonMap, Part};
 use axum::Router;
@@ -373,11 +373,11 @@ fn launch(folder: &Path, place: SocketAddr, more: &str) -> Result<Arc<dyn Runner
     let manifest = Manifest::read(&text).unwrap();
     let clock = VirtualClock::at(BEGINNING);
     let workshop = Workshop {
-        credentials: Arc::new(crate::InMemory::default()),
+        credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
         confinement: crate::Confinement::none(),
         ids: Ids::new(clock.clone(), Arc::new(SeededRng::default())),
         egress: egress(&[place]),
-        circuits: agentsite_client::Circuits::new(Arc::new(SeededRng::default())),
+        circuits: agentsite_egress::Circuits::new(Arc::new(SeededRng::default())),
         models: ModelSettings::none(),
         environment: Environment::new([("SHOP_KEY".to_owned(), "k3y".to_owned())]),
     };

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use agentsite_host::{Egress, Receipt};
+use agentsite_egress::{DeliveryOutcome as Receipt, Egress};
 use agentsite_protocol::{DeliveryProof, PushConfig, Timestamp};
 use futures::future::BoxFuture;
 

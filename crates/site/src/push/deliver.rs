@@ -6,7 +6,7 @@
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use agentsite_host::Receipt;
+use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{
     AgentName, Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
 };

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use agentsite_host::Fetched;
+use agentsite_egress::Fetched;
 use agentsite_protocol::listing::Proof;
 use agentsite_protocol::{PublicKey, did_web_keys, did_web_place, read_unambiguous, verify_detached};
 use futures::StreamExt as _;

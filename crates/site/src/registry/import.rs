@@ -8,7 +8,7 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use agentsite_host::Fetched;
+use agentsite_egress::Fetched;
 use agentsite_protocol::listing::{Listing, Proof, Standing};
 use agentsite_protocol::{Caller, Visibility, read_unambiguous};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};

@@ -4,9 +4,10 @@
 //! the host at which its agent is called; whoever posts a document proves to be its owner with its key or from its domain. A document
 //! signed by another key than before, without that key's word, is told apart. It writes nothing but the proven entry.
 
-use agentsite_host::{
-    CardRefusal, Fetched, KnownBy, KnownKeys, SignedCard, card_url, did_web_of, key_set_url, verify_card,
+use agentsite_client::{
+    CardRefusal, KnownBy, KnownKeys, SignedCard, card_url, did_web_of, key_set_url, verify_card,
 };
+use agentsite_egress::Fetched;
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{Caller, CardSignature, PublicKey, read_unambiguous, verify_challenge};
 use agentsite_store::Registration;

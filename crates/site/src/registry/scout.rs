@@ -7,7 +7,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{Address, Answered, ClientError, Egress, Fetched, McpClient, McpOptions};
+use agentsite_client::mcp::{Address, McpClient, Options as McpOptions};
+use agentsite_egress::{Answered, Egress, EgressError, Fetched};
 use agentsite_protocol::Rng;
 use futures::future::BoxFuture;
 use url::Url;
@@ -92,11 +93,8 @@ impl Scout for EgressScout {
     }
 }
 
-fn words(url: &Url, error: &ClientError) -> String {
-    match error {
-        ClientError::Egress(_) => refused(url),
-        other => other.to_string(),
-    }
+fn words(url: &Url, error: &EgressError) -> String {
+    if error.is_refusal() { refused(url) } else { error.to_string() }
 }
 
 fn refused(url: &Url) -> String {

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::Fetched;
+use agentsite_egress::Fetched;
 use agentsite_protocol::listing::{ListedInterface, MCP_SERVER_CARD, Proof, Standing};
 use agentsite_protocol::{Caller, Timestamp};
 use agentsite_store::Registration;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::*;
 use crate::push::{Courier, MAX_CONFIGS, Post};
 use crate::{JournalQuery, Letter, OutboxQuery, PushSettings, Submission};
-use agentsite_host::Receipt;
+use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
 use agentsite_store::Store;
 use futures::future::BoxFuture;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::*;
 use crate::registry::{Looked, Scout, ToolServer};
 use crate::{HubEdit, HubEntry};
-use agentsite_host::{Answered, Fetched};
+use agentsite_egress::{Answered, Fetched};
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{
     Algorithm, RotationRecord, Scope, SigningKey, Visibility, answer_challenge, sign_card,

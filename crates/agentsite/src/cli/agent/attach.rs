@@ -7,11 +7,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use agentsite_client::Token;
 use agentsite_client::agent::{Agent, Ending, EndingWay, News, Work};
-use agentsite_client::{Circuits, Egress, Token};
+use agentsite_client::mcp::InMemory;
+use agentsite_egress::{Circuits, Egress};
 use agentsite_host::{
-    AgentLog, Aside, Confinement, Credential, Environment, InMemory, Job, Manifest, NoCalls, Reporter,
-    Runner, Workshop,
+    AgentLog, Aside, Confinement, Credential, Environment, Job, Manifest, NoCalls, Reporter, Runner, Workshop,
 };
 use agentsite_protocol::link::{Assignment, Introduction, Progress};
 use agentsite_protocol::{AgentName, Ids, Message, Outcome, Owner, Step, TraceContext, Usage, Visibility};

@@ -6,7 +6,8 @@
 
 use std::time::Duration;
 
-use agentsite_client::{Egress, EgressRequest, Token};
+use agentsite_client::Token;
+use agentsite_egress::{Egress, EgressRequest};
 use agentsite_protocol::AgentName;
 use http::Method;
 use tokio::sync::oneshot;

@@ -7,7 +7,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_client::{EgressAnswer, EgressError};
+use agentsite_egress::{EgressAnswer, EgressError};
 use agentsite_gateway::Unanswered;
 use eventsource_stream::Eventsource;
 use futures::StreamExt;

@@ -5,8 +5,9 @@
 
 use std::sync::{Arc, Mutex};
 
+use agentsite_client::Token;
 use agentsite_client::agent::{Agent, News};
-use agentsite_client::{Egress, Token};
+use agentsite_egress::Egress;
 use agentsite_protocol::Visibility;
 use agentsite_protocol::link::{Ending, EndingWay};
 use serde_json::{Value, json};

@@ -4,13 +4,12 @@
 
 use std::time::Duration;
 
+use agentsite_egress::Egress;
 use http::Method;
 use rmcp::transport::auth::{
     OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest,
 };
 use url::Url;
-
-use crate::Egress;
 
 /// How long an authorization server may take to answer.
 const ANSWER: Duration = Duration::from_secs(30);

@@ -4,8 +4,9 @@
 
 use std::sync::Arc;
 
+use agentsite_client::Token;
 use agentsite_client::agent::{Agent, AgentError, Ending, EndingWay, News};
-use agentsite_client::{Egress, Token};
+use agentsite_egress::Egress;
 use agentsite_protocol::Visibility;
 use tokio::sync::{Notify, mpsc};
 use url::Url;

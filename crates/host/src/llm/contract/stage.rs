@@ -8,7 +8,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use axum::Router;
 use axum::body::{Body as HttpBody, Bytes};
 use axum::extract::State;

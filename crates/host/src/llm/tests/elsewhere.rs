@@ -2,7 +2,7 @@
 //!
 //! How A2A itself is spoken is tested where the client lives; here it matters what the model gets to see.
 
-use agentsite_client::AllowedTarget;
+use agentsite_egress::AllowedTarget;
 use axum::Router;
 use axum::extract::State;
 use axum::routing::{get, post};

@@ -74,7 +74,7 @@ fn workshop(models: ModelSettings, variables: &[(&str, &str)]) -> (Workshop, Arc
     let clock = Arc::new(HandClock::default());
     let ids = Ids::new(clock.clone(), Arc::new(SeededRng::default()));
     let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    let circuits = agentsite_client::Circuits::new(ids.rng().clone());
+    let circuits = agentsite_egress::Circuits::new(ids.rng().clone());
     let environment = Environment::new(variables);
     (
         Workshop {
@@ -83,7 +83,7 @@ fn workshop(models: ModelSettings, variables: &[(&str, &str)]) -> (Workshop, Arc
             circuits,
             models,
             environment,
-            credentials: Arc::new(crate::InMemory::default()),
+            credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
             confinement: crate::Confinement::none(),
         },
         clock,

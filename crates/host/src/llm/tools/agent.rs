@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_client::Egress;
+use agentsite_egress::Egress;
 use agentsite_protocol::AgentName;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -1,0 +1,28 @@
+//! The server that everything is compared with: axum that reads a JSON body and writes it back.
+//!
+//! Promises: nothing but reading, parsing, writing; one line on stdout tells its address. It ends when its stdin closes.
+
+use std::io::Read;
+
+use crate::bench::BenchError;
+use axum::routing::post;
+use axum::{Json, Router};
+use serde_json::Value;
+
+/// Serves until stdin closes; `announce` gets the address first.
+///
+/// # Errors
+/// [`BenchError`] when no port is free or the server fails.
+pub async fn serve_bare(announce: impl FnOnce(&str)) -> Result<(), BenchError> {
+    let failed = |error: std::io::Error| BenchError::error(format!("the bare server failed: {error}"));
+    let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    announce(&address.to_string());
+    let app = Router::new().route("/", post(|Json(body): Json<Value>| async { Json(body) }));
+    let (closed, stdin_closes) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || closed.send(std::io::stdin().read(&mut [0; 1])));
+    let ends = async {
+        let _ = stdin_closes.await;
+    };
+    axum::serve(listener, app).with_graceful_shutdown(ends).await.map_err(failed)
+}
