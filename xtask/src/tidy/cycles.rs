@@ -3,8 +3,8 @@
 //! Promises: siblings of every folder are compared, from the top-level modules down. Each cycle is reported
 //! once, as short as it can be, with a file and line for each step. A parent does not count as a step: it
 //! declares and re-exports its children, so names that it re-exports count as the child they come from. Test
-//! code is ignored. Edges are read from paths that begin with `crate`, `self` or `super`. Folders in
-//! [`STILL_EXEMPT`] give warnings instead of errors.
+//! code is ignored. Edges are read from paths that begin with `crate`, `self` or `super`. [`exempt`]
+//! turns the errors of some folders into warnings.
 
 mod graph;
 mod names;
@@ -47,11 +47,15 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
             crates.entry(krate).or_default().push(source);
         }
     }
-    let found: Vec<Finding> = crates.iter().flat_map(|(krate, sources)| in_crate(krate, sources)).collect();
-    with_exemptions(found, STILL_EXEMPT)
+    crates.iter().flat_map(|(krate, sources)| in_crate(krate, sources)).collect()
 }
 
-/// Turns the errors of exempt folders into warnings, and names the exemptions that are no longer needed.
+/// Turns the errors of folders in [`STILL_EXEMPT`] into warnings, and names those that need no exemption
+/// any more.
+pub(crate) fn exempt(findings: Vec<Finding>) -> Vec<Finding> {
+    with_exemptions(findings, STILL_EXEMPT)
+}
+
 fn with_exemptions(mut findings: Vec<Finding>, exempt: &[&str]) -> Vec<Finding> {
     for folder in exempt {
         let inside = format!("{folder}/");
