@@ -1,7 +1,8 @@
 //! Finder: entries in, questions in, the best matches out.
 //!
-//! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a kill does not undo them; readers go on meanwhile. A
-//! question is answered with what is there: an embedder that fails costs its part of the score and is said in the answer, nothing else.
+//! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a
+//! kill does not undo them; readers go on meanwhile. A question is answered with what is there: an embedder
+//! that fails costs its part of the score and is said in the answer, nothing else.
 
 mod answers;
 mod encode;
@@ -20,7 +21,8 @@ use self::encode::{Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
 use crate::index::bits::Bits;
-use crate::index::scan::{self, Care};
+use crate::index::candidate::Care;
+use crate::index::scan;
 use crate::index::segment::short;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
 use crate::question::{Ask, Asked, Found};
@@ -30,7 +32,8 @@ use crate::reason::Texts;
 use crate::record::{Put, Reader, Record};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
-/// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
+/// From how many entries on a question is answered on a thread of its own: below, it takes less than a
+/// millisecond.
 const LARGE: usize = 20_000;
 
 /// The embedders of a finder.
@@ -123,8 +126,8 @@ impl Finder {
         Ok((Self { embedders, shared, writer, answers: Answers::default(), shown: Shown::default() }, opened))
     }
 
-    /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it returns; without, they
-    /// follow by [`Finder::deepen`].
+    /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it
+    /// returns; without, they follow by [`Finder::deepen`].
     ///
     /// # Errors
     /// When nothing could be written or no vectors could be made; then nothing of it took effect.
@@ -177,7 +180,8 @@ impl Finder {
         lock(&self.writer).commit(&bodies).map_err(|error| FindError::Write(error.to_string()))
     }
 
-    /// Makes the better vectors of up to `at_most` entries that have only the fast ones; gives how many were done, 0 when none was left.
+    /// Makes the better vectors of up to `at_most` entries that have only the fast ones; gives how many were
+    /// done, 0 when none was left.
     ///
     /// # Errors
     /// When the full embedder failed or nothing could be written.
@@ -289,7 +293,8 @@ impl Finder {
         snapshot.segments.iter().enumerate().map(pass).collect()
     }
 
-    /// A digest of the entry as it was put, to see at a start which entries the index lacks; `None` when it is not there.
+    /// A digest of the entry as it was put, to see at a start which entries the index lacks; `None` when it
+    /// is not there.
     #[must_use]
     pub fn digest(&self, id: &str) -> Option<u64> {
         let snapshot = self.shared.snapshot();
