@@ -23,7 +23,6 @@ const STILL_EXEMPT: &[&str] = &[
     "crates/gateway/src/api",
     "crates/gateway/src/mcp",
     "crates/host/src/connected",
-    "crates/host/src/manifest",
     "crates/host/src/sandbox",
     "crates/site/src/library",
     "crates/site/src/push",
