@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agentsite_protocol::{Filter, MAX_QUERY};
 
 use self::answers::Answers;
-use self::encode::{Prepared, encode, encode_question};
+use self::encode::{Encoded, Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
 use crate::index::bits::Bits;
@@ -132,9 +132,7 @@ impl Finder {
     /// # Errors
     /// When nothing could be written or no vectors could be made; then nothing of it took effect.
     pub async fn put(&self, entries: Vec<Entry>, full: bool) -> Result<(), FindError> {
-        let embedder = self.embedders.full.as_ref().filter(|_| full).unwrap_or(&self.embedders.fast);
-        let prepared = entries.into_iter().map(Prepared::of).collect();
-        let encoded = encode(embedder, prepared).await?;
+        let encoded = self.encode_new(entries.into_iter().map(Prepared::of).collect(), full).await?;
         let writer = Arc::clone(&self.writer);
         aside(true, move || {
             let mut bodies = Bodies::default();
@@ -142,6 +140,21 @@ impl Finder {
             lock(&writer).commit(&bodies.finish()).map_err(|error| FindError::Write(error.to_string()))
         })
         .await
+    }
+
+    /// Makes the vectors of new entries: the better ones with `full`, or where they are there already; the
+    /// fast ones otherwise.
+    async fn encode_new(&self, entries: Vec<Prepared>, full: bool) -> Result<Vec<Encoded>, EmbedError> {
+        let Some(better) = &self.embedders.full else { return encode(&self.embedders.fast, entries).await };
+        let deep: Vec<bool> = entries.iter().map(|entry| full || entry.is_known_to(&**better)).collect();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for (entry, deep) in entries.into_iter().zip(&deep) {
+            if *deep { first.push(entry) } else { second.push(entry) }
+        }
+        let mut first = encode(better, first).await?.into_iter();
+        let mut second = encode(&self.embedders.fast, second).await?.into_iter();
+        // In the order in which they came: of two with the same id, the last one counts.
+        Ok(deep.into_iter().filter_map(|deep| if deep { first.next() } else { second.next() }).collect())
     }
 
     /// Changes what filters look at, without reading the texts again. Ids that are not there are passed over.

@@ -43,6 +43,13 @@ impl Prepared {
         let (texts_digest, facts_digest) = (texts_digest(&entry), facts_digest(&entry.facts));
         Self { reading: Reading::of(entry), texts_digest, facts_digest, serial: None }
     }
+
+    /// Whether an embedder has the vectors of all its texts already.
+    pub(super) fn is_known_to(&self, embedder: &dyn Embedder) -> bool {
+        // Asked first, because nearly all entries end here.
+        embedder.knows(&self.reading.entry.text)
+            && self.reading.title().into_iter().chain(self.reading.texts()).all(|text| embedder.knows(&text))
+    }
 }
 
 /// An entry with its vectors, ready to be written.
