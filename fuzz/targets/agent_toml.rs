@@ -1,6 +1,7 @@
 //! Any text read as an `agent.toml`.
 //!
-//! Promises: no input panics, hangs or takes memory without bound; a file that is refused is refused with a sentence.
+//! Promises: no input panics, hangs or takes memory without bound; a file that is refused is refused with a
+//! sentence.
 #![no_main]
 
 use agentsite_host::Manifest;

@@ -1,6 +1,7 @@
 //! Any bytes read as a frame of a program that connects, and as one of a site.
 //!
-//! Promises: no input panics, hangs or takes memory without bound; what is understood is written so that it is understood as the same again.
+//! Promises: no input panics, hangs or takes memory without bound; what is understood is written so that it
+//! is understood as the same again.
 #![no_main]
 
 use agentsite_protocol::link::{FromAgent, FromSite};

@@ -1,7 +1,7 @@
 //! Foreign JSON read as a Message, as every face of the site reads it.
 //!
-//! Promises: no input panics, hangs or takes memory without bound, and a Message that was read is written and read
-//! again as the same value, with the fields we do not know.
+//! Promises: no input panics, hangs or takes memory without bound, and a Message that was read is written and
+//! read again as the same value, with the fields we do not know.
 #![no_main]
 
 use agentsite_protocol::{Message, Nesting};

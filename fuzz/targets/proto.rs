@@ -1,7 +1,8 @@
-//! Any bytes read as the protobuf messages of A2A that come from others, as the gRPC binding and its client read them.
+//! Any bytes read as the protobuf messages of A2A that come from others, as the gRPC binding and its client
+//! read them.
 //!
-//! Promises: no input panics, hangs or takes memory without bound; a Message that was read goes into protobuf and comes back as the same
-//! value; an item of a stream and a card have a JSON form or a sentence why not.
+//! Promises: no input panics, hangs or takes memory without bound; a Message that was read goes into protobuf
+//! and comes back as the same value; an item of a stream and a card have a JSON form or a sentence why not.
 #![no_main]
 
 use agentsite_protocol::proto::{self, Shape};

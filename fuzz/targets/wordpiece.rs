@@ -1,6 +1,7 @@
 //! Any text read as tokens of the sentence encoder, and summed to a vector of the static table.
 //!
-//! Promises: no input panics or hangs; tokens are bounded and known, and each text has a direction of finite numbers.
+//! Promises: no input panics or hangs; tokens are bounded and known, and each text has a direction of finite
+//! numbers.
 #![no_main]
 
 use std::sync::LazyLock;

@@ -1,7 +1,7 @@
 //! The words after the sub-command, taken out one by one.
 //!
-//! Promises: a word that nobody took is an error, and so is a flag without its value. Deliberately no derive macros and
-//! no abbreviations: the commands here have at most three options each.
+//! Promises: a word that nobody took is an error, and so is a flag without its value. Deliberately no derive
+//! macros and no abbreviations: the commands here have at most three options each.
 
 use std::str::FromStr;
 

@@ -1,8 +1,9 @@
 //! `cargo xtask attack`: the attacks of docs/security.md at full scale, against the release binary.
 //!
-//! Promises: builds the release binary, runs every story of `crates/agentsite/tests/e2e/attack` against it, and prints a
-//! table of what was tried and what came of it. Fails when one attack succeeds. The stories themselves, with their limits
-//! and checks, are integration tests of the binary; CI runs their short form with all other tests.
+//! Promises: builds the release binary, runs every story of `crates/agentsite/tests/e2e/attack` against it,
+//! and prints a table of what was tried and what came of it. Fails when one attack succeeds. The stories
+//! themselves, with their limits and checks, are integration tests of the binary; CI runs their short form
+//! with all other tests.
 
 use std::fs;
 
@@ -32,7 +33,8 @@ pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
     let report = workspace.path(REPORT);
     let _ = fs::remove_file(&report);
     let filter = only.map_or_else(|| "attack::".to_owned(), |area| format!("attack::{area}::"));
-    // The same packages as all tests, so that nothing is built twice; one after the other, so that no attack disturbs the figures of another.
+    // The same packages as all tests, so that nothing is built twice; one after the other, so that no attack
+    // disturbs the figures of another.
     let words = if workspace.has_nextest() {
         "nextest run --workspace --test e2e --no-fail-fast --profile ci --test-threads 1"
     } else {

@@ -1,7 +1,8 @@
 //! `cargo xtask crash`: the long form of the crash test.
 //!
-//! Promises: runs the same story as CI does, with as many kills as asked for, and shows its progress. The story itself,
-//! with its own limits and checks, is an integration test of the binary; this only chooses the number.
+//! Promises: runs the same story as CI does, with as many kills as asked for, and shows its progress. The
+//! story itself, with its own limits and checks, is an integration test of the binary; this only chooses the
+//! number.
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};

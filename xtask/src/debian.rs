@@ -1,6 +1,7 @@
 //! Debian's packages, for what a machine lacks.
 //!
-//! Promises: installs only as root and says what to do otherwise; shows what apt does, shortened. It knows no other system.
+//! Promises: installs only as root and says what to do otherwise; shows what apt does, shortened. It knows no
+//! other system.
 
 use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, capture, shortened};

@@ -1,8 +1,9 @@
 //! `cargo xtask deps`: which third-party crates we may use, and that each comes only once.
 //!
-//! Promises: every crate of the resolved graph on the CI platform has a licence we may pass on and comes from crates.io;
-//! in what ships none is banned, and two incompatible versions of one crate are found unless the doubling has a reason.
-//! Security advisories are deliberately not looked up: that needs the network and a database of its own.
+//! Promises: every crate of the resolved graph on the CI platform has a licence we may pass on and comes from
+//! crates.io; in what ships none is banned, and two incompatible versions of one crate are found unless the
+//! doubling has a reason. Security advisories are looked up by `advisories`, which needs the network and a
+//! database of its own.
 
 mod doubles;
 mod licences;

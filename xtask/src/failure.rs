@@ -1,7 +1,7 @@
 //! Why a chore did not succeed, as a sentence for the person at the terminal.
 //!
-//! Nothing here is acted on by code except the difference between a wrong command line and everything else, which
-//! decides the exit code; so one small enum serves every module of this crate.
+//! Code acts only on the difference between a wrong command line, a stage that was skipped and everything
+//! else, which decides the exit code; so one small enum serves every module of this crate.
 
 use std::fmt;
 use std::io;
@@ -16,6 +16,8 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something was found or went wrong; the sentence says what to do.
     Failed(String),
+    /// A stage could not do its work here and says why; that is not counted as a failure.
+    Skipped(String),
 }
 
 impl Failure {
@@ -33,7 +35,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(sentence) | Self::Failed(sentence) => out.write_str(sentence),
+            Self::Usage(sentence) | Self::Failed(sentence) | Self::Skipped(sentence) => {
+                out.write_str(sentence)
+            }
         }
     }
 }

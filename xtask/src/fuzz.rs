@@ -1,9 +1,10 @@
 //! `cargo xtask fuzz`: libFuzzer over the decoders, on the stable toolchain.
 //!
-//! Promises: needs nothing but cargo and a C++ compiler: the coverage that libFuzzer feeds on is a pass of LLVM that
-//! stable rustc can be told to run. Each target starts from the committed seeds in `fuzz/seeds/<target>` with a printed
-//! random seed, so a run can be repeated; a crash leaves its input in `fuzz/artifacts`. There is no address sanitizer:
-//! the decoders are safe Rust, and what is looked for is panics, hangs and runaway memory.
+//! Promises: needs nothing but cargo and a C++ compiler: the coverage that libFuzzer feeds on is a pass of
+//! LLVM that stable rustc can be told to run. Each target starts from the committed seeds in
+//! `fuzz/seeds/<target>` with a printed random seed, so a run can be repeated; a crash leaves its input in
+//! `fuzz/artifacts`. There is no address sanitizer: the decoders are safe Rust, and what is looked for is
+//! panics, hangs and runaway memory.
 
 use std::collections::hash_map::RandomState;
 use std::fs;
@@ -30,9 +31,9 @@ Builds the targets of fuzz/targets with coverage and runs each, or only TARGET.
 /// The proof asks for a million inputs for each decoder.
 const RUNS: u64 = 1_000_000;
 
-/// LLVM's coverage instrumentation, given as plain code generation flags. Comparisons with short strings are turned into
-/// integer comparisons first, because only those are traced; without that, keywords are found by luck alone. One
-/// codegen unit, because the counters of a crate have to stay together.
+/// LLVM's coverage instrumentation, given as plain code generation flags. Comparisons with short strings are
+/// turned into integer comparisons first, because only those are traced; without that, keywords are found by
+/// luck alone. One codegen unit, because the counters of a crate have to stay together.
 const COVERAGE: &[&str] = &[
     "-Cpasses=function(expand-memcmp),sancov-module",
     "-Cllvm-args=-sanitizer-coverage-level=4",
@@ -124,7 +125,8 @@ fn build(workspace: &Workspace) -> Outcome {
 /// Runs one target and returns how many inputs it survived; `None` when it did not come to its end.
 fn fuzz(workspace: &Workspace, target: &str, runs: u64, seed: u32) -> Result<Option<u64>, Failure> {
     let artifacts = folder(workspace, "fuzz/artifacts")?;
-    // Each run starts from the seeds alone; with the finds of earlier runs the same seed would take another way.
+    // Each run starts from the seeds alone; with the finds of earlier runs the same seed would take another
+    // way.
     let _ = fs::remove_dir_all(workspace.path(format!("fuzz/corpus/{target}")));
     let found = folder(workspace, &format!("fuzz/corpus/{target}"))?;
     let seeds = folder(workspace, &format!("fuzz/seeds/{target}"))?;

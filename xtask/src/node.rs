@@ -1,7 +1,9 @@
-//! npm packages below `target/`: those of the tests, with the Node that runs them, and those that the pages are built with.
+//! npm packages below `target/`: those of the tests, with the Node that runs them, and those that the pages
+//! are built with.
 //!
-//! Promises: a folder holds what its `package-lock.json` pins, and is made again when that file changes, else reused. No package runs a
-//! script while it is installed. The system's own Node only drives npm; where there is none, Debian's is installed as root.
+//! Promises: a folder holds what its `package-lock.json` pins, and is made again when that file changes, else
+//! reused. No package runs a script while it is installed. The system's own Node only drives npm; where there
+//! is none, Debian's is installed as root.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +56,8 @@ pub(crate) fn install(workspace: &Workspace, pinned: &str, folder: &str) -> Outc
     fs::create_dir_all(&target).map_err(|error| Failure::io(format!("cannot make {folder}"), &error))?;
     write(&target, "package.json", &manifest)?;
     write(&target, "package-lock.json", &lock)?;
-    // Not `npm ci`: it takes packages for other systems, which the lock file rightly leaves out, for a fault of the lock file.
+    // Not `npm ci`: it takes packages for other systems, which the lock file rightly leaves out, for a fault
+    // of the lock file.
     let words = "install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error";
     run(workspace.program("npm").args(words.split(' ')).current_dir(&target))?;
     write(&target, "lock.stamp", &lock)

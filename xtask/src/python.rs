@@ -1,9 +1,10 @@
-//! The Python environments of the tests: `target/venv`, `target/venv-0.3` for the SDK of A2A 0.3, `target/venv-mcp` for MCP and its neighbours, and
-//! `target/venv-contract` for Schemathesis.
+//! The Python environments of the tests: `target/venv`, `target/venv-0.3` for the SDK of A2A 0.3,
+//! `target/venv-mcp` for MCP and its neighbours, and `target/venv-contract` for Schemathesis.
 //!
-//! Promises: each holds exactly the packages pinned in its file in `tests/python`, which is a complete list, and is made
-//! again when that file or the interpreter changes, else reused. Progress is shown line by line, shortened. It never touches the system's own
-//! packages, except that as root it installs Debian's `python3-venv` where `python3 -m venv` does not work.
+//! Promises: each holds exactly the packages pinned in its file in `tests/python`, which is a complete list,
+//! and is made again when that file or the interpreter changes, else reused. Progress is shown line by line,
+//! shortened. It never touches the system's own packages, except that as root it installs Debian's
+//! `python3-venv` where `python3 -m venv` does not work.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! `cargo xtask retrieval`: how well the finder ranks, on public questions with known answers.
 //!
-//! Promises: runs the example `retrieval` of the search crate, which asks through the public interface, and keeps the corpus' vectors under `target`.
-//! Without the data it says so and succeeds, because the data is not part of the repository.
+//! Promises: runs the example `retrieval` of the search crate, which asks through the public interface, and
+//! keeps the corpus' vectors under `target`. Without the data it says so and succeeds, because the data is
+//! not part of the repository.
 
 use std::path::PathBuf;
 

@@ -1,8 +1,9 @@
 //! Runs a list of stages with a heading and the elapsed time of each, and ends with a table.
 //!
-//! Promises: the last line is `stages: N passed, M failed`, and the result is a failure when M is not zero. A list may
-//! stop at its first failure (tests: later stages build on earlier ones) or go on to the end (lints: one run shows
-//! everything). Stages run one after the other, never side by side, so their output stays readable.
+//! Promises: the last line is `stages: N passed, M failed`, and the result is a failure when M is not zero. A
+//! list may stop at its first failure (tests: later stages build on earlier ones) or go on to the end (lints:
+//! one run shows everything). Stages run one after the other, never side by side, so their output stays
+//! readable.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use crate::failure::{Failure, Outcome};
 use crate::workspace::Workspace;
 
 /// One step of a longer chore.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Stage {
     /// The name for `--only` and the table.
     pub(crate) name: &'static str,
@@ -71,10 +72,14 @@ fn run_chosen(workspace: &Workspace, chosen: &[&Stage], after: AfterFailure) -> 
         let begun = Instant::now();
         let outcome = (stage.run)(workspace);
         let took = begun.elapsed();
-        let result = if outcome.is_ok() { "passed" } else { "failed" };
+        let result = match &outcome {
+            Ok(()) => "passed",
+            Err(Failure::Skipped(_)) => "skipped",
+            Err(_) => "failed",
+        };
         if let Err(failure) = outcome {
             println!("{failure}");
-            stopped = after == AfterFailure::Stop;
+            stopped = result == "failed" && after == AfterFailure::Stop;
         }
         println!("== {} {result} after {} ==", stage.name, seconds(took));
         rows.push(Row { name: stage.name, result, took });
@@ -109,6 +114,10 @@ mod tests {
         Err(Failure::new("the roof leaks"))
     }
 
+    fn cannot(_: &Workspace) -> Outcome {
+        Err(Failure::Skipped("there is no ladder".into()))
+    }
+
     const STAGES: [Stage; 3] = [
         Stage { name: "ground", always: true, run: passes },
         Stage { name: "roof", always: false, run: fails },
@@ -130,6 +139,15 @@ mod tests {
     fn only_runs_the_named_stage_and_what_it_needs() {
         assert_eq!(run(&Workspace::here(), &STAGES, Some("paint"), AfterFailure::Stop), Ok(()));
         assert!(run(&Workspace::here(), &STAGES, Some("roof"), AfterFailure::Stop).is_err());
+    }
+
+    #[test]
+    fn a_stage_that_cannot_do_its_work_is_skipped_and_not_failed() {
+        let stages = [Stage { name: "gutter", always: false, run: cannot }, STAGES[2]];
+        let chosen: Vec<&Stage> = stages.iter().collect();
+        let rows = run_chosen(&Workspace::here(), &chosen, AfterFailure::Stop);
+        assert_eq!(rows.iter().map(|row| row.result).collect::<Vec<_>>(), ["skipped", "passed"]);
+        assert_eq!(run(&Workspace::here(), &stages, None, AfterFailure::GoOn), Ok(()));
     }
 
     #[test]

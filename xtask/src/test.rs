@@ -1,8 +1,8 @@
 //! `cargo xtask test`: everything that has to pass, from a clean clone, in one command.
 //!
 //! Promises: sets up what the stages need, runs them in order, stops at the first failure and ends with
-//! `stages: N passed, M failed`. Nothing is skipped silently: what a machine lacks is installed or named. To add a
-//! stage, add a line to [`STAGES`].
+//! `stages: N passed, M failed`. Nothing is skipped silently: what a machine lacks is installed or named. To
+//! add a stage, add a line to [`STAGES`].
 
 use std::process::Command;
 

@@ -1,19 +1,24 @@
 //! Programs of others that the tests drive, in `target/tools`.
 //!
-//! Promises: each is pinned to a version, built from its own lock file, and built again only when the version changes. They are built
-//! apart from the workspace, so that none of what they need comes into it.
+//! Promises: each is pinned to a version, built from its own lock file, and built again only when the version
+//! changes. They are built apart from the workspace, so that none of what they need comes into it.
 
 use std::path::PathBuf;
+use std::process::Command;
 
 use crate::debian;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::workspace::{Workspace, capture, run};
 
-/// Where they are installed, below the root; cargo keeps a list there and does nothing when a program is up to date.
+/// Where they are installed, below the root; cargo keeps a list there and does nothing when a program is up
+/// to date.
 const FOLDER: &str = "target/tools";
 
 /// The official Rust client of A2A, which is built on `a2a-client-lf`, and its version.
 const A2A_CLI: (&str, &str) = ("a2a-cli", "0.4.5");
+
+/// The program that compares our crates with the RustSec advisories, and its version.
+const CARGO_DENY: (&str, &str) = ("cargo-deny", "0.20.2");
 
 /// The program of the official Rust client.
 pub(crate) fn a2a_cli(workspace: &Workspace) -> PathBuf {
@@ -32,7 +37,18 @@ pub(crate) fn faketime(workspace: &Workspace) -> Outcome {
 /// Installs the programs, or finds them ready.
 pub(crate) fn set_up(workspace: &Workspace) -> Outcome {
     faketime(workspace)?;
-    let (name, version) = A2A_CLI;
+    install(workspace, A2A_CLI)
+}
+
+/// The check for advisories, ready to be run; the program is installed first where it is missing.
+pub(crate) fn cargo_deny(workspace: &Workspace) -> Result<Command, Failure> {
+    install(workspace, CARGO_DENY)?;
+    let mut check = workspace.program(workspace.path(FOLDER).join("bin/cargo-deny"));
+    check.args(["check", "advisories"]);
+    Ok(check)
+}
+
+fn install(workspace: &Workspace, (name, version): (&str, &str)) -> Outcome {
     let words = format!("install --locked --debug --root {FOLDER} --version {version} {name}");
     // A folder of its own, so that the profile and the features of the workspace's builds stay as they are.
     run(workspace.cargo(&words).env("CARGO_TARGET_DIR", workspace.path(FOLDER).join("build")))

@@ -1,7 +1,8 @@
 //! `cargo xtask web`: builds the pages into the folder that the gateway holds in the binary, and checks them.
 //!
-//! Promises: the shapes of the API, the types, the logic and the size of the first load are checked before anything is built; the same sources give the
-//! same bytes, so that `--check` can say whether what is committed is what they give. The pages are tried in a browser by the end-to-end tests.
+//! Promises: the shapes of the API, the types, the logic and the size of the first load are checked before
+//! anything is built; the same sources give the same bytes, so that `--check` can say whether what is
+//! committed is what they give. The pages are tried in a browser by the end-to-end tests.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,8 +1,8 @@
 //! Where the workspace is, and how a program is started in it.
 //!
-//! Promises: every program starts in the workspace root with no standard input, so nothing can wait for a keyboard in
-//! CI, and a program that fails or is missing becomes a sentence that names the whole command. It does not time out:
-//! the stages that need a limit have their own (nextest, libFuzzer).
+//! Promises: every program starts in the workspace root with no standard input, so nothing can wait for a
+//! keyboard in CI, and a program that fails or is missing becomes a sentence that names the whole command. It
+//! does not time out: the stages that need a limit have their own (nextest, libFuzzer).
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead, BufReader};

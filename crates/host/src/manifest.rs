@@ -31,6 +31,9 @@ const MAX_FILE: usize = 256 * 1024;
 /// Most skills of one agent; a card with more helps nobody to choose.
 const MAX_SKILLS: usize = 100;
 
+/// The version of an agent that names none.
+const FIRST_VERSION: &str = "1.0.0";
+
 /// What is wrong with an `agent.toml`, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{line}:{column}: {what}")]
@@ -231,6 +234,25 @@ impl Default for Budget {
 }
 
 impl Manifest {
+    /// An agent that no file declares, with the defaults of one whose file says nothing else. The caller has checked what
+    /// comes from elsewhere.
+    #[must_use]
+    pub fn new(name: AgentName, description: String, runtime: Runtime) -> Self {
+        Self {
+            name,
+            description,
+            version: FIRST_VERSION.into(),
+            visibility: Visibility::default(),
+            answers: Answers::default(),
+            repeats: Repeats::default(),
+            skills: Vec::new(),
+            runtime,
+            limits: Limits::default(),
+            budget: Budget::default(),
+            sandbox: Sandbox::default(),
+        }
+    }
+
     /// Reads an `agent.toml`.
     ///
     /// # Errors

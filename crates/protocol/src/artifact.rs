@@ -1,7 +1,7 @@
 //! Artifact: what an agent hands over as the result of a task, whole or in chunks.
 //!
-//! Promises: chunks with `append` join the artifact of the same id in the order of their events; the joined artifact is
-//! the same however the text was cut. It does not store files.
+//! Promises: chunks with `append` join the artifact of the same id in the order of their events; the joined
+//! artifact is the same however the text was cut. It does not store files.
 
 use serde::{Deserialize, Serialize};
 
@@ -46,8 +46,8 @@ impl Artifact {
         self.parts.iter().map(Part::size).sum()
     }
 
-    /// Joins a further chunk. Text continues a last part of the same kind ([`Part::is_continued_by`]) without a separator; anything
-    /// else becomes a part of its own.
+    /// Joins a further chunk. Text continues a last part of the same kind ([`Part::is_continued_by`]) without
+    /// a separator; anything else becomes a part of its own.
     pub fn append(&mut self, chunk: Self) {
         for part in chunk.parts {
             match (self.parts.last_mut(), &part.text) {

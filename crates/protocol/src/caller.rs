@@ -1,7 +1,7 @@
 //! Caller: who asks, and what they may do.
 //!
-//! Promises: every verb of the site takes a Caller and asks it; an id alone opens nothing. Powers only come from here.
-//! The gateway recognises a Caller by keys, tokens and cookies, never by its address.
+//! Promises: every verb of the site takes a Caller and asks it; an id alone opens nothing. Powers only come
+//! from here. The gateway recognises a Caller by keys, tokens and cookies, never by its address.
 
 use std::fmt;
 use std::str::FromStr;
@@ -36,7 +36,8 @@ impl Owner {
         self.as_str().starts_with("anon:")
     }
 
-    /// The owner of what this anonymous one opens in one conversation. Its id is digested: an owner is written into lists and logs.
+    /// The owner of what this anonymous one opens in one conversation. Its id is digested: an owner is
+    /// written into lists and logs.
     #[must_use]
     pub fn within(&self, context: &str) -> Self {
         let digest = Sha256::digest(context.as_bytes());
@@ -62,8 +63,8 @@ impl Owner {
         &self.0
     }
 
-    /// The account that storage and deliveries of this owner count on: the owner itself, or the network address of a caller without a
-    /// key, whatever follows the address.
+    /// The account that storage and deliveries of this owner count on: the owner itself, or the network
+    /// address of a caller without a key, whatever follows the address.
     #[must_use]
     pub fn account(&self) -> &str {
         const ANONYMOUS: &str = "anon:";
@@ -173,13 +174,15 @@ impl Caller {
         self.trace.as_deref()
     }
 
-    /// The site's own process; the same owner and rights as [`Self::admin`]. No caller becomes this by its address.
+    /// The site's own process; the same owner and rights as [`Self::admin`]. No caller becomes this by its
+    /// address.
     #[must_use]
     pub fn local() -> Self {
         Self::admin()
     }
 
-    /// An admin: the holder of the admin token, of a key with the scope `admin`, or of a browser that signed in with one.
+    /// An admin: the holder of the admin token, of a key with the scope `admin`, or of a browser that signed
+    /// in with one.
     #[must_use]
     pub fn admin() -> Self {
         Self { owner: Owner::stored(ADMIN), powers: Powers::Admin, trace: None }
@@ -191,7 +194,8 @@ impl Caller {
         Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()), trace: None }
     }
 
-    /// The holder of a token of an authorization server. The owner is readable and still one for each issuer and subject.
+    /// The holder of a token of an authorization server. The owner is readable and still one for each issuer
+    /// and subject.
     #[must_use]
     pub fn user(grant: &Grant, scopes: impl Into<Arc<[Scope]>>) -> Self {
         let mut digest = Sha256::new();
@@ -260,8 +264,9 @@ impl Caller {
         }
     }
 
-    /// How far this caller sees: agents of the visibility and of wider ones, and those that its scopes name. It may be a little more than
-    /// [`Self::may_call`] grants to a key that names agents only, whose every match is therefore to be asked for.
+    /// How far this caller sees: agents of the visibility and of wider ones, and those that its scopes name.
+    /// It may be a little more than [`Self::may_call`] grants to a key that names agents only, whose every
+    /// match is therefore to be asked for.
     #[must_use]
     pub fn reach(&self) -> (Visibility, Vec<&AgentName>) {
         match &self.powers {

@@ -1,8 +1,9 @@
-//! The canonical form of JSON (RFC 8785): one text for one value, so that a signature over it means the value.
+//! The canonical form of JSON (RFC 8785): one text for one value, so that a signature over it means the
+//! value.
 //!
-//! Promises: members sorted by UTF-16 code units, numbers as ECMAScript writes them, no space; the same value always gives the same
-//! bytes. Text that two readers could take for two values (a member named twice, a whole number that a double cannot
-//! hold) has no canonical form and is refused. It knows nothing of cards.
+//! Promises: members sorted by UTF-16 code units, numbers as ECMAScript writes them, no space; the same value
+//! always gives the same bytes. Text that two readers could take for two values (a member named twice, a
+//! whole number that a double cannot hold) has no canonical form and is refused. It knows nothing of cards.
 
 use std::fmt;
 

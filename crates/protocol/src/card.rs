@@ -1,7 +1,7 @@
 //! AgentCard and Skill: what an agent says of itself.
 //!
-//! Promises: the shape is the A2A 1.0 card; fields of later versions survive a round trip. It does not sign cards (`signature` does), does
-//! not fetch them and does not decide who may see one.
+//! Promises: the shape is the A2A 1.0 card; fields of later versions survive a round trip. It does not sign
+//! cards (`signature` does), does not fetch them and does not decide who may see one.
 
 use std::fmt;
 use std::str::FromStr;
@@ -149,7 +149,8 @@ pub struct AgentCard {
     /// What it can do.
     #[serde(default)]
     pub skills: Vec<Skill>,
-    /// Fields that this version does not read: `securitySchemes`, `signatures`, `documentationUrl` and newer ones.
+    /// Fields that this version does not read: `securitySchemes`, `signatures`, `documentationUrl` and newer
+    /// ones.
     #[serde(flatten)]
     pub extra: JsonMap,
 }

@@ -1,8 +1,9 @@
 //! Signed deliveries: how a receiver knows that a request came from a site and was not changed.
 //!
-//! Promises: HTTP Message Signatures (RFC 9421) with Ed25519 over the method, the address, the media type, the digest of the body
-//! (RFC 9530) and the delivery's id; `created` and `expires` bound replay, `keyid` names the key in the site's JSON Web Key Set.
-//! Pure: the same request at the same moment gives the same signature. It sends nothing. See docs/decisions/0007-signed-deliveries.md.
+//! Promises: HTTP Message Signatures (RFC 9421) with Ed25519 over the method, the address, the media type,
+//! the digest of the body (RFC 9530) and the delivery's id; `created` and `expires` bound replay, `keyid`
+//! names the key in the site's JSON Web Key Set. Pure: the same request at the same moment gives the same
+//! signature. It sends nothing. See docs/decisions/0007-signed-deliveries.md.
 
 use std::time::Duration;
 

@@ -1,7 +1,9 @@
-//! Decentralised identifiers in the two forms that are used here: `did:key`, which is the key itself, and `did:web`, which is a host.
+//! Decentralised identifiers in the two forms that are used here: `did:key`, which is the key itself, and
+//! `did:web`, which is a host.
 //!
-//! Promises: one identifier for one key, and back; what is not exactly the written form of a key we know is refused. A document counts for the
-//! `did:web` that it names itself, and only keys that we know are read from it. It does not fetch documents.
+//! Promises: one identifier for one key, and back; what is not exactly the written form of a key we know is
+//! refused. A document counts for the `did:web` that it names itself, and only keys that we know are read
+//! from it. It does not fetch documents.
 
 use serde_json::Value;
 
@@ -54,7 +56,8 @@ impl PublicKey {
     }
 }
 
-/// The `did:web` of the host in an address such as `https://example.org:8443/x`; `None` when there is no host.
+/// The `did:web` of the host in an address such as `https://example.org:8443/x`; `None` when there is no
+/// host.
 #[must_use]
 pub fn did_web(base: &str) -> Option<String> {
     let rest = base.split_once("://")?.1;
@@ -62,7 +65,8 @@ pub fn did_web(base: &str) -> Option<String> {
     Some(format!("did:web:{}", host.replace('%', "%25").replace(':', "%3A")))
 }
 
-/// Where the document of a `did:web` is: host, with its port if it names one, and path. The fragment that names a key does not matter.
+/// Where the document of a `did:web` is: host, with its port if it names one, and path. The fragment that
+/// names a key does not matter.
 #[must_use]
 pub fn did_web_place(did: &str) -> Option<(String, String)> {
     let did = did.split('#').next()?;
@@ -90,7 +94,8 @@ pub fn did_web_place(did: &str) -> Option<(String, String)> {
     Some((authority.to_lowercase(), format!("/{path}/did.json")))
 }
 
-/// The keys of a `did:web` document by their names; `None` when it is the document of another. Keys of kinds that are not used here are left out.
+/// The keys of a `did:web` document by their names; `None` when it is the document of another. Keys of kinds
+/// that are not used here are left out.
 #[must_use]
 pub fn did_web_keys(document: &Value, did: &str) -> Option<Vec<(String, PublicKey)>> {
     let did = did.split('#').next()?;

@@ -1,7 +1,8 @@
 //! Extensions of A2A that every agent of a site has, and the names by which they are asked for.
 //!
-//! Promises: each is optional for callers and declared on every card; what each means is written in docs/extensions.md. Values travel in the
-//! `metadata` of requests, messages, tasks and events, under keys that begin with the extension's URI, as the specification wants it.
+//! Promises: each is optional for callers and declared on every card; what each means is written in
+//! docs/extensions.md. Values travel in the `metadata` of requests, messages, tasks and events, under keys
+//! that begin with the extension's URI, as the specification wants it.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +38,8 @@ pub const TASK_AUTH_CREDENTIAL: &str = "urn:agentsite:a2a:task-auth:v1/credentia
 /// The bounds within which an agent works; only on the extended card.
 pub const LIMITS: &str = "urn:agentsite:a2a:limits:v1";
 
-/// What a tool of MCP gave, asked or was asked for, in the metadata of messages, artifacts and parts where A2A has no place for it.
+/// What a tool of MCP gave, asked or was asked for, in the metadata of messages, artifacts and parts where
+/// A2A has no place for it.
 pub const MCP: &str = "urn:agentsite:a2a:mcp:v1";
 
 /// An extension that an agent declares on its card.

@@ -1,8 +1,8 @@
 //! Names and ids as types of their own, so that one cannot be handed over for another.
 //!
-//! Promises: every value was checked once, when it was made. Ids that callers choose (context, message) are bounded in
-//! length and free of control characters; ids that the site makes are UUIDs.
-//! Possession of an id is never authority: see [`crate::Caller`].
+//! Promises: every value was checked once, when it was made. Ids that callers choose (context, message) are
+//! bounded in length and free of control characters; ids that the site makes are UUIDs. Possession of an id
+//! is never authority: see [`crate::Caller`].
 
 use std::fmt;
 use std::str::FromStr;
@@ -42,7 +42,8 @@ impl AgentName {
     }
 }
 
-/// Beginnings of names that the site gives to agents itself: `far-` to registry entries that were opened to be called. Nobody else chooses one.
+/// Beginnings of names that the site gives to agents itself: `far-` to registry entries that were opened to
+/// be called. Nobody else chooses one.
 pub const RESERVED_PREFIXES: [&str; 1] = ["far-"];
 
 /// A name that only the site itself gives.
@@ -72,8 +73,9 @@ impl AgentName {
 
 /// Which holder of a name a task was opened with. A name can pass to another owner; its tasks do not.
 ///
-/// The same value after a restart and after a reconnect of the same owner; another one when the name has another owner. Agents of the site
-/// itself have none. It is a digest, so that it tells callers nothing about the owner.
+/// The same value after a restart and after a reconnect of the same owner; another one when the name has
+/// another owner. Agents of the site itself have none. It is a digest, so that it tells callers nothing about
+/// the owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AgentInstance(std::sync::Arc<str>);

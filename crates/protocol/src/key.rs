@@ -1,7 +1,8 @@
 //! Keys that sign, and keys that prove: Ed25519 and P-256.
 //!
-//! Promises: signing is deterministic (EdDSA; ECDSA by RFC 6979), so it needs no randomness; a key works with its one algorithm and
-//! no other. A secret is never shown by `Debug` and is wiped from memory when dropped. It does not make seeds and does not keep keys.
+//! Promises: signing is deterministic (EdDSA; ECDSA by RFC 6979), so it needs no randomness; a key works with
+//! its one algorithm and no other. A secret is never shown by `Debug` and is wiped from memory when dropped.
+//! It does not make seeds and does not keep keys.
 
 use std::fmt;
 

@@ -1,13 +1,14 @@
 //! A2A 0.3: translation between its JSON and that of A2A 1.0, in both directions.
 //!
-//! Promises: pure, total and bounded: it walks the objects that the protocol defines and never what callers put into `metadata` or
-//! `data`; no input panics (it is fuzzed). Members that neither version knows survive. What both versions can say comes back the same
-//! (1.0 to 0.3 to 1.0). To *upgrade* is to make 1.0 of 0.3, to *downgrade* the reverse; methods are always named by their 1.0 names.
-//! A server upgrades requests and downgrades answers; a client downgrades requests and upgrades answers. Error codes need no
-//! translation: those of 0.3 mean the same in 1.0.
+//! Promises: pure, total and bounded: it walks the objects that the protocol defines and never what callers
+//! put into `metadata` or `data`; no input panics (it is fuzzed). Members that neither version knows survive.
+//! What both versions can say comes back the same (1.0 to 0.3 to 1.0). To *upgrade* is to make 1.0 of 0.3, to
+//! *downgrade* the reverse; methods are always named by their 1.0 names. A server upgrades requests and
+//! downgrades answers; a client downgrades requests and upgrades answers. Error codes need no translation:
+//! those of 0.3 mean the same in 1.0.
 //!
-//! It does not judge content: what is missing or of the wrong type is left for the 1.0 reader to refuse. The words of
-//! 0.3 that 1.0 lacks (`final`, `kind`) are made from what is there.
+//! It does not judge content: what is missing or of the wrong type is left for the 1.0 reader to refuse. The
+//! words of 0.3 that 1.0 lacks (`final`, `kind`) are made from what is there.
 
 mod card;
 mod content;

@@ -1,8 +1,8 @@
 //! The nouns of agentsite, their state machines and their wire forms.
 //!
-//! Promises: no IO, no async, no clock, no randomness. Everything here is a value or a pure function, so that the
-//! same bytes and the same events always give the same result. Wire forms follow A2A 1.0 (ProtoJSON); fields we do
-//! not know survive a round trip.
+//! Promises: no IO, no async, no clock, no randomness. Everything here is a value or a pure function, so that
+//! the same bytes and the same events always give the same result. Wire forms follow A2A 1.0 (ProtoJSON);
+//! fields we do not know survive a round trip.
 //!
 //! It deliberately does not know HTTP, JSON-RPC codes, files or sockets.
 

@@ -1,11 +1,14 @@
 //! Link: what a program that connects to a site, to be one of its agents, and the site say to each other.
 //!
-//! Promises: one pair of types for both ends, written and read here only, so that a site and a program cannot drift apart. Frames are
-//! JSON-RPC 2.0, one for each text frame of a WebSocket; what is inside them are the nouns of A2A (Message, Artifact, Part). Unknown
-//! members and unknown methods are passed over. Everything foreign is bounded before it is parsed.
+//! Promises: one pair of types for both ends, written and read here only, so that a site and a program cannot
+//! drift apart. Frames are JSON-RPC 2.0, one for each text frame of a WebSocket; what is inside them are the
+//! nouns of A2A (Message, Artifact, Part). Unknown members and unknown methods are passed over. Everything
+//! foreign is bounded before it is parsed.
 //!
-//! It does not know sockets, does not decide who may connect and names no error code: those are the gateway's.
+//! It does not know sockets, does not decide who may connect and names no error code: those are the
+//! gateway's.
 
+mod method;
 mod read;
 mod write;
 
@@ -21,7 +24,8 @@ pub use read::{BadFrame, FrameId};
 /// The version of these words; a program that names another one is refused.
 pub const LINK_VERSION: u32 = 1;
 
-/// Largest frame that either end takes: a message of the largest size that a site takes, its history, and the JSON around them.
+/// Largest frame that either end takes: a message of the largest size that a site takes, its history, and the
+/// JSON around them.
 pub const MAX_FRAME: usize = 4 << 20;
 
 /// Longest reason that a connection is closed with: a close frame holds no more (RFC 6455, section 5.5).

@@ -1,7 +1,9 @@
 //! Listing: one agent in the hub, whether the site runs it or only knows it.
 //!
-//! Promises: agents of the site and agents registered from elsewhere have one form here, so that every face lists, finds and exports both the same way.
-//! What nobody has checked is not claimed: such an entry is `not checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by others.
+//! Promises: agents of the site and agents registered from elsewhere have one form here, so that every face
+//! lists, finds and exports both the same way. What nobody has checked is not claimed: such an entry is `not
+//! checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by
+//! others.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -63,8 +65,8 @@ pub struct Listing {
     pub standing: Standing,
     /// What is known of who stands behind it.
     pub proof: Proof,
-    /// Whether it answered when it was last checked; false as well when it was never checked, see `checked_at`. Of an agent of this site: whether
-    /// it is ready.
+    /// Whether it answered when it was last checked; false as well when it was never checked, see
+    /// `checked_at`. Of an agent of this site: whether it is ready.
     pub live: bool,
     /// How far it is trusted, from 0 to 1; 0.5 when nothing is known.
     pub trust: f64,
@@ -159,7 +161,8 @@ pub enum Proof {
     Signature,
 }
 
-/// The name of an agent everywhere: `urn:air:<publisher>:<namespace>:<name>`. What may not stand in it becomes `-`.
+/// The name of an agent everywhere: `urn:air:<publisher>:<namespace>:<name>`. What may not stand in it
+/// becomes `-`.
 #[must_use]
 pub fn air_urn(publisher: &str, namespace: &str, name: &str) -> String {
     let part = |text: &str, more: &str| -> String {

@@ -1,8 +1,8 @@
 //! MCP: the nouns of the Model Context Protocol, the same for both eras of its wire.
 //!
-//! Promises: what a tool server says survives a round trip, also fields of later revisions. A question back to the caller is a
-//! value ([`Round`], [`InputNeeded`]), never a held connection: that is the form of revision 2026-07-28, and whoever speaks
-//! an older one translates at the edge.
+//! Promises: what a tool server says survives a round trip, also fields of later revisions. A question back
+//! to the caller is a value ([`Round`], [`InputNeeded`]), never a held connection: that is the form of
+//! revision 2026-07-28, and whoever speaks an older one translates at the edge.
 //!
 //! It does not know methods, sessions, headers or codes: `gateway` and `client` speak them.
 

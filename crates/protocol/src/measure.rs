@@ -1,7 +1,7 @@
 //! Periods and sizes as people write them in files: `90s`, `1h 30m`, `8MiB`.
 //!
-//! Promises: what is written is what is read back; nonsense gets a sentence with an example. They have no unit-less form, so
-//! that nobody has to guess.
+//! Promises: what is written is what is read back; nonsense gets a sentence with an example. They have no
+//! unit-less form, so that nobody has to guess.
 
 use std::fmt;
 use std::str::FromStr;

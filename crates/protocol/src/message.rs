@@ -1,9 +1,9 @@
 //! Message and Part: what people and agents say to each other.
 //!
-//! Promises: the shape is A2A 1.0 ProtoJSON (camelCase, one of `text`, `raw`, `url`, `data` in a part). What that form lets writers do
-//! otherwise is read too: names with underscores, the number of a role. Fields that this version does not know are kept in `extra` and
-//! written out again.
-//! It does not judge content and does not check media types.
+//! Promises: the shape is A2A 1.0 ProtoJSON (camelCase, one of `text`, `raw`, `url`, `data` in a part). What
+//! that form lets writers do otherwise is read too: names with underscores, the number of a role. Fields that
+//! this version does not know are kept in `extra` and written out again. It does not judge content and does
+//! not check media types.
 
 use std::fmt;
 
@@ -118,8 +118,8 @@ impl Part {
         Self { data: Some(data), ..Self::default() }
     }
 
-    /// The text of a file that was sent with its content and can be read as text: it is declared as such, or as nothing, and is UTF-8 without
-    /// control characters that text has not.
+    /// The text of a file that was sent with its content and can be read as text: it is declared as such, or
+    /// as nothing, and is UTF-8 without control characters that text has not.
     #[must_use]
     pub fn text_of_file(&self) -> Option<String> {
         let raw = self.raw.as_deref()?;
@@ -140,8 +140,9 @@ impl Part {
             + usize::from(self.data.is_some())
     }
 
-    /// The kind of a part that is text and nothing else; `None` for all others. Plain text is the same with and without its media
-    /// type, and a field without content is the same as none: writers differ in what they leave out.
+    /// The kind of a part that is text and nothing else; `None` for all others. Plain text is the same with
+    /// and without its media type, and a field without content is the same as none: writers differ in what
+    /// they leave out.
     #[must_use]
     pub fn text_kind(&self) -> Option<TextKind> {
         if self.text.is_none() || self.contents() != 1 {
@@ -157,7 +158,8 @@ impl Part {
         })
     }
 
-    /// Whether a further chunk of an artifact goes on where this part ends, so that their texts are one text without a separator.
+    /// Whether a further chunk of an artifact goes on where this part ends, so that their texts are one text
+    /// without a separator.
     #[must_use]
     pub fn is_continued_by(&self, chunk: &Self) -> bool {
         self.text_kind().is_some_and(|kind| Some(kind) == chunk.text_kind())
@@ -222,8 +224,8 @@ impl Message {
         plain_text(&self.parts)
     }
 
-    /// All text, structured content as JSON, and the content of text files, joined by a line feed: what a program reads that takes nothing but
-    /// text.
+    /// All text, structured content as JSON, and the content of text files, joined by a line feed: what a
+    /// program reads that takes nothing but text.
     #[must_use]
     pub fn text_and_data(&self) -> String {
         let data = |part: &Part| part.data.as_ref().map(Value::to_string);
@@ -231,8 +233,8 @@ impl Message {
         self.parts.iter().filter_map(written).collect::<Vec<_>>().join("\n")
     }
 
-    /// The tasks that the message builds on, in the order in which it names them; at most the last `most`. What has not the form of a task's
-    /// id is none of this site's and is left out.
+    /// The tasks that the message builds on, in the order in which it names them; at most the last `most`.
+    /// What has not the form of a task's id is none of this site's and is left out.
     #[must_use]
     pub fn references(&self, most: usize) -> Vec<TaskId> {
         let named =

@@ -1,7 +1,7 @@
 //! A look at foreign JSON before it is parsed: how deep it nests and how many values it holds.
 //!
-//! Promises: one pass over the bytes, no allocation, no recursion; refuses what would cost stack or memory later. It does
-//! not check that the text is JSON at all: the parser does that afterwards.
+//! Promises: one pass over the bytes, no allocation, no recursion; refuses what would cost stack or memory
+//! later. It does not check that the text is JSON at all: the parser does that afterwards.
 
 /// Bounds on the shape of foreign JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,8 +24,8 @@ pub enum TooNested {
 }
 
 impl Nesting {
-    /// What a request may hold. Depth 64 leaves half of the parser's own recursion limit to our types; 10,000 values is ten
-    /// times the largest task seen in the public test kits.
+    /// What a request may hold. Depth 64 leaves half of the parser's own recursion limit to our types; 10,000
+    /// values is ten times the largest task seen in the public test kits.
     pub const REQUEST: Self = Self { depth: 64, nodes: 10_000 };
 
     /// Checks the bytes against these bounds.

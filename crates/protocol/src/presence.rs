@@ -1,8 +1,9 @@
 //! Which members of an AgentCard count for its signature (A2A 1.0, section 8.4.1).
 //!
-//! Promises: members that protobuf would not write are left out: empty text, empty lists and false where the schema neither
-//! requires the field nor marks it optional. Required and optional ones stay when given, unknown ones always. The table holds only
-//! the fields that need treatment; it follows the messages of `a2a.proto` from AgentCard down.
+//! Promises: members that protobuf would not write are left out: empty text, empty lists and false where the
+//! schema neither requires the field nor marks it optional. Required and optional ones stay when given,
+//! unknown ones always. The table holds only the fields that need treatment; it follows the messages of
+//! `a2a.proto` from AgentCard down.
 
 use serde_json::{Map, Value};
 
@@ -60,7 +61,8 @@ const FLOWS: Shape = &[
 ];
 const REFRESHED: Shape = &[("refreshUrl", Plain)];
 
-/// What of a card is signed by the letter of the specification: all but `signatures` and members that protobuf would not write.
+/// What of a card is signed by the letter of the specification: all but `signatures` and members that
+/// protobuf would not write.
 pub(crate) fn signed_members(card: &Value) -> Value {
     let mut card = card.clone();
     if let Value::Object(members) = &mut card {

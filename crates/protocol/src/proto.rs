@@ -1,10 +1,12 @@
 //! The protobuf form of A2A 1.0: package `lf.a2a.v1`, written by hand, and its way to and from the nouns.
 //!
-//! Promises: field numbers and types are those of the specification's `a2a.proto`; conversions are total, bounded in depth, and name the
-//! field that is wrong. Every message is also ProtoJSON by serde ([`to_json`]), so that a client reads answers of any binding alike.
+//! Promises: field numbers and types are those of the specification's `a2a.proto`; conversions are total,
+//! bounded in depth, and name the field that is wrong. Every message is also ProtoJSON by serde
+//! ([`to_json`]), so that a client reads answers of any binding alike.
 //!
-//! Protobuf cannot carry what it does not name: unknown fields in `extra` are left out, an empty text or list is an absent one, and
-//! numbers in free JSON are doubles, so that whole ones beyond 2^53 lose their last digits.
+//! Protobuf cannot carry what it does not name: unknown fields in `extra` are left out, an empty text or list
+//! is an absent one, and numbers in free JSON are doubles, so that whole ones beyond 2^53 lose their last
+//! digits.
 
 mod card;
 mod flows;
@@ -49,8 +51,9 @@ use serde::de::DeserializeOwned;
 /// The full name of the service, as it stands in the path of every call.
 pub const SERVICE: &str = "lf.a2a.v1.A2AService";
 
-/// Deepest nesting of free JSON (data, metadata). Readers of protobuf give up below 100 messages within each other; a level of JSON costs
-/// up to three of these, and a part in a task in a list has used five before its content begins.
+/// Deepest nesting of free JSON (data, metadata). Readers of protobuf give up below 100 messages within each
+/// other; a level of JSON costs up to three of these, and a part in a task in a list has used five before its
+/// content begins.
 pub const MAX_DEPTH: usize = 30;
 
 /// A field that has no counterpart on the other side.

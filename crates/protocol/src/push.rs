@@ -1,9 +1,9 @@
 //! Push configs: whom a site tells about a task, where, and with which words of recognition.
 //!
-//! Promises: the wire form is A2A's `TaskPushNotificationConfig`; an empty text and `null` both mean "left out", as ProtoJSON has it.
-//! `Debug` never shows a token, a credential or the query of an address. What [`PushConfig::check`] lets through can be sent in the
-//! head of an HTTP request. It does not judge where an address leads: the egress does. Members that are not known here have no effect
-//! and are not kept.
+//! Promises: the wire form is A2A's `TaskPushNotificationConfig`; an empty text and `null` both mean "left
+//! out", as ProtoJSON has it. `Debug` never shows a token, a credential or the query of an address. What
+//! [`PushConfig::check`] lets through can be sent in the head of an HTTP request. It does not judge where an
+//! address leads: the egress does. Members that are not known here have no effect and are not kept.
 
 use std::fmt;
 
@@ -14,7 +14,8 @@ use crate::id::MAX_FOREIGN_ID;
 /// Longest address that is taken; servers commonly refuse more, and real ones have a tenth of it.
 const MAX_URL: usize = 2_048;
 
-/// Longest token or credential: signed tokens of large identity providers stay below, and servers refuse longer heads.
+/// Longest token or credential: signed tokens of large identity providers stay below, and servers refuse
+/// longer heads.
 const MAX_SECRET: usize = 4_096;
 
 /// Longest name of an authentication scheme; the longest registered one has 18 letters.

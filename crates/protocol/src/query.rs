@@ -1,7 +1,8 @@
 //! Query and Match: what somebody looks for in plain language, and what was found with the reasons.
 //!
-//! Promises: a Query that was checked is within the limits named here, whoever sent it; the text is kept as it was said. A Match tells the parts of
-//! its score. It does not search (`search` does) and does not decide who may see what (`site` does).
+//! Promises: a Query that was checked is within the limits named here, whoever sent it; the text is kept as
+//! it was said. A Match tells the parts of its score. It does not search (`search` does) and does not decide
+//! who may see what (`site` does).
 
 use serde::{Deserialize, Serialize};
 
@@ -20,7 +21,8 @@ pub const DEFAULT_MATCHES: usize = 10;
 /// Most matches of one answer.
 pub const MAX_MATCHES: usize = 100;
 
-/// Farthest page, in matches from the best: nobody reads on so far, and what lies there fits no better than chance.
+/// Farthest page, in matches from the best: nobody reads on so far, and what lies there fits no better than
+/// chance.
 pub const MAX_OFFSET: usize = 10_000;
 
 /// What somebody looks for.
@@ -66,7 +68,8 @@ const fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
-/// What a match must be. Values of one field are alternatives, fields are joined by "and"; case does not count.
+/// What a match must be. Values of one field are alternatives, fields are joined by "and"; case does not
+/// count.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Filter {

@@ -1,7 +1,8 @@
 //! Rotation: how a key names its successor.
 //!
-//! Promises: a record is signed by the old key, so whoever trusted the old one can trust the new one without asking anybody; a chain of
-//! records leads from any former key to the present one, or is refused whole. It does not say when a key stops being good.
+//! Promises: a record is signed by the old key, so whoever trusted the old one can trust the new one without
+//! asking anybody; a chain of records leads from any former key to the present one, or is refused whole. It
+//! does not say when a key stops being good.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -73,7 +74,8 @@ impl RotationRecord {
     }
 }
 
-/// Follows records, oldest first, from a key that is trusted to its latest successor. Records of other keys are passed over.
+/// Follows records, oldest first, from a key that is trusted to its latest successor. Records of other keys
+/// are passed over.
 ///
 /// # Errors
 /// [`BadRotation`] when a record on the way does not hold.

@@ -1,10 +1,10 @@
 //! Signatures as A2A cards carry them: JWS (RFC 7515) whose payload is the card itself.
 //!
-//! Promises: only EdDSA and ES256 are made and taken; the algorithm is the key's, never the header's word. Both readings of the card's
-//! payload that are in use verify: the specification's, and that of the Python SDK, which also drops empty members that are
-//! required. A card that also serves A2A 0.3 is signed twice with each key, as it stands and as the 1.0 card that it holds, because
-//! some verifiers drop members that 1.0 does not know and others keep them (decision 0008). It fetches no keys: whoever verifies
-//! brings them.
+//! Promises: only EdDSA and ES256 are made and taken; the algorithm is the key's, never the header's word.
+//! Both readings of the card's payload that are in use verify: the specification's, and that of the Python
+//! SDK, which also drops empty members that are required. A card that also serves A2A 0.3 is signed twice
+//! with each key, as it stands and as the 1.0 card that it holds, because some verifiers drop members that
+//! 1.0 does not know and others keep them (decision 0008). It fetches no keys: whoever verifies brings them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -110,7 +110,8 @@ impl CardSignature {
         if key.verifies(input.as_bytes(), &signature) { Ok(()) } else { Err(BadSignature::Mismatch) }
     }
 
-    /// Checks that this key signed this card, or the card of 1.0 that it holds: then its members of 0.3 are only the server's word.
+    /// Checks that this key signed this card, or the card of 1.0 that it holds: then its members of 0.3 are
+    /// only the server's word.
     ///
     /// # Errors
     /// [`BadSignature`] says why not.
@@ -150,8 +151,8 @@ impl ProtectedHeader {
     }
 }
 
-/// Signs a card with each of these keys, and likewise the 1.0 card that a hybrid one holds; `jku` says where they are published.
-/// Signatures already there do not matter.
+/// Signs a card with each of these keys, and likewise the 1.0 card that a hybrid one holds; `jku` says where
+/// they are published. Signatures already there do not matter.
 ///
 /// # Errors
 /// [`NoCanonicalForm`] when the card has none.
@@ -178,7 +179,8 @@ pub fn sign_card_as(card: &Value, key: &SigningKey, kid: &str) -> Result<CardSig
     Ok(sign_named(&canonical_json(&signed_members(card))?, key, kid, JOSE, None))
 }
 
-/// Signs a value as a detached JWS in compact form, `HEADER..SIGNATURE`: the payload is the canonical form of the value, which is carried beside it.
+/// Signs a value as a detached JWS in compact form, `HEADER..SIGNATURE`: the payload is the canonical form of
+/// the value, which is carried beside it.
 ///
 /// # Errors
 /// [`NoCanonicalForm`] when the value has none.

@@ -1,8 +1,8 @@
 //! Task: one piece of work for one agent, as a pure state machine over a dense sequence of events.
 //!
-//! Promises: `decide` turns a command into events or a refusal and changes nothing; `apply` folds an event into the state
-//! and takes events only in order (1, 2, 3, …). The same events always give the same task. A terminal task never
-//! changes again. States and transitions are those of A2A 1.0.
+//! Promises: `decide` turns a command into events or a refusal and changes nothing; `apply` folds an event
+//! into the state and takes events only in order (1, 2, 3, …). The same events always give the same task. A
+//! terminal task never changes again. States and transitions are those of A2A 1.0.
 //!
 //! It does not store, send or wait: `site` does, after the events are on disk.
 
@@ -27,7 +27,8 @@ use crate::{
     AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, Timestamp, Usage,
 };
 
-/// Most events one task may have; Temporal warns at the same number. A task that says more than this fails, saying so.
+/// Most events one task may have; Temporal warns at the same number. A task that says more than this fails,
+/// saying so.
 pub const MAX_EVENTS: u64 = 10_000;
 
 /// The columns of a task by which it is listed and found; derived from its events.
@@ -178,11 +179,12 @@ impl Task {
         Ok(())
     }
 
-    /// Joins a further chunk of an artifact to the event before it, while that event is not stored yet, so that many small chunks become
-    /// one event. Gives the size of what was joined.
+    /// Joins a further chunk of an artifact to the event before it, while that event is not stored yet, so
+    /// that many small chunks become one event. Gives the size of what was joined.
     ///
     /// # Errors
-    /// Gives the chunk back when `last` is no open chunk of the same artifact; it then becomes an event of its own.
+    /// Gives the chunk back when `last` is no open chunk of the same artifact; it then becomes an event of
+    /// its own.
     pub fn join_chunk(
         &mut self,
         last: Option<&mut TaskEvent>,

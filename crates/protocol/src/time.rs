@@ -1,7 +1,7 @@
 //! A point in time with millisecond precision.
 //!
-//! Promises: one written form everywhere, RFC 3339 in UTC with exactly three decimals, as A2A 1.0.1 asks. It reads no
-//! clock: time is always handed in through [`crate::Clock`].
+//! Promises: one written form everywhere, RFC 3339 in UTC with exactly three decimals, as A2A 1.0.1 asks. It
+//! reads no clock: time is always handed in through [`crate::Clock`].
 
 use std::fmt;
 use std::time::Duration;

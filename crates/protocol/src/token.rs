@@ -1,8 +1,9 @@
 //! AccessToken: what an authorization server says of a caller, as a signed JSON Web Token (RFC 9068).
 //!
-//! Promises: nothing of a token counts before its signature was verified with a key of its issuer and its issuer, audience and times
-//! were checked; a key works only with algorithms of its own kind, and `none` with none. Foreign text is bounded. It does not fetch
-//! keys, reads no clock and does not decide what a scope allows.
+//! Promises: nothing of a token counts before its signature was verified with a key of its issuer and its
+//! issuer, audience and times were checked; a key works only with algorithms of its own kind, and `none` with
+//! none. Foreign text is bounded. It does not fetch keys, reads no clock and does not decide what a scope
+//! allows.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

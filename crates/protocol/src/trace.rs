@@ -1,7 +1,8 @@
 //! TraceContext: in which trace something happens, as W3C Trace Context level 1 writes it.
 //!
-//! Promises: only what is well-formed is kept, within the limits of the specification; a `tracestate` that is not is dropped, and the
-//! trace goes on without it. It is carried, not judged, and says nothing about the caller.
+//! Promises: only what is well-formed is kept, within the limits of the specification; a `tracestate` that is
+//! not is dropped, and the trace goes on without it. It is carried, not judged, and says nothing about the
+//! caller.
 
 use std::fmt;
 
@@ -74,7 +75,8 @@ impl fmt::Debug for TraceContext {
     }
 }
 
-/// The parent in our version. A later version may have more fields behind; those that we know stand in the same places.
+/// The parent in our version. A later version may have more fields behind; those that we know stand in the
+/// same places.
 fn read_parent(text: &str) -> Option<String> {
     let known = text.get(..PARENT)?;
     let rest = &text[PARENT..];

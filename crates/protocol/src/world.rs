@@ -1,7 +1,7 @@
 //! Time and chance as arguments: the seams through which the world enters a decision.
 //!
-//! Promises: nothing below the binary reads the clock or a random source of its own; both come in through these
-//! traits, so that a test can replay any run. The system's own clock and generator live in `site`.
+//! Promises: nothing below the binary reads the clock or a random source of its own; both come in through
+//! these traits, so that a test can replay any run. The system's own clock and generator live in `site`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,14 @@ pub trait Clock: Send + Sync + std::fmt::Debug + 'static {
     /// The present moment.
     fn now(&self) -> Timestamp;
 
-    /// Time that has passed since an arbitrary moment, whatever anybody sets the clock to. A clock that nobody sets counts by itself.
+    /// Time that has passed since an arbitrary moment, whatever anybody sets the clock to. A clock that
+    /// nobody sets counts by itself.
     fn elapsed(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.now().as_millis()).unwrap_or(0))
     }
 
-    /// The time that has certainly come: what is removed because of its age is removed by it. A clock that nobody sets is always right.
+    /// The time that has certainly come: what is removed because of its age is removed by it. A clock that
+    /// nobody sets is always right.
     fn settled(&self) -> Timestamp {
         self.now()
     }
@@ -37,7 +39,8 @@ pub trait Rng: Send + Sync + std::fmt::Debug + 'static {
     }
 }
 
-/// Makes ids that sort by the time they were made (UUID version 7), so that the store appends rather than scatters.
+/// Makes ids that sort by the time they were made (UUID version 7), so that the store appends rather than
+/// scatters.
 #[derive(Clone, Debug)]
 pub struct Ids {
     clock: Arc<dyn Clock>,

@@ -1,7 +1,9 @@
-//! Measures on public questions that each part of the ranking makes it better: `blends FOLDER`, with `corpus.jsonl` and `queries.dev.jsonl` in it.
+//! Measures on public questions that each part of the ranking makes it better: `blends FOLDER`, with
+//! `corpus.jsonl` and `queries.dev.jsonl` in it.
 //!
-//! Promises: prints nDCG@10 of words, meaning, their plain sum and the ranking as it is, and fails unless they come in that order. The questions
-//! are not part of the repository; `cargo xtask test` runs this where they are.
+//! Promises: prints nDCG@10 of words, meaning, their plain sum and the ranking as it is, and fails unless
+//! they come in that order. The questions are not part of the repository; `cargo xtask test` runs this where
+//! they are.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a measurement talks on its standard streams")]
 
@@ -42,7 +44,8 @@ async fn measure(folder: &Path) -> Result<[f64; 4], Box<dyn std::error::Error>> 
     };
     let (corpus, questions) = (lines("corpus.jsonl")?, lines("queries.dev.jsonl")?);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    // The fast vectors: the full ones of the whole corpus take minutes, and the order of the four ways is the same.
+    // The fast vectors: the full ones of the whole corpus take minutes, and the order of the four ways is the
+    // same.
     let embedders = Embedders { fast: Arc::new(Static::load()), full: None };
     let (finder, _) = Finder::open(FinderSettings { folder: None, embedders }, &|_| {})?;
     let entries = corpus.iter().map(|doc| Entry {

@@ -1,10 +1,12 @@
-//! Fits the static table to the vectors of MiniLm: `fit CORPUS.jsonl QUERIES.jsonl OUT_FILE`, run by `cargo xtask model --fit`.
+//! Fits the static table to the vectors of MiniLm: `fit CORPUS.jsonl QUERIES.jsonl OUT_FILE`, run by `cargo
+//! xtask model --fit`.
 //!
-//! Promises: reads texts only (`name` and `text` of each line of the corpus, `query` of each line of the queries), never which answer is right.
-//! Teaches with all those texts; a token that they lack keeps the vector of its word alone. The same input gives the same file.
+//! Promises: reads texts only (`name` and `text` of each line of the corpus, `query` of each line of the
+//! queries), never which answer is right. Teaches with all those texts; a token that they lack keeps the
+//! vector of its word alone. The same input gives the same file.
 //!
-//! The table is the ridge regression of sentence vectors on counts of tokens: it begins at the vectors of single words and moves from there as
-//! little as the sentences ask, found by conjugate gradients.
+//! The table is the ridge regression of sentence vectors on counts of tokens: it begins at the vectors of
+//! single words and moves from there as little as the sentences ask, found by conjugate gradients.
 #![expect(clippy::print_stdout, reason = "a command line tool talks on its standard streams")]
 
 use std::error::Error;
@@ -18,8 +20,8 @@ const TOKENS: usize = 30_522;
 const WIDTH: usize = 384;
 /// How strongly rows are held at the vectors of their words.
 const HOLD: f32 = 0.1;
-/// How long the vector of a word is at first, and in how many sentences it halves. These three were chosen with half of the development queries
-/// kept out of the fit, by how well the table finds their answers.
+/// How long the vector of a word is at first, and in how many sentences it halves. These three were chosen
+/// with half of the development queries kept out of the fit, by how well the table finds their answers.
 const FIRST: f32 = 0.7;
 const COMMON: f32 = 200.0;
 /// Steps of the conjugate gradients; more fit the sentences at hand better and others no better.

@@ -1,9 +1,10 @@
-//! Packs the weights of all-MiniLM-L6-v2 for the encoder: `pack MODEL_FOLDER OUT_FOLDER`, run by `cargo xtask model`.
+//! Packs the weights of all-MiniLM-L6-v2 for the encoder: `pack MODEL_FOLDER OUT_FOLDER`, run by `cargo xtask
+//! model`.
 //!
-//! Promises: reads `model.safetensors` and `vocab.txt` and writes the same bytes each time, on every machine, in the layout that
-//! `src/minilm/weights.rs` describes. Each row of a table and each 128 numbers of
-//! a matrix's row become signed bytes with one factor (the largest magnitude / 127), rounded to the nearest.
-//! It does not fetch anything.
+//! Promises: reads `model.safetensors` and `vocab.txt` and writes the same bytes each time, on every machine,
+//! in the layout that `src/minilm/weights.rs` describes. Each row of a table and each 128 numbers of a
+//! matrix's row become signed bytes with one factor (the largest magnitude / 127), rounded to the nearest. It
+//! does not fetch anything.
 
 use std::collections::BTreeMap;
 use std::error::Error;

@@ -1,7 +1,8 @@
 //! Measures how many questions and registrations a second the fast tier carries at 10,000 agents.
 //!
-//! Promises: made-up agents and questions as `agentsite bench search` has them; each question is new; as many tasks ask as there are cores, two each. A
-//! registration is on disk before it is counted. Processor time is that of the process.
+//! Promises: made-up agents and questions as `agentsite bench search` has them; each question is new; as many
+//! tasks ask as there are cores, two each. A registration is on disk before it is counted. Processor time is
+//! that of the process.
 //!
 //! usage: rates FOLDER [SECONDS]
 #![expect(clippy::print_stdout, reason = "a measurement talks on its standard streams")]

@@ -1,8 +1,10 @@
-//! Measures how well the finder ranks: public sets of questions with known answers, through the same `put` and `find` that a site uses.
+//! Measures how well the finder ranks: public sets of questions with known answers, through the same `put`
+//! and `find` that a site uses.
 //!
-//! Promises: prints recall, reciprocal rank and nDCG for words alone, meaning alone, their plain sum and the product's own ranking, overall and for each
-//! source, and how the scores of best hits are spread. Vectors of the corpus are kept in the folder given with `--cache`, so a second run does not make
-//! them again. It changes nothing else.
+//! Promises: prints recall, reciprocal rank and nDCG for words alone, meaning alone, their plain sum and the
+//! product's own ranking, overall and for each source, and how the scores of best hits are spread. Vectors of
+//! the corpus are kept in the folder given with `--cache`, so a second run does not make them again. It
+//! changes nothing else.
 //!
 //! usage: retrieval CORPUS QUERIES [--cache FOLDER]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a measurement talks on its standard streams")]
@@ -108,7 +110,8 @@ async fn fill(
     Ok(finder)
 }
 
-/// Asks everything in each way; sums for each source and for all. A question's vectors are made once, as the embedder remembers recent texts.
+/// Asks everything in each way; sums for each source and for all. A question's vectors are made once, as the
+/// embedder remembers recent texts.
 async fn measure(
     finder: &Finder,
     questions: &[Question],

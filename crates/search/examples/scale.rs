@@ -1,7 +1,9 @@
-//! Measures the index at sizes that nobody has at hand: build, memory, time of a question, recall of the approximate scan, and the start from the log.
+//! Measures the index at sizes that nobody has at hand: build, memory, time of a question, recall of the
+//! approximate scan, and the start from the log.
 //!
-//! Promises: agents are made from the cards of a corpus ([`population`](agentsite_search::population)); times are processor times of the measuring thread.
-//! Vectors of the cards are kept in the folder, so a second run does not make them again.
+//! Promises: agents are made from the cards of a corpus ([`population`](agentsite_search::population)); times
+//! are processor times of the measuring thread. Vectors of the cards are kept in the folder, so a second run
+//! does not make them again.
 //!
 //! usage: scale CORPUS QUERIES FOLDER [AGENTS…] (without a number the index that is there is opened)
 #![expect(clippy::print_stdout, reason = "a measurement talks on its standard streams")]

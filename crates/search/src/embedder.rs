@@ -1,7 +1,8 @@
 //! Embedder: the seam between texts and vectors.
 //!
-//! Promises: the vectors of one embedder have one model id and one length, and are of length 1; the same text gives the same vector. It does not say where the
-//! numbers come from: a model inside the binary, a table, or an endpoint elsewhere.
+//! Promises: the vectors of one embedder have one model id and one length, and are of length 1; the same text
+//! gives the same vector. It does not say where the numbers come from: a model inside the binary, a table, or
+//! an endpoint elsewhere.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::simd::{Lanes, Loop, Square};
 
-/// Which model made a vector: its name and a digest of its weights. Vectors of different models are never compared.
+/// Which model made a vector: its name and a digest of its weights. Vectors of different models are never
+/// compared.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct ModelId(Arc<str>);
@@ -105,6 +107,12 @@ pub trait Embedder: Send + Sync + fmt::Debug + 'static {
 
     /// One vector for each text, in order. Long texts are read as far as the model reads.
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, EmbedError>>;
+
+    /// Whether the vector of a text is there already, so that it costs nothing to ask for it.
+    fn knows(&self, text: &str) -> bool {
+        let _ = text;
+        false
+    }
 }
 
 /// The fake of the seam: words thrown into a few places by their hash. Fit for tests; it knows no meaning.

@@ -1,7 +1,7 @@
 //! Entry: what can be found, as a few texts and facts.
 //!
-//! Promises: an Entry is a value; what is too long or too many in it is cut by the index to the limits named there, never refused, because cards are
-//! foreign. It does not know where the texts come from.
+//! Promises: an Entry is a value; what is too long or too many in it is cut by the index to the limits named
+//! there, never refused, because cards are foreign. It does not know where the texts come from.
 
 use agentsite_protocol::{Owner, Timestamp, Visibility};
 use serde::{Deserialize, Serialize};

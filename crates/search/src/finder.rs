@@ -1,7 +1,8 @@
 //! Finder: entries in, questions in, the best matches out.
 //!
-//! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a kill does not undo them; readers go on meanwhile. A
-//! question is answered with what is there: an embedder that fails costs its part of the score and is said in the answer, nothing else.
+//! Promises: [`Finder::put`] and [`Finder::remove`] are acknowledged when the next question sees them and a
+//! kill does not undo them; readers go on meanwhile. A question is answered with what is there: an embedder
+//! that fails costs its part of the score and is said in the answer, nothing else.
 
 mod answers;
 mod encode;
@@ -16,11 +17,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use agentsite_protocol::{Filter, MAX_QUERY};
 
 use self::answers::Answers;
-use self::encode::{Prepared, encode, encode_question};
+use self::encode::{Encoded, Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
 use crate::index::bits::Bits;
-use crate::index::scan::{self, Care};
+use crate::index::candidate::Care;
+use crate::index::scan;
 use crate::index::segment::short;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
 use crate::question::{Ask, Asked, Found};
@@ -30,7 +32,8 @@ use crate::reason::Texts;
 use crate::record::{Put, Reader, Record};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
-/// From how many entries on a question is answered on a thread of its own: below, it takes less than a millisecond.
+/// From how many entries on a question is answered on a thread of its own: below, it takes less than a
+/// millisecond.
 const LARGE: usize = 20_000;
 
 /// The embedders of a finder.
@@ -123,15 +126,13 @@ impl Finder {
         Ok((Self { embedders, shared, writer, answers: Answers::default(), shown: Shown::default() }, opened))
     }
 
-    /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it returns; without, they
-    /// follow by [`Finder::deepen`].
+    /// Adds entries or replaces those of the same ids. With `full`, their better vectors are made before it
+    /// returns; without, they follow by [`Finder::deepen`].
     ///
     /// # Errors
     /// When nothing could be written or no vectors could be made; then nothing of it took effect.
     pub async fn put(&self, entries: Vec<Entry>, full: bool) -> Result<(), FindError> {
-        let embedder = self.embedders.full.as_ref().filter(|_| full).unwrap_or(&self.embedders.fast);
-        let prepared = entries.into_iter().map(Prepared::of).collect();
-        let encoded = encode(embedder, prepared).await?;
+        let encoded = self.encode_new(entries.into_iter().map(Prepared::of).collect(), full).await?;
         let writer = Arc::clone(&self.writer);
         aside(true, move || {
             let mut bodies = Bodies::default();
@@ -139,6 +140,21 @@ impl Finder {
             lock(&writer).commit(&bodies.finish()).map_err(|error| FindError::Write(error.to_string()))
         })
         .await
+    }
+
+    /// Makes the vectors of new entries: the better ones with `full`, or where they are there already; the
+    /// fast ones otherwise.
+    async fn encode_new(&self, entries: Vec<Prepared>, full: bool) -> Result<Vec<Encoded>, EmbedError> {
+        let Some(better) = &self.embedders.full else { return encode(&self.embedders.fast, entries).await };
+        let deep: Vec<bool> = entries.iter().map(|entry| full || entry.is_known_to(&**better)).collect();
+        let (mut first, mut second) = (Vec::new(), Vec::new());
+        for (entry, deep) in entries.into_iter().zip(&deep) {
+            if *deep { first.push(entry) } else { second.push(entry) }
+        }
+        let mut first = encode(better, first).await?.into_iter();
+        let mut second = encode(&self.embedders.fast, second).await?.into_iter();
+        // In the order in which they came: of two with the same id, the last one counts.
+        Ok(deep.into_iter().filter_map(|deep| if deep { first.next() } else { second.next() }).collect())
     }
 
     /// Changes what filters look at, without reading the texts again. Ids that are not there are passed over.
@@ -177,7 +193,8 @@ impl Finder {
         lock(&self.writer).commit(&bodies).map_err(|error| FindError::Write(error.to_string()))
     }
 
-    /// Makes the better vectors of up to `at_most` entries that have only the fast ones; gives how many were done, 0 when none was left.
+    /// Makes the better vectors of up to `at_most` entries that have only the fast ones; gives how many were
+    /// done, 0 when none was left.
     ///
     /// # Errors
     /// When the full embedder failed or nothing could be written.
@@ -289,7 +306,8 @@ impl Finder {
         snapshot.segments.iter().enumerate().map(pass).collect()
     }
 
-    /// A digest of the entry as it was put, to see at a start which entries the index lacks; `None` when it is not there.
+    /// A digest of the entry as it was put, to see at a start which entries the index lacks; `None` when it
+    /// is not there.
     #[must_use]
     pub fn digest(&self, id: &str) -> Option<u64> {
         let snapshot = self.shared.snapshot();

@@ -1,9 +1,11 @@
 //! AgentQuery: ask for an agent in plain language, get the right one.
 //!
-//! Promises: what [`Finder::put`] acknowledged is found by the next [`Finder::find`], and readers never wait for writers. Vectors of different
-//! models are never compared. The same entries and the same question give the same answer, and each hit says why.
+//! Promises: what [`Finder::put`] acknowledged is found by the next [`Finder::find`], and readers never wait
+//! for writers. Vectors of different models are never compared. The same entries and the same question give
+//! the same answer, and each hit says why.
 //!
-//! It does not know agents, callers, files of agents or the network: an [`Entry`] is a few texts and facts, whoever they belong to.
+//! It does not know agents, callers, files of agents or the network: an [`Entry`] is a few texts and facts,
+//! whoever they belong to.
 
 #![deny(unsafe_code)]
 

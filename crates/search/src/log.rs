@@ -1,11 +1,13 @@
 //! Log: the one file of an index, to which changes are appended.
 //!
-//! Promises: [`Log::append`] returns when its bytes are on disk, and what it wrote is read back whole or not at all. A tail that a kill left
-//! unfinished is cut off at the next opening; a byte that changed is noticed. Rewriting makes a new file and puts it in place of the old one in one
-//! step; whoever still reads the old one goes on reading it.
+//! Promises: [`Log::append`] returns when its bytes are on disk, and what it wrote is read back whole or not
+//! at all. A tail that a kill left unfinished is cut off at the next opening; a byte that changed is noticed.
+//! Rewriting makes a new file and puts it in place of the old one in one step; whoever still reads the old
+//! one goes on reading it.
 //!
-//! The file: 8 bytes of name and version, then frames: length of the body, checksum of the body, checksum of these two, the body. The length has
-//! a checksum of its own so that a frame that ends after the file is known to be unfinished and not damaged.
+//! The file: 8 bytes of name and version, then frames: length of the body, checksum of the body, checksum of
+//! these two, the body. The length has a checksum of its own so that a frame that ends after the file is
+//! known to be unfinished and not damaged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -27,7 +29,8 @@ const NAME: &str = "index.log";
 /// Where a rewritten one grows.
 const NEXT: &str = "index.next";
 
-/// What bodies are read from, by their place. Clones read the same bytes even when the log is rewritten meanwhile.
+/// What bodies are read from, by their place. Clones read the same bytes even when the log is rewritten
+/// meanwhile.
 #[derive(Debug, Clone)]
 pub(crate) enum Bytes {
     /// A file.
@@ -105,8 +108,8 @@ impl Log {
         Self { bytes, folder: None, end: HEADER.len() as u64, broken: false }
     }
 
-    /// Opens the log of a folder, or begins one, and gives every body to `take` with the place where the file is read and its length. What is
-    /// damaged is said; the log is then empty.
+    /// Opens the log of a folder, or begins one, and gives every body to `take` with the place where the file
+    /// is read and its length. What is damaged is said; the log is then empty.
     pub(crate) fn open(
         folder: &Path,
         take: Take<'_>,
@@ -155,7 +158,8 @@ impl Log {
         self.end
     }
 
-    /// Writes bodies, each in a frame, and returns when all are on disk: where each begins. After an error none of them is there.
+    /// Writes bodies, each in a frame, and returns when all are on disk: where each begins. After an error
+    /// none of them is there.
     pub(crate) fn append(&mut self, bodies: &[Vec<u8>]) -> io::Result<Vec<u64>> {
         if self.broken {
             return Err(io::Error::other("an earlier write failed and could not be undone"));
@@ -280,7 +284,8 @@ fn read_head(head: &[u8; FRAME]) -> Option<(usize, u64)> {
     usize::try_from(count).ok().map(|count| (count, sum))
 }
 
-/// Eight bytes at a time, each step a bijection of the sum: a change within eight bytes is always noticed, any other all but surely.
+/// Eight bytes at a time, each step a bijection of the sum: a change within eight bytes is always noticed,
+/// any other all but surely.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut words = bytes.chunks_exact(8);

@@ -1,9 +1,11 @@
 //! Population: made-up agents in any number, to measure an index at a size that nobody has at hand.
 //!
-//! Promises: agent `n` is the same at every run. Its text is some 42 words in runs of one to four, most of them from two of the cards it is made from,
-//! the others from all cards and from a long tail of rare words, so that words and pairs of words are spread as in real text. Each of its vectors (one for
-//! the whole and one for each skill, when it has any) lies between the vectors of the two cards, with noise. The true nearest to each question are kept
-//! while agents are made ([`Truth`]), so that nobody has to hold all vectors. It is no model of meaning.
+//! Promises: agent `n` is the same at every run. Its text is some 42 words in runs of one to four, most of
+//! them from two of the cards it is made from, the others from all cards and from a long tail of rare words,
+//! so that words and pairs of words are spread as in real text. Each of its vectors (one for the whole and
+//! one for each skill, when it has any) lies between the vectors of the two cards, with noise. The true
+//! nearest to each question are kept while agents are made ([`Truth`]), so that nobody has to hold all
+//! vectors. It is no model of meaning.
 
 pub mod cards;
 

@@ -1,8 +1,9 @@
 //! Rank: from candidates to an order.
 //!
-//! Promises: an order depends on the candidates and the question alone. Trust moves a score by less than a tenth; newcomers of whom nothing is known get
-//! at most one place of a page, and only when they fit nearly as well as who stands there; one owner fills at most a part of a page while others fit
-//! nearly as well. It does not read texts; `reason` explains.
+//! Promises: an order depends on the candidates and the question alone. Trust moves a score by less than a
+//! tenth; newcomers of whom nothing is known get at most one place of a page, and only when they fit nearly
+//! as well as who stands there; one owner fills at most a part of a page while others fit nearly as well. It
+//! does not read texts; `reason` explains.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -10,8 +11,9 @@ use std::collections::VecDeque;
 use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
+use crate::index::candidate::{Candidate, Care, Vectors};
 use crate::index::columns::owner_key;
-use crate::index::scan::{Candidate, Care, Sought, Vectors};
+use crate::index::scan::Sought;
 use crate::index::terms::rarest;
 use crate::question::Ask;
 
@@ -51,12 +53,14 @@ impl Care {
     }
 }
 
-/// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted to 2,452 questions with known answers, each
-/// fifth of the answers measured with what was fitted to the others.
+/// What a term counts that only one entry has, beside a meaning that counts up to 1. These four were fitted
+/// to 2,452 questions with known answers, each fifth of the answers measured with what was fitted to the
+/// others.
 const WORDS_SHARE: f64 = 0.09;
 /// How much of what a single sentence of the question is nearer than the whole counts.
 const SENTENCE_SHARE: f64 = 0.7;
-/// How much being like another candidate takes away: the answer among many that are alike is less likely to be this one.
+/// How much being like another candidate takes away: the answer among many that are alike is less likely to
+/// be this one.
 const CROWD_SHARE: f64 = 0.2;
 /// From here on others are the same thing said again, and more likeness takes nothing more away.
 const CROWD_MOST: f64 = 0.9;
@@ -64,8 +68,8 @@ const CROWD_MOST: f64 = 0.9;
 /// What the best by words count as where meaning could not be compared: a middling fit.
 const WORDS_ALONE: f64 = 0.35;
 
-/// The sum that has the score of a half. Right answers of the measured questions lie above it (19 of 20 above 0.43), questions about something else
-/// mostly below half of it.
+/// The sum that has the score of a half. Right answers of the measured questions lie above it (19 of 20 above
+/// 0.43), questions about something else mostly below half of it.
 const MIDDLE: f64 = 0.35;
 
 /// The score of who fits nothing at all.
@@ -115,7 +119,8 @@ pub(crate) struct Ranked {
     pub(crate) newcomer: bool,
 }
 
-/// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them up.
+/// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them
+/// up.
 pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, care: Care) -> Sought {
     let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
     let (places, sure) = (reached.max(care.weighed()), reached.max(care.sure()));
@@ -139,7 +144,8 @@ pub(crate) fn page(
         weigh(snapshot, &mut ranked, sentences, care.weighed());
     }
     let end = ask.offset.saturating_add(ask.limit);
-    // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that far.
+    // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that
+    // far.
     let fitting = front(&mut ranked, |ranked| ranked.score > LEAST);
     let last = if fitting < end { ranked.len() } else { fitting };
     let mut places: Vec<(f64, usize)> =
@@ -219,13 +225,15 @@ fn weigh(snapshot: &Snapshot, ranked: &mut [Ranked], sentences: &[Vectors<'_>], 
     }
 }
 
-/// A sum as a score from 0 to 1: a half at [`MIDDLE`], little below it, and never so near to 1 that the order is lost.
+/// A sum as a score from 0 to 1: a half at [`MIDDLE`], little below it, and never so near to 1 that the order
+/// is lost.
 fn fit(sum: f64) -> f64 {
     let square = sum.max(0.0).powi(2);
     (square / (square + MIDDLE * MIDDLE)).max(LEAST)
 }
 
-/// For each candidate, how near the nearest other one of the same model is, as far as it counts ([`CROWD_MOST`]).
+/// For each candidate, how near the nearest other one of the same model is, as far as it counts
+/// ([`CROWD_MOST`]).
 fn crowds(snapshot: &Snapshot, ranked: &[Ranked]) -> Vec<f64> {
     let rows: Vec<_> = ranked
         .iter()

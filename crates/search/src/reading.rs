@@ -1,7 +1,8 @@
 //! Reading: an entry as the index takes it in.
 //!
-//! Promises: whatever an entry holds, its reading is within the limits named here; nothing is refused, what is beyond them is left out. A passage
-//! that is said twice counts once, so saying it often helps nobody. It does not make vectors.
+//! Promises: whatever an entry holds, its reading is within the limits named here; nothing is refused, what
+//! is beyond them is left out. A passage that is said twice counts once, so saying it often helps nobody. It
+//! does not make vectors.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +17,9 @@ pub(crate) const LONGEST_NAME: usize = 512;
 /// Bytes of all texts of an entry together; a card is no book.
 pub(crate) const LONGEST_ENTRY: usize = 64 * 1024;
 
-/// Vectors of an entry: one for the whole and one for each of its first passages. More would let one card crowd the others out of the scan,
-/// and the cost of a scan grows with them. Words of later passages still count.
+/// Vectors of an entry: one for the whole and one for each of its first passages. More would let one card
+/// crowd the others out of the scan, and the cost of a scan grows with them. Words of later passages still
+/// count.
 pub(crate) const MOST_VECTORS: usize = 32;
 
 /// Passages that are read for their words.
@@ -38,7 +40,8 @@ const TEXT_WEIGHT: u8 = 1;
 pub(crate) struct Reading {
     /// The entry as it is kept.
     pub(crate) entry: Entry,
-    /// How often each term and each pair of neighbouring terms stands in it, by weight of the field; in order of the term.
+    /// How often each term and each pair of neighbouring terms stands in it, by weight of the field; in order
+    /// of the term.
     pub(crate) terms: Vec<(u64, u8)>,
     /// All of its terms, by weight; pairs are not counted.
     pub(crate) length: u32,
@@ -63,7 +66,8 @@ impl Reading {
         Self { terms: count.terms.into_iter().collect(), length: count.length, entry }
     }
 
-    /// The texts that get a vector: what it says of itself first (its name where it says nothing), then passages in order.
+    /// The texts that get a vector: what it says of itself first (its name where it says nothing), then
+    /// passages in order.
     pub(crate) fn texts(&self) -> Vec<String> {
         let Entry { name, text, passages, .. } = &self.entry;
         let first = if text.trim().is_empty() { spaced(name) } else { text.clone() };
@@ -71,7 +75,8 @@ impl Reading {
         std::iter::once(first).chain(passages).collect()
     }
 
-    /// The name in words, which turns the first vector a little its way; `None` where there is no text beside it.
+    /// The name in words, which turns the first vector a little its way; `None` where there is no text beside
+    /// it.
     pub(crate) fn title(&self) -> Option<String> {
         let title = spaced(&self.entry.name);
         let has_both = !self.entry.text.trim().is_empty() && title.contains(char::is_alphanumeric);
@@ -154,7 +159,8 @@ fn trim(entry: &mut Entry) {
     trim_facts(&mut entry.facts);
 }
 
-/// With more passages than vectors, the first of each skill goes before the examples, so that each skill keeps a vector.
+/// With more passages than vectors, the first of each skill goes before the examples, so that each skill
+/// keeps a vector.
 fn spread(passages: Vec<Passage>) -> Vec<Passage> {
     if passages.len() < MOST_VECTORS {
         return passages;

@@ -1,6 +1,7 @@
 //! Reason: why an entry was found, in parts that people can read.
 //!
-//! Promises: what is said is taken from the entry as it was put and from the words of the question; nothing is made up. Texts are cut to a line.
+//! Promises: what is said is taken from the entry as it was put and from the words of the question; nothing
+//! is made up. Texts are cut to a line.
 
 use agentsite_protocol::Reason;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
 //! Records: the changes of an index as they lie on disk.
 //!
-//! Promises: what was written is read back as the same value; bytes that no version of this file wrote give an error and never a panic or memory
-//! beyond their own length. All numbers are little-endian. It does not know files; framing and checksums are `log`'s.
+//! Promises: what was written is read back as the same value; bytes that no version of this file wrote give
+//! an error and never a panic or memory beyond their own length. All numbers are little-endian. It does not
+//! know files; framing and checksums are `log`'s.
 
 use agentsite_protocol::{Timestamp, Visibility};
 
@@ -144,7 +145,8 @@ fn write_facts(out: &mut Vec<u8>, facts: &Facts) {
     }
 }
 
-/// How many records can be read from the beginning of some bytes, each written and read again as the same; for the fuzzer.
+/// How many records can be read from the beginning of some bytes, each written and read again as the same;
+/// for the fuzzer.
 #[doc(hidden)]
 #[must_use]
 pub fn records_in(bytes: &[u8]) -> usize {

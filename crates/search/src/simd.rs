@@ -1,10 +1,11 @@
 //! Simd: the few loops that take nearly all the time, as wide as this processor goes.
 //!
-//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there, and AVX-512's count of bits; `Lanes::portable` is plain Rust that runs
-//! everywhere. Both give the same bits: products are summed as whole numbers, and no floating-point operation is reordered or fused.
+//! Promises: [`Lanes::best`] looks once at the processor and takes AVX2 where it is there, and AVX-512's
+//! count of bits; `Lanes::portable` is plain Rust that runs everywhere. Both give the same bits: products are
+//! summed as whole numbers, and no floating-point operation is reordered or fused.
 //!
-//! This is the only file of the crate with unsafe code; docs/decisions/0013-unsafe-in-search.md says why and what it may contain. It knows
-//! nothing of models: callers hand it rows of numbers.
+//! This is the only file of the crate with unsafe code; docs/decisions/0013-unsafe-in-search.md says why and
+//! what it may contain. It knows nothing of models: callers hand it rows of numbers.
 #![expect(unsafe_code, reason = "vector instructions; see docs/decisions/0013-unsafe-in-search.md")]
 
 use std::sync::LazyLock;
@@ -35,8 +36,9 @@ enum Width {
 /// What this processor has, looked at once: rows are compared thousands of times for a question.
 static BEST: LazyLock<Lanes> = LazyLock::new(Lanes::look);
 
-/// A plain loop that [`Lanes::run`] compiles twice, once for each width. `run` and all it calls have to be `#[inline(always)]`: what stays
-/// a call of its own is compiled for the oldest processor. So a trait, and not a closure, which cannot be forced.
+/// A plain loop that [`Lanes::run`] compiles twice, once for each width. `run` and all it calls have to be
+/// `#[inline(always)]`: what stays a call of its own is compiled for the oldest processor. So a trait, and
+/// not a closure, which cannot be forced.
 pub(crate) trait Loop {
     /// What comes out.
     type Out;
@@ -45,13 +47,14 @@ pub(crate) trait Loop {
     fn run(self) -> Self::Out;
 }
 
-/// A matrix of whole numbers as the loops want it: blocks of [`TILE`] outputs; in a block, for each pair of inputs, the pair's two weights
-/// of each output.
+/// A matrix of whole numbers as the loops want it: blocks of [`TILE`] outputs; in a block, for each pair of
+/// inputs, the pair's two weights of each output.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packed<'a> {
     /// The numbers, each a signed byte.
     pub(crate) weights: &'a [u8],
-    /// What the numbers are multiples of: for each block, for each [`GROUP`] of inputs, one factor for each output.
+    /// What the numbers are multiples of: for each block, for each [`GROUP`] of inputs, one factor for each
+    /// output.
     pub(crate) scales: &'a [f32],
     /// Added to each output.
     pub(crate) bias: &'a [f32],
@@ -97,16 +100,19 @@ impl Lanes {
     pub(crate) fn run<L: Loop>(self, work: L) -> L::Out {
         match self.0 {
             Width::Portable => work.run(),
-            // SAFETY: `Width::Avx2` is made only by `best`, after it found the features that `avx2::run` is compiled for.
+            // SAFETY: `Width::Avx2` is made only by `best`, after it found the features that `avx2::run` is
+            // compiled for.
             #[cfg(target_arch = "x86_64")]
             Width::Avx2 => unsafe { avx2::run(work) },
-            // SAFETY: `Width::Counting` is made only by `best`, after it found the features that `avx2::run_counting` is compiled for.
+            // SAFETY: `Width::Counting` is made only by `best`, after it found the features that
+            // `avx2::run_counting` is compiled for.
             #[cfg(target_arch = "x86_64")]
             Width::Counting => unsafe { avx2::run_counting(work) },
         }
     }
 
-    /// The inner product of two rows of signed bytes, exact where none is -128, which no vector of ours holds.
+    /// The inner product of two rows of signed bytes, exact where none is -128, which no vector of ours
+    /// holds.
     #[inline]
     pub(crate) fn dot(self, left: &[i8], right: &[i8]) -> i32 {
         match self.0 {
@@ -191,13 +197,14 @@ const FEWER: usize = 16;
 /// Rows of bits that lie side by side: the first words of all of them, then their second words, and so on.
 pub(crate) const ABREAST: usize = 8;
 
-/// One word of each of them. It begins where a line of the processor's memory does, so that reading it touches one line and not two.
+/// One word of each of them. It begins where a line of the processor's memory does, so that reading it
+/// touches one line and not two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[repr(align(64))]
 pub(crate) struct Line(pub(crate) [u64; ABREAST]);
 
-/// The rows that differ from a row by at most `most`, with how much, added to `out` in order. A bit that differs counts what the planes say: 1 where the first
-/// has a bit, 2 where the second has one.
+/// The rows that differ from a row by at most `most`, with how much, added to `out` in order. A bit that
+/// differs counts what the planes say: 1 where the first has a bit, 2 where the second has one.
 pub(crate) struct Under<'a> {
     pub(crate) query: &'a [u64],
     pub(crate) planes: [&'a [u64]; 2],
@@ -257,7 +264,8 @@ impl Loop for Differ<'_> {
     }
 }
 
-/// How much the rows of a block differ from a row. Three words are added bit by bit before bits are counted: two counts instead of three.
+/// How much the rows of a block differ from a row. Three words are added bit by bit before bits are counted:
+/// two counts instead of three.
 #[inline(always)]
 fn differ(rows: &[Line], query: &[u64], [ones, twos]: [&[u64]; 2]) -> [u64; ABREAST] {
     let mut counts = [0u64; ABREAST];
@@ -437,7 +445,8 @@ fn group_portable(inputs: &[u32], weights: &[u8]) -> [i32; TILE] {
 
 #[cfg(target_arch = "x86_64")]
 mod avx2 {
-    //! Sixteen products of 16-bit numbers in one instruction. Each function is compiled for AVX2 and called only where the processor has it.
+    //! Sixteen products of 16-bit numbers in one instruction. Each function is compiled for AVX2 and called
+    //! only where the processor has it.
 
     use std::arch::x86_64::{
         __m128i, __m256, __m256i, _mm_loadu_si128, _mm256_abs_epi8, _mm256_add_epi32, _mm256_add_ps,
@@ -448,8 +457,8 @@ mod avx2 {
 
     use super::{GROUP, Loop, Packed, Rows, TILE};
 
-    /// How many rows are multiplied at once: two sums for each of six, two registers of weights, one of inputs and one of products
-    /// fill the sixteen registers.
+    /// How many rows are multiplied at once: two sums for each of six, two registers of weights, one of
+    /// inputs and one of products fill the sixteen registers.
     const AT_ONCE: usize = 6;
 
     /// Runs plain code with AVX2 at the compiler's hands.
@@ -464,7 +473,8 @@ mod avx2 {
         work.run()
     }
 
-    /// As [`super::Lanes::dot`]: 32 products at once, of magnitudes with the other's numbers turned to their sign. Two of 127 · 127 fit 16 bits.
+    /// As [`super::Lanes::dot`]: 32 products at once, of magnitudes with the other's numbers turned to their
+    /// sign. Two of 127 · 127 fit 16 bits.
     #[target_feature(enable = "avx2")]
     pub(super) fn dot(left: &[i8], right: &[i8]) -> i32 {
         let ((left, left_rest), (right, right_rest)) = (left.as_chunks::<32>(), right.as_chunks::<32>());
@@ -580,7 +590,8 @@ mod avx2 {
         let (weights, _) = weights.as_chunks::<{ 2 * TILE }>();
         for (words, weights) in inputs.iter().zip(weights) {
             let at = weights.as_ptr().cast::<__m128i>();
-            // SAFETY: `weights` is an array of 32 bytes, which are the two halves; the loads need no alignment.
+            // SAFETY: `weights` is an array of 32 bytes, which are the two halves; the loads need no
+            // alignment.
             let (low, high) = unsafe { (_mm_loadu_si128(at), _mm_loadu_si128(at.add(1))) };
             let (low, high) = (_mm256_cvtepi8_epi16(low), _mm256_cvtepi8_epi16(high));
             for row in 0..N {

@@ -1,8 +1,9 @@
 //! WordPiece: a text as numbers of the model's vocabulary.
 //!
-//! Promises: the tokens of BERT's uncased tokenizer: control characters dropped, Chinese characters apart, accents stripped, lower case, words
-//! and punctuation apart, then the longest known beginning of what is left, again and again. Never fails, and reads no more of a text than its
-//! tokens need. Names of special tokens in a text, such as `[SEP]`, are plain words here: a text cannot reach the model's own marks.
+//! Promises: the tokens of BERT's uncased tokenizer: control characters dropped, Chinese characters apart,
+//! accents stripped, lower case, words and punctuation apart, then the longest known beginning of what is
+//! left, again and again. Never fails, and reads no more of a text than its tokens need. Names of special
+//! tokens in a text, such as `[SEP]`, are plain words here: a text cannot reach the model's own marks.
 
 use std::sync::LazyLock;
 
@@ -17,7 +18,8 @@ const CATEGORIES: CodePointMapDataBorrowed<'static, GeneralCategory> =
 
 /// Longer words are unknown as a whole; from the reference.
 const LONGEST_WORD: usize = 100;
-/// How many bytes of a text are looked at: 256 tokens of ordinary text take two thousand, and a text of nothing but spaces must end too.
+/// How many bytes of a text are looked at: 256 tokens of ordinary text take two thousand, and a text of
+/// nothing but spaces must end too.
 const LONGEST_TEXT: usize = 65_536;
 /// Places of the hash table, over twice the words.
 const PLACES: usize = 1 << 16;
@@ -31,7 +33,8 @@ const END: u32 = 102;
 pub struct WordPiece {
     /// Where each word of the vocabulary begins, and the end.
     starts: Vec<u32>,
-    /// The number of a word plus one, and a part of its hash above it, at the place of its hash or after it; 0 is free.
+    /// The number of a word plus one, and a part of its hash above it, at the place of its hash or after it;
+    /// 0 is free.
     places: Vec<u32>,
     /// Bytes of the longest word of the vocabulary.
     longest: usize,

@@ -1,8 +1,9 @@
 //! Words: what the lexical half of the index counts.
 //!
-//! Promises: the same text gives the same terms on every machine; a word and its usual endings give one term; `camelCase`, `snake_case` and digits are
-//! taken apart and also kept whole; text without spaces between words (Chinese, Japanese, Korean) is read in pairs of letters. Terms are known by a
-//! 64-bit hash of their letters, so that no dictionary has to be kept or agreed on.
+//! Promises: the same text gives the same terms on every machine; a word and its usual endings give one term;
+//! `camelCase`, `snake_case` and digits are taken apart and also kept whole; text without spaces between
+//! words (Chinese, Japanese, Korean) is read in pairs of letters. Terms are known by a 64-bit hash of their
+//! letters, so that no dictionary has to be kept or agreed on.
 //!
 //! It knows the common endings and the empty words of English only; other languages are matched word by word.
 
@@ -20,7 +21,8 @@ pub(crate) struct Word<'a> {
     pub(crate) empty: bool,
 }
 
-/// Pairs of neighbouring words, empty words left out: `find the best flights` has `find best` and `best flights`.
+/// Pairs of neighbouring words, empty words left out: `find the best flights` has `find best` and `best
+/// flights`.
 #[derive(Debug, Default)]
 pub(crate) struct Pairs {
     before: Option<u64>,
@@ -54,7 +56,8 @@ pub(crate) fn read<'a>(text: &'a str, take: &mut dyn FnMut(Word<'a>) -> bool) {
     }
 }
 
-/// The terms by which the words of a text are compared, in order, without those that say nothing: a word and its usual endings have one term.
+/// The terms by which the words of a text are compared, in order, without those that say nothing: a word and
+/// its usual endings have one term.
 #[must_use]
 pub fn terms(text: &str) -> Vec<u64> {
     let mut terms = Vec::new();
@@ -171,7 +174,8 @@ pub(crate) fn hash(text: &str) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Takes off the common endings of English, so that `searches`, `searching` and `search` are one term. It need not give a word.
+/// Takes off the common endings of English, so that `searches`, `searching` and `search` are one term. It
+/// need not give a word.
 fn stem(mut word: String) -> String {
     if word.len() < 4 || !word.is_ascii() {
         return word;

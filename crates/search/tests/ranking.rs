@@ -1,6 +1,8 @@
-//! Stories of the ranking, told from outside: every filter, the reasons as they are written, and what scores mean.
+//! Stories of the ranking, told from outside: every filter, the reasons as they are written, and what scores
+//! mean.
 //!
-//! That each part of the ranking makes it better is measured by the example `blends`, on questions that are not part of the repository.
+//! That each part of the ranking makes it better is measured by the example `blends`, on questions that are
+//! not part of the repository.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -8,6 +8,7 @@ mod choices;
 mod concierge;
 mod connected;
 mod conversations;
+mod cost;
 mod crashes;
 mod far;
 mod federation;

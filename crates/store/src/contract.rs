@@ -70,7 +70,7 @@ macro_rules! contract_suite {
             tasks: a_change_is_applied_whole_or_not_at_all, a_stale_change_leaves_nothing,
                 a_repeated_message_is_told_from_an_id_used_twice, messages_of_others_are_no_repeats,
                 changes_take_effect_in_the_order_of_enqueueing, one_of_eight_writers_wins_each_number,
-                events_are_read_from_a_cursor_in_whole_commits, events_with_gaps_are_refused,
+                events_are_read_from_a_cursor_in_whole_commits, histories_come_whole_until_there_are_enough_events, events_with_gaps_are_refused,
                 a_task_keeps_its_owner, a_refused_change_does_not_touch_the_others, a_dropped_durable_undoes_nothing, a_closed_store_refuses_everything;
             lists: tasks_are_listed_by_last_change, every_filter_narrows_the_list,
                 pages_join_without_gap_or_repeat, a_page_stays_right_while_rows_change, open_tasks_come_oldest_first,

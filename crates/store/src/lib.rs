@@ -49,7 +49,7 @@ pub use mem::MemStore;
 pub use metrics::StoreMetrics;
 pub use query::{
     Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
-    TaskFilter,
+    TaskFilter, TaskHistory,
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
@@ -158,6 +158,10 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
 
     /// Events of a task after number `after`, at most about `limit` (whole commits are kept together, so a few more may come), in order.
     fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>>;
+
+    /// The first of these tasks, in this order, each with all of its events and at most `started` of the tasks that it
+    /// started: as many tasks as have about `events` events together, and at least one.
+    fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>>;
 
     /// Which task a message opened or continued, if it was accepted before.
     fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>>;

@@ -26,7 +26,7 @@ use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
     Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
     RecordQuery, Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats,
-    StoredLine, StoredRecord, TaskCursor, TaskFilter, Turn,
+    StoredLine, StoredRecord, TaskCursor, TaskFilter, TaskHistory, Turn,
 };
 use content::Content;
 
@@ -58,6 +58,8 @@ struct Inner {
     opening: u64,
     fail_next: Option<StoreError>,
     limits: StorageLimits,
+    reads: u64,
+    changes: u64,
 }
 
 impl Default for MemStore {
@@ -71,6 +73,18 @@ impl MemStore {
     #[must_use]
     pub fn new() -> Self {
         Self { inner: Arc::default(), opening: 0 }
+    }
+
+    /// How many reads were answered, so that tests can bound what a verb costs.
+    #[must_use]
+    pub fn reads(&self) -> u64 {
+        self.lock().reads
+    }
+
+    /// How many changes were taken, for the same reason.
+    #[must_use]
+    pub fn changes(&self) -> u64 {
+        self.lock().changes
     }
 
     /// From now on accounts may hold no more than this.
@@ -126,6 +140,7 @@ impl MemStore {
 
     fn take(&self, change: Change) -> Result<Durable, StoreError> {
         let mut inner = self.live()?;
+        inner.changes += 1;
         if let Some(task) = &change.task {
             task.check()?;
         }
@@ -145,7 +160,9 @@ impl MemStore {
     }
 
     fn read<T>(&self, look: impl FnOnce(&mut Content) -> T) -> Result<T, StoreError> {
-        Ok(look(&mut self.live()?.content))
+        let mut inner = self.live()?;
+        inner.reads += 1;
+        Ok(look(&mut inner.content))
     }
 
     fn reply<T: Send + 'static>(&self, look: impl FnOnce(&mut Content) -> T) -> Reply<'_, T> {
@@ -186,6 +203,10 @@ impl Store for MemStore {
 
     fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
         self.reply(|content| content.events(id, after, limit))
+    }
+
+    fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>> {
+        self.reply(|content| content.histories(&ids, events, started))
     }
 
     fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {

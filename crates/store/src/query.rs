@@ -2,7 +2,9 @@
 //!
 //! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
 
-use agentsite_protocol::{AgentName, ContextId, JournalLine, Owner, TaskHead, TaskId, TaskState, Timestamp};
+use agentsite_protocol::{
+    AgentName, ContextId, JournalLine, Owner, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::fair::Turn;
@@ -44,6 +46,17 @@ impl Page<Found, ConversationCursor> {
         let next = items.last().filter(|_| more).map(place);
         Self { items, next }
     }
+}
+
+/// A task with everything that happened to it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskHistory {
+    /// Which task.
+    pub id: TaskId,
+    /// All of its events, in order; none when the task is not there.
+    pub events: Vec<TaskEvent>,
+    /// Some of the tasks that it started, the last changed first.
+    pub started: Vec<TaskHead>,
 }
 
 /// Which tasks are wanted; empty means all.

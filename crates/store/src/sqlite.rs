@@ -14,6 +14,7 @@ mod conversations;
 mod expire;
 mod fault;
 mod file;
+mod histories;
 mod list;
 mod listings;
 mod log;
@@ -49,7 +50,7 @@ use crate::{
     Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
     Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
     RecordQuery, Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreKey,
-    StoreMetrics, StoreStats, StoredLine, StoredRecord, TaskCursor, TaskFilter, Turn,
+    StoreMetrics, StoreStats, StoredLine, StoredRecord, TaskCursor, TaskFilter, TaskHistory, Turn,
 };
 use audit::Audit;
 use readers::Readers;
@@ -138,6 +139,10 @@ impl Store for SqliteStore {
 
     fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
         self.readers.read(move |db| read::events(db, id, after, limit))
+    }
+
+    fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>> {
+        self.readers.read(move |db| histories::of(db, &ids, events, started))
     }
 
     fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {

@@ -1,7 +1,8 @@
 //! Crates that are in the binary twice.
 //!
-//! Promises: two versions of one crate that cargo cannot unite are found, unless the doubling is in [`KNOWN`] with the
-//! reason why it cannot be helped now. Crates that only tests need are not counted: they cost nobody anything.
+//! Promises: two versions of one crate that cargo cannot unite are found, unless the doubling is in [`KNOWN`]
+//! with the reason why it cannot be helped now. Crates that only tests need are not counted: they cost nobody
+//! anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,13 +1,13 @@
 //! Which licences a third-party crate may have.
 //!
-//! Promises: every crate whose licence cannot be satisfied from [`ACCEPTED`], is missing, or is not understood is found. It
-//! reads what the crate declares; it does not open licence files.
+//! Promises: every crate whose licence cannot be satisfied from [`ACCEPTED`], is missing, or is not
+//! understood is found. It reads what the crate declares; it does not open licence files.
 
 use super::spdx::satisfiable;
 use crate::metadata::Package;
 
-/// Licences that let one binary be passed on under Apache-2.0 with nothing more than notices. MPL-2.0 binds only
-/// changes to the files it covers, and we change none.
+/// Licences that let one binary be passed on under Apache-2.0 with nothing more than notices. MPL-2.0 binds
+/// only changes to the files it covers, and we change none.
 const ACCEPTED: &[&str] = &[
     "MIT",
     "MIT-0",

@@ -1,8 +1,9 @@
 //! A reader of SPDX licence expressions, and whether one can be satisfied.
 //!
-//! Promises: understands `AND`, `OR`, `WITH`, parentheses, and the old `A/B` that means `OR`; `AND` binds tighter than `OR`
-//! as the SPDX specification (annex D) says. An expression it does not understand is an error that shows the
-//! expression. It does not know which licences exist: the caller decides which names it accepts.
+//! Promises: understands `AND`, `OR`, `WITH`, parentheses, and the old `A/B` that means `OR`; `AND` binds
+//! tighter than `OR` as the SPDX specification (annex D) says. An expression it does not understand is an
+//! error that shows the expression. It does not know which licences exist: the caller decides which names it
+//! accepts.
 
 /// Whether `accepted` names are enough to satisfy the expression. A name with an exception is asked for as
 /// `Name WITH Exception` first, then as `Name` alone, because an exception only ever grants more.

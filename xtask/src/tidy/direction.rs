@@ -1,14 +1,15 @@
 //! The rule that our crates depend on each other in one direction only.
 //!
-//! Promises: an edge between two of our crates that is not in [`ALLOWED`] is found at the line of the manifest that
-//! makes it; so is a crate the table does not know, and tokio in a crate that decides without IO (invariant 1).
-//! Dependencies of tests are not judged: a test may look at anything.
+//! Promises: an edge between two of our crates that is not in [`ALLOWED`] is found at the line of the
+//! manifest that makes it; so is a crate the table does not know, and tokio in a crate that decides without
+//! IO (invariant 1). Dependencies of tests are not judged: a test may look at anything.
 
 use crate::metadata::{Package, Purpose};
 use crate::tidy::finding::Finding;
 use crate::tidy::tree::Tree;
 
-/// Which of our crates each may name, by folder. A new edge needs a written reason in the change that adds it.
+/// Which of our crates each may name, by folder. A new edge needs a written reason in the change that adds
+/// it.
 const ALLOWED: &[(&str, &[&str])] = &[
     (
         "agentsite",

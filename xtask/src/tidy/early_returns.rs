@@ -1,9 +1,9 @@
 //! Tests that can end before they have tested anything.
 //!
-//! Promises: a `return` in the body of a test function is found, and so is a test that is marked `ignore` or prints `skipped`. A
-//! test whose counterpart is missing has to fail with the command to run, because a test that returns counts as passed. Closures,
-//! `async` blocks and functions inside a test may return. A comment `tidy: skipped because …` on the line or the line above it
-//! excuses it.
+//! Promises: a `return` in the body of a test function is found, and so is a test that is marked `ignore` or
+//! prints `skipped`. A test whose counterpart is missing has to fail with the command to run, because a test
+//! that returns counts as passed. Closures, `async` blocks and functions inside a test may return. A comment
+//! `tidy: skipped because …` on the line or the line above it excuses it.
 
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};

@@ -1,7 +1,7 @@
 //! One broken rule: where, what, and what to do about it.
 //!
-//! Promises: findings sort by path and line, so the same tree always prints the same report. A finding never carries
-//! more than one line of text, so that editors and CI can jump to it.
+//! Promises: findings sort by path and line, so the same tree always prints the same report. A finding never
+//! carries more than one line of text, so that editors and CI can jump to it.
 
 use std::fmt;
 

@@ -1,7 +1,7 @@
 //! The rule that only the gateway knows HTTP (invariant 3).
 //!
-//! Promises: a path through `axum`, or one that names `StatusCode`, is found in the normal code of every crate that does
-//! not speak HTTP by trade. Tests may name both, and so may the crates in [`SPEAK_HTTP`].
+//! Promises: a path through `axum`, or one that names `StatusCode`, is found in the normal code of every
+//! crate that does not speak HTTP by trade. Tests may name both, and so may the crates in [`SPEAK_HTTP`].
 
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;

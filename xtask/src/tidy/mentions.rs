@@ -1,8 +1,8 @@
 //! Every path of two or more segments that a Rust file names, with its line.
 //!
-//! Promises: `use` trees come flattened with one mention for each leaf, paths inside macro calls and inside string
-//! arguments of attributes (as serde takes them) are seen too, and each mention knows the inline modules it stands in.
-//! It does not resolve names; the rules do what little of that they need.
+//! Promises: `use` trees come flattened with one mention for each leaf, paths inside macro calls and inside
+//! string arguments of attributes (as serde takes them) are seen too, and each mention knows the inline
+//! modules it stands in. It does not resolve names; the rules do what little of that they need.
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::spanned::Spanned;

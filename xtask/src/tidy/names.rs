@@ -1,7 +1,7 @@
 //! The rule that files, folders and modules are named after domain nouns.
 //!
-//! Promises: a vague name is found wherever it names a Rust file, a folder above one, or an inline module; so is every
-//! `mod.rs`. It does not look at types and functions: a reviewer does.
+//! Promises: a vague name is found wherever it names a Rust file, a folder above one, or an inline module; so
+//! is every `mod.rs`. It does not look at types and functions: a reviewer does.
 
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;

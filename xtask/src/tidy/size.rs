@@ -1,7 +1,8 @@
 //! The rule that files and functions stay small enough to be read in one go.
 //!
-//! Promises: counts lines that hold code; comments, documentation, blank lines and `#[cfg(test)]` modules are free, so
-//! nobody saves on words or tests. Files that only hold unit tests are never refused, only warned about.
+//! Promises: counts lines that hold code; comments, documentation, blank lines and `#[cfg(test)]` modules are
+//! free, so nobody saves on words or tests. Files that only hold unit tests are never refused, only warned
+//! about.
 
 use syn::visit::{self, Visit};
 

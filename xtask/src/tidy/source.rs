@@ -1,8 +1,9 @@
 //! One Rust file, parsed once for every rule that needs more than its text.
 //!
-//! Promises: knows which lines are code (comments, docs and blank lines are not), which lines only exist in tests, and
-//! every path the file names. Code is test code when it stands under `#[cfg(test)]` or `#[test]`, in a file such a
-//! module refers to, in a `tests.rs`, or below a `tests/` folder. Code made by macros is seen as tokens only.
+//! Promises: knows which lines are code (comments, docs and blank lines are not), which lines only exist in
+//! tests, and every path the file names. Code is test code when it stands under `#[cfg(test)]` or `#[test]`,
+//! in a file such a module refers to, in a `tests.rs`, or below a `tests/` folder. Code made by macros is
+//! seen as tokens only.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -158,8 +159,8 @@ impl CodeLines {
     }
 }
 
-/// How many tokens at the start are one documentation comment. Such tokens all carry the span of the whole comment,
-/// which tells them from a written `#[doc = …]`.
+/// How many tokens at the start are one documentation comment. Such tokens all carry the span of the whole
+/// comment, which tells them from a written `#[doc = …]`.
 fn documentation_length(tokens: &[TokenTree]) -> usize {
     let bang = usize::from(matches!(tokens.get(1), Some(TokenTree::Punct(mark)) if mark.as_char() == '!'));
     match (&tokens[0], tokens.get(1 + bang)) {
@@ -234,7 +235,8 @@ fn attributes(item: &syn::Item) -> &[syn::Attribute] {
     }
 }
 
-/// `#[test]`, `#[tokio::test]`, `#[cfg(test)]` and `#[cfg(all(test, …))]`; not `any`, which exists outside tests too.
+/// `#[test]`, `#[tokio::test]`, `#[cfg(test)]` and `#[cfg(all(test, …))]`; not `any`, which exists outside
+/// tests too.
 fn is_test_attribute(attribute: &syn::Attribute) -> bool {
     let path = attribute.path();
     if path.segments.last().is_some_and(|segment| segment.ident == "test") {

@@ -1,7 +1,7 @@
 //! Every house rule against a small tree that breaks it and one that keeps it.
 //!
-//! The trees are written into a fresh temporary folder and read back, so the reader is tested along with the rules. Words
-//! the rules forbid are written in two halves here.
+//! The trees are written into a fresh temporary folder and read back, so the reader is tested along with the
+//! rules. Words the rules forbid are written in two halves here.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn tree(files: &[(&str, &str)]) -> Tree {
     Tree::load(&folder.0, files.iter().map(|(path, _)| *path))
 }
 
-fn sources(files: &[(&str, &str)]) -> Vec<Source> {
+pub(super) fn sources(files: &[(&str, &str)]) -> Vec<Source> {
     let (sources, findings) = source::parse_all(&tree(files));
     assert_eq!(findings, []);
     sources
@@ -42,7 +42,7 @@ fn printed(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(ToString::to_string).collect()
 }
 
-fn assert_one(findings: &[Finding], beginning: &str) {
+pub(super) fn assert_one(findings: &[Finding], beginning: &str) {
     let lines = printed(findings);
     assert_eq!(lines.len(), 1, "{lines:#?}");
     assert!(lines[0].starts_with(beginning), "{lines:#?}");
@@ -112,6 +112,33 @@ fn a_cycle_is_told_with_the_place_of_each_step() {
     let expected = "crates/site/src/rooms.rs:1: modules of site form a cycle: \
                     rooms -> tasks [crates/site/src/rooms.rs:1] -> rooms [crates/site/src/tasks/queue.rs:2] (";
     assert_one(&found, expected);
+}
+
+#[test]
+fn a_cycle_among_the_children_of_a_module_is_found() {
+    let found = cycles::check(&sources(&[
+        ("crates/x/src/lib.rs", "mod index;\n"),
+        ("crates/x/src/index.rs", "mod near;\nmod scan;\nmod space;\nuse self::space::Space;\n"),
+        ("crates/x/src/index/near.rs", "use super::scan::Care;\nuse super::Space;\n"),
+        ("crates/x/src/index/scan.rs", "use crate::index::near::Near;\n"),
+        ("crates/x/src/index/space.rs", "mod cells;\nuse self::cells::Cells;\nuse super::other;\n"),
+        ("crates/x/src/index/space/cells.rs", "use super::Coded;\n"),
+    ]));
+    assert_one(&found, "crates/x/src/index/near.rs:1: modules of x/index form a cycle: near -> scan [");
+}
+
+#[test]
+fn a_name_that_a_parent_only_imports_counts_as_the_child_it_comes_from() {
+    let found = cycles::check(&sources(&[
+        ("crates/x/src/lib.rs", "mod index;\n"),
+        (
+            "crates/x/src/index.rs",
+            "mod cells;\nmod space;\nuse self::space::{Coded, own};\npub use cells::*;\n",
+        ),
+        ("crates/x/src/index/cells.rs", "pub struct Cells;\nfn f(_: super::Coded) {}\n"),
+        ("crates/x/src/index/space.rs", "use crate::index::Cells;\n"),
+    ]));
+    assert_one(&found, "crates/x/src/index/cells.rs:2: modules of x/index form a cycle: cells -> space [");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The files of the repository as text, read once.
 //!
-//! Promises: exactly the files git tracks or would add (ignored ones are left out), in path order, with forward
-//! slashes. Binary files and files over [`LARGEST_TEXT`] are listed nowhere: no rule speaks about them.
+//! Promises: exactly the files git tracks or would add (ignored ones are left out), in path order, with
+//! forward slashes. Binary files and files over [`LARGEST_TEXT`] are listed nowhere: no rule speaks about
+//! them.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,8 @@ pub(crate) struct Tree {
 impl Tree {
     /// Reads the files git knows or would add.
     pub(crate) fn read(workspace: &Workspace) -> Result<Self, Failure> {
-        // A checkout that belongs to another user, as in a container, is read all the same: nothing in it is run.
+        // A checkout that belongs to another user, as in a container, is read all the same: nothing in it is
+        // run.
         let words = "-c safe.directory=* ls-files -co --exclude-standard -z";
         let listed = capture(workspace.program("git").args(words.split(' ')))?;
         Ok(Self::load(&workspace.path(""), listed.split('\0').filter(|path| !path.is_empty())))

@@ -1,9 +1,9 @@
 //! The words that may not stand in the repository.
 //!
-//! Promises: unfinished work, paths of one machine, unbounded queues, sleeping tests and `unsafe` outside its few files
-//! are found by line. A test that has to wait for the outside world may say so: a comment `tidy: waits because …` on
-//! the line or the line above it excuses one sleep. The needles are written in two halves so that this file
-//! does not find itself.
+//! Promises: unfinished work, paths of one machine, unbounded queues, sleeping tests and `unsafe` outside its
+//! few files are found by line. A test that has to wait for the outside world may say so: a comment `tidy:
+//! waits because …` on the line or the line above it excuses one sleep. The needles are written in two halves
+//! so that this file does not find itself.
 
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;

@@ -10,6 +10,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+/// Longest that a supervised server may take to start when the file says nothing; the slowest Python server
+/// seen took 12 s.
+pub(super) const START_TIMEOUT: Period = Period::seconds(60);
+
+/// The same for a tool server: a package runner fetches it and everything it needs the first time.
+pub(super) const TOOL_SERVER_START_TIMEOUT: Period = Period::seconds(120);
+
+/// Tokens of one answer when the file says nothing.
+pub(super) const MAX_TOKENS: u32 = 1_024;
+
+/// Earlier messages that a model sees when the file says nothing: ten turns of question and answer.
+pub(super) const MEMORY: usize = 20;
+
 /// The kinds of runtime.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -166,6 +179,22 @@ pub struct A2aRuntime {
     pub binding: Option<A2aBinding>,
 }
 
+impl A2aRuntime {
+    /// An agent elsewhere that is called by its card, without a credential.
+    #[must_use]
+    pub fn elsewhere(card: Url) -> Self {
+        Self {
+            card: Some(card),
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            start_timeout: START_TIMEOUT,
+            token_env: None,
+            binding: None,
+        }
+    }
+}
+
 /// How an A2A agent is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
@@ -319,6 +348,31 @@ pub struct McpRuntime {
     pub model: Option<String>,
 }
 
+impl McpRuntime {
+    /// A tool server elsewhere that is called without a credential; its tools need no approval.
+    #[must_use]
+    pub fn elsewhere(url: Url) -> Self {
+        Self {
+            url: Some(url),
+            command: Vec::new(),
+            env: BTreeMap::new(),
+            pass_env: Vec::new(),
+            memory: None,
+            cpu: None,
+            file_size: None,
+            open_files: None,
+            start_timeout: TOOL_SERVER_START_TIMEOUT,
+            token_env: None,
+            auth: None,
+            approve: Approve::Never,
+            sampling: false,
+            talk: true,
+            prompt: None,
+            model: None,
+        }
+    }
+}
+
 /// How the site gets a token for a tool server from the authorization server that it names (OAuth 2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerAuth {
@@ -368,8 +422,8 @@ impl LlmRuntime {
             api: ModelApi::default(),
             key_env: None,
             temperature: None,
-            max_tokens: super::table::MAX_TOKENS,
-            memory: super::table::MEMORY,
+            max_tokens: MAX_TOKENS,
+            memory: MEMORY,
             tools: Vec::new(),
         }
     }

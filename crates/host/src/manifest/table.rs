@@ -13,26 +13,15 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use url::Url;
 
+use super::runtime::{MAX_TOKENS, MEMORY, START_TIMEOUT};
 use super::{
-    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FileAccess,
-    LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi, OpenApiRuntime,
-    Permissions, Repeats, Runtime, RuntimeKind, Sandbox, ServerGrant, SkillEntry, Stdin,
+    A2aBinding, A2aRuntime, AcpRuntime, Answers, Approve, Budget, Builtin, ExecRuntime, FIRST_VERSION,
+    FileAccess, LibraryRuntime, Limits, LlmRuntime, MAX_SKILLS, Manifest, ManifestError, ModelApi,
+    OpenApiRuntime, Permissions, Repeats, Runtime, RuntimeKind, Sandbox, ServerGrant, SkillEntry, Stdin,
 };
-
-/// Longest that a supervised server may take to start when the file says nothing; the slowest Python server seen took 12 s.
-const START_TIMEOUT: Period = Period::seconds(60);
-
-/// The same for a tool server: a package runner fetches it and everything it needs the first time.
-const TOOL_SERVER_START_TIMEOUT: Period = Period::seconds(120);
 
 /// Least memory of a sandbox; with less, the smallest shell does not start.
 const MIN_MEMORY: ByteSize = ByteSize(4 << 20);
-
-/// Tokens of one answer when the file says nothing.
-pub(super) const MAX_TOKENS: u32 = 1_024;
-
-/// Earlier messages that a model sees when the file says nothing: ten turns of question and answer.
-pub(super) const MEMORY: usize = 20;
 
 /// An agent of a site.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -71,7 +60,7 @@ pub(super) struct ManifestTable {
 }
 
 fn first_version() -> String {
-    "1.0.0".into()
+    FIRST_VERSION.into()
 }
 
 /// The agents that are built in.

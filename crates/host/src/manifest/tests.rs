@@ -231,3 +231,17 @@ fn the_schema_knows_every_runtime() {
         assert!(schema.contains(word), "{word}");
     }
 }
+
+#[test]
+fn an_agent_elsewhere_is_the_same_with_and_without_a_file() {
+    let (name, description) = ("w".parse::<AgentName>().unwrap(), "Tells the weather.");
+    let url: url::Url = "https://w.example.org/a2a".parse().unwrap();
+    let text = |runtime: &str| {
+        format!("name = \"{name}\"\ndescription = \"{description}\"\n[runtime]\n{runtime} = \"{url}\"\n")
+    };
+    let built = |runtime| Manifest::new(name.clone(), description.to_owned(), runtime);
+    let read = Manifest::read(&text("kind = \"a2a\"\ncard")).unwrap();
+    assert_eq!(read, built(Runtime::A2a(A2aRuntime::elsewhere(url.clone()))));
+    let read = Manifest::read(&text("kind = \"mcp\"\nurl")).unwrap();
+    assert_eq!(read, built(Runtime::Mcp(McpRuntime::elsewhere(url.clone()))));
+}

@@ -1,8 +1,9 @@
 //! Cards: one that both versions read, and 1.0 made of one of 0.3.
 //!
-//! Promises: a hybrid card is the 1.0 card with members added, of which 1.0 defines none, so that readers of either version find what
-//! they look for; taking them out gives the 1.0 card again, which is what its signatures are over. Only addresses at which 0.3 is
-//! spoken are told in the members of 0.3. It neither fetches nor signs cards.
+//! Promises: a hybrid card is the 1.0 card with members added, of which 1.0 defines none, so that readers of
+//! either version find what they look for; taking them out gives the 1.0 card again, which is what its
+//! signatures are over. Only addresses at which 0.3 is spoken are told in the members of 0.3. It neither
+//! fetches nor signs cards.
 
 use serde_json::{Value, json};
 
@@ -53,7 +54,8 @@ pub fn hybrid_card(card: Value) -> Value {
     card.into()
 }
 
-/// Takes out of a hybrid card what [`hybrid_card`] added. A card of 0.3 alone, and one of 1.0 alone, stay as they are.
+/// Takes out of a hybrid card what [`hybrid_card`] added. A card of 0.3 alone, and one of 1.0 alone, stay as
+/// they are.
 #[must_use]
 pub fn without_legacy_members(card: &Value) -> Value {
     let mut card = card.clone();

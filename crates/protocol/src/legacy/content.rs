@@ -1,7 +1,8 @@
 //! Parts, messages and artifacts.
 //!
-//! Promises: a part of 1.0 gets the `kind` of its content; structured content that is no object, which 0.3 cannot hold, is wrapped as the
-//! official SDK wraps it and unwrapped again. A file of 0.3 becomes `raw` or `url`. It reads no content.
+//! Promises: a part of 1.0 gets the `kind` of its content; structured content that is no object, which 0.3
+//! cannot hold, is wrapped as the official SDK wraps it and unwrapped again. A file of 0.3 becomes `raw` or
+//! `url`. It reads no content.
 
 use serde_json::{Value, json};
 
@@ -9,7 +10,8 @@ use super::failure::NotLegacy;
 use super::member::{change_each, drop_nulls, object};
 use crate::JsonMap;
 
-/// The mark on structured content that was wrapped into an object under `value`; the official SDK uses the same one.
+/// The mark on structured content that was wrapped into an object under `value`; the official SDK uses the
+/// same one.
 const WRAPPED: &str = "data_part_compat";
 
 /// What is wrong with a part of 0.3 that is nothing.

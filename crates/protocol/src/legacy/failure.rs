@@ -1,6 +1,7 @@
 //! What cannot be said in the other version of A2A, and why.
 //!
-//! Promises: the sentence is for whoever wrote the request or the answer, in the words of A2A 0.3. It names no codes.
+//! Promises: the sentence is for whoever wrote the request or the answer, in the words of A2A 0.3. It names
+//! no codes.
 
 /// Why something could not be translated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -1,7 +1,7 @@
 //! Push notification configurations.
 //!
-//! Promises: 0.3 nests the configuration below the id of its task and lists several authentication schemes; 1.0 has one flat object and one
-//! scheme. Schemes beyond the first stay beside it, so that they come back.
+//! Promises: 0.3 nests the configuration below the id of its task and lists several authentication schemes;
+//! 1.0 has one flat object and one scheme. Schemes beyond the first stay beside it, so that they come back.
 
 use serde_json::Value;
 

@@ -1,7 +1,8 @@
 //! Requests: the name of the method and its parameters.
 //!
-//! Promises: what 0.3 spells in its own way and is wrong (role, parts, the message itself) is refused here, so that the caller hears
-//! about the words it used; everything else is left for the reader of 1.0. `ListTasks` cannot be said in 0.3.
+//! Promises: what 0.3 spells in its own way and is wrong (role, parts, the message itself) is refused here,
+//! so that the caller hears about the words it used; everything else is left for the reader of 1.0.
+//! `ListTasks` cannot be said in 0.3.
 
 use serde_json::Value;
 
@@ -21,7 +22,8 @@ use crate::JsonMap;
 /// ```
 ///
 /// # Errors
-/// [`NotLegacy::Method`] when 0.3 has no such method, [`NotLegacy::Field`] when a member is not what 0.3 has there.
+/// [`NotLegacy::Method`] when 0.3 has no such method, [`NotLegacy::Field`] when a member is not what 0.3 has
+/// there.
 pub fn upgrade_request(method: &str, params: Value) -> Result<(&'static str, Value), NotLegacy> {
     let modern = modern_method(method).ok_or(NotLegacy::Method)?;
     let mut params = object(params);

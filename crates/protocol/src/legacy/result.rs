@@ -1,7 +1,8 @@
 //! Results and the items of streams.
 //!
-//! Promises: 1.0 wraps what it answers (`{"task":…}`), 0.3 tells it by `kind`; both forms are made from the other. A result that is none
-//! of what its method gives is refused when it comes from an agent of 0.3, and passed on as it is when it is our own.
+//! Promises: 1.0 wraps what it answers (`{"task":…}`), 0.3 tells it by `kind`; both forms are made from the
+//! other. A result that is none of what its method gives is refused when it comes from an agent of 0.3, and
+//! passed on as it is when it is our own.
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,8 @@ use super::member::object;
 use super::push::{downgrade_task_config, upgrade_task_config};
 use super::task::{ITEMS, downgrade_task, downgrade_thing, upgrade_task, upgrade_thing, wrapper_of};
 
-/// Makes the result of a method (named as in 1.0) one of 0.3, for a server that answers; of a method that streams, one item.
+/// Makes the result of a method (named as in 1.0) one of 0.3, for a server that answers; of a method that
+/// streams, one item.
 #[must_use]
 pub fn downgrade_result(method: &str, result: Value) -> Value {
     match method {
@@ -32,7 +34,8 @@ pub fn downgrade_result(method: &str, result: Value) -> Value {
     }
 }
 
-/// Makes the result of a method (named as in 1.0) one of 1.0, for a client that called an agent of 0.3; of a method that streams, one item.
+/// Makes the result of a method (named as in 1.0) one of 1.0, for a client that called an agent of 0.3; of a
+/// method that streams, one item.
 ///
 /// # Errors
 /// [`NotLegacy::Answer`] when it is not what this method gives.

@@ -1,7 +1,7 @@
 //! Security schemes and requirements of cards.
 //!
-//! Promises: 0.3 tells schemes apart by `type` and has their members flat, as OpenAPI does; 1.0 has one member per kind of scheme.
-//! An entry can be both at once, which is how one card serves both versions.
+//! Promises: 0.3 tells schemes apart by `type` and has their members flat, as OpenAPI does; 1.0 has one
+//! member per kind of scheme. An entry can be both at once, which is how one card serves both versions.
 
 use serde_json::{Map, Value, json};
 

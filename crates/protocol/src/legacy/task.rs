@@ -1,8 +1,8 @@
 //! Tasks and the events of a stream.
 //!
-//! Promises: states have the words of 0.3 (`input-required`), and one that 0.3 lacks is `unknown`. `final` is set on a status after
-//! which the stream ends: the task has ended, or waits for its caller. Objects come and go without the wrapper that 1.0 puts around
-//! them.
+//! Promises: states have the words of 0.3 (`input-required`), and one that 0.3 lacks is `unknown`. `final` is
+//! set on a status after which the stream ends: the task has ended, or waits for its caller. Objects come and
+//! go without the wrapper that 1.0 puts around them.
 
 use serde::Deserialize as _;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! What each shape of A2A 0.3 looks like in 1.0 and back, and that nothing is lost between them.
 //!
-//! Promises: the shapes are those that the official SDK of 0.3 writes. What it reads is proved elsewhere, with that SDK itself.
+//! Promises: the shapes are those that the official SDK of 0.3 writes. What it reads is proved elsewhere,
+//! with that SDK itself.
 
 mod generated;
 

@@ -1,15 +1,16 @@
 //! How frames are read.
 //!
-//! Promises: whatever the bytes are, the answer is a frame or a sentence about what is wrong with them; a frame of which nothing but its
-//! task can be read names that task, so that somebody who waits for it can be told. It never panics and recurses only as deep as
-//! [`Nesting::REQUEST`].
+//! Promises: whatever the bytes are, the answer is a frame or a sentence about what is wrong with them; a
+//! frame of which nothing but its task can be read names that task, so that somebody who waits for it can be
+//! told. It never panics and recurses only as deep as [`Nesting::REQUEST`].
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::write::method;
-use super::{Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, MAX_FRAME, Progress, Welcome};
+use super::{
+    Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, MAX_FRAME, Progress, Welcome, method,
+};
 use crate::{Artifact, MAX_FOREIGN_ID, Message, Nesting, Part, TaskId};
 
 /// Letters of a foreign word that are repeated in a sentence.

@@ -1,22 +1,12 @@
 //! How frames are written.
 //!
-//! Promises: every frame is one line of JSON-RPC 2.0 that `read` understands. It does not write refusals: their codes are the gateway's.
+//! Promises: every frame is one line of JSON-RPC 2.0 that `read` understands. It does not write refusals:
+//! their codes are the gateway's.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Ending, FrameId, FromAgent, FromSite, Progress};
-
-/// The names of the methods.
-pub(super) mod method {
-    pub(crate) const REGISTER: &str = "agent/register";
-    pub(crate) const NOTICE: &str = "agent/notice";
-    pub(crate) const STEP: &str = "task/step";
-    pub(crate) const END: &str = "task/end";
-    pub(crate) const RUN: &str = "task/run";
-    pub(crate) const CANCEL: &str = "task/cancel";
-    pub(crate) const PING: &str = "ping";
-}
+use super::{Ending, FrameId, FromAgent, FromSite, Progress, method};
 
 impl FromAgent {
     /// The frame as it goes over the wire.
@@ -42,7 +32,8 @@ impl FromAgent {
 }
 
 impl FromSite {
-    /// The frame as it goes over the wire; `None` for what only the gateway can write, and for what is not known.
+    /// The frame as it goes over the wire; `None` for what only the gateway can write, and for what is not
+    /// known.
     #[must_use]
     pub fn write(&self) -> Option<String> {
         Some(match self {

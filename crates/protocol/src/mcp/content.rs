@@ -1,7 +1,7 @@
 //! Content: one piece of what a tool, a prompt or a model says.
 //!
-//! Promises: one flat shape for all kinds, so that kinds and fields we do not know pass through unread. It does not check that a
-//! kind has the fields it needs.
+//! Promises: one flat shape for all kinds, so that kinds and fields we do not know pass through unread. It
+//! does not check that a kind has the fields it needs.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! Input: what a tool server wants to know from its caller before it goes on.
 //!
-//! Promises: a question is part of the answer to a request, and the caller repeats the request with what it was asked for; nobody has to
-//! hold a connection or remember anything but [`InputNeeded::state`], which the edge seals. It does not ask anybody.
+//! Promises: a question is part of the answer to a request, and the caller repeats the request with what it
+//! was asked for; nobody has to hold a connection or remember anything but [`InputNeeded::state`], which the
+//! edge seals. It does not ask anybody.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,8 @@
-//! Notice: what a tool server tells beside its answers: how far a call is, a line of its log, that something changed.
+//! Notice: what a tool server tells beside its answers: how far a call is, a line of its log, that something
+//! changed.
 //!
-//! Promises: a notice is worth telling but never worth waiting for; whoever passes it on may drop it. It does not say whom it is for.
+//! Promises: a notice is worth telling but never worth waiting for; whoever passes it on may drop it. It does
+//! not say whom it is for.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;

@@ -1,4 +1,5 @@
-//! Prompt: a request in words that a tool server offers, with places to fill; and completions of what fills them.
+//! Prompt: a request in words that a tool server offers, with places to fill; and completions of what fills
+//! them.
 //!
 //! Promises: fields of later revisions survive a round trip. It does not fill places.
 

@@ -1,8 +1,9 @@
 //! Schema: whether a value fits a JSON Schema, as far as people and models get it wrong.
 //!
-//! Promises: what it calls a misfit is one, and it says where and what would fit. It knows `type`, `enum`, `const`, `properties`,
-//! `required`, `additionalProperties`, `items`, bounds of numbers, lengths and counts, `anyOf`, `oneOf`, `allOf` and references within the
-//! schema; other keywords are taken to be kept, and whoever needs them checks for itself. Its depth is bounded.
+//! Promises: what it calls a misfit is one, and it says where and what would fit. It knows `type`, `enum`,
+//! `const`, `properties`, `required`, `additionalProperties`, `items`, bounds of numbers, lengths and counts,
+//! `anyOf`, `oneOf`, `allOf` and references within the schema; other keywords are taken to be kept, and
+//! whoever needs them checks for itself. Its depth is bounded.
 
 use serde_json::Value;
 

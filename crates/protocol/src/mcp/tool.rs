@@ -1,6 +1,7 @@
 //! Tool: something a tool server does for its clients, and what comes back.
 //!
-//! Promises: schemas and fields of later revisions survive a round trip unread. It does not check arguments against a schema.
+//! Promises: schemas and fields of later revisions survive a round trip unread. It does not check arguments
+//! against a schema.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -18,7 +19,8 @@ pub enum TaskSupport {
     Optional,
     /// Always a task; a client that cannot follow one is refused.
     Required,
-    /// It asks its caller first, as part of the answer; the call that comes with the answers is a task, as with `Required`.
+    /// It asks its caller first, as part of the answer; the call that comes with the answers is a task, as
+    /// with `Required`.
     AfterInput,
 }
 

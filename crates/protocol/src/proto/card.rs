@@ -1,7 +1,8 @@
 //! AgentCard in protobuf, with all that belongs to it.
 //!
-//! Promises: a card that was read from JSON is written with every field that A2A 1.0 names, signatures and security schemes among them. Cards
-//! are rare and small, so they take the way over JSON: what the noun keeps in `extra` needs no code of its own.
+//! Promises: a card that was read from JSON is written with every field that A2A 1.0 names, signatures and
+//! security schemes among them. Cards are rare and small, so they take the way over JSON: what the noun keeps
+//! in `extra` needs no code of its own.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Free JSON, times and bytes in protobuf: `google.protobuf.Struct`, `Value` and `Timestamp`.
 //!
-//! Promises: total in both directions; depth is bounded by [`MAX_DEPTH`] whichever way it goes. A whole number comes back as one, though
-//! protobuf has only doubles. The inner modules are serde's ways to the same.
+//! Promises: total in both directions; depth is bounded by [`MAX_DEPTH`] whichever way it goes. A whole
+//! number comes back as one, though protobuf has only doubles. The inner modules are serde's ways to the
+//! same.
 
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
@@ -182,26 +183,5 @@ pub(super) mod encoded {
 
     pub(in crate::proto) fn serialize<S: Serializer>(bytes: &[u8], out: S) -> Result<S::Ok, S::Error> {
         out.serialize_str(&super::base64(bytes))
-    }
-}
-
-/// An enumeration, which JSON has by its names.
-pub(super) mod word {
-    use serde::Serializer;
-
-    /// Writes the name of a role, or the number when it has none.
-    pub(in crate::proto) fn role<S: Serializer>(number: &i32, out: S) -> Result<S::Ok, S::Error> {
-        match super::super::Role::try_from(*number) {
-            Ok(role) => out.serialize_str(role.word()),
-            Err(_) => out.serialize_i32(*number),
-        }
-    }
-
-    /// Writes the name of a state, or the number when it has none.
-    pub(in crate::proto) fn state<S: Serializer>(number: &i32, out: S) -> Result<S::Ok, S::Error> {
-        match super::super::TaskState::try_from(*number) {
-            Ok(state) => out.serialize_str(state.word()),
-            Err(_) => out.serialize_i32(*number),
-        }
     }
 }

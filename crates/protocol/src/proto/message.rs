@@ -1,10 +1,10 @@
 //! Message and Part in protobuf.
 //!
-//! Promises: a noun that was written is read back as the same noun; `metadata`, `extensions` and `referenceTaskIds` of a noun's `extra`
-//! have fields of their own here. It does not judge content.
+//! Promises: a noun that was written is read back as the same noun; `metadata`, `extensions` and
+//! `referenceTaskIds` of a noun's `extra` have fields of their own here. It does not judge content.
 
 use prost_types::Struct;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value as Json;
 
 use super::{Problem, WrongField, each, is_default, json};
@@ -31,6 +31,14 @@ impl Role {
             Self::User => "ROLE_USER",
             Self::Agent => "ROLE_AGENT",
         }
+    }
+}
+
+/// Writes the name of a role, which JSON has in place of its number; the number when it has no name.
+fn role_word<S: Serializer>(number: &i32, out: S) -> Result<S::Ok, S::Error> {
+    match Role::try_from(*number) {
+        Ok(role) => out.serialize_str(role.word()),
+        Err(_) => out.serialize_i32(*number),
     }
 }
 
@@ -91,7 +99,7 @@ pub struct Message {
     pub task_id: String,
     /// Who speaks.
     #[prost(enumeration = "Role", tag = "4")]
-    #[serde(serialize_with = "json::word::role")]
+    #[serde(serialize_with = "role_word")]
     pub role: i32,
     /// The content.
     #[prost(message, repeated, tag = "5")]

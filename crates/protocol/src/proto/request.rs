@@ -1,7 +1,7 @@
 //! Requests in protobuf, one for each of the eleven operations, and the configuration of push notifications.
 //!
-//! Promises: plain data; what a request means and whether it may be done is decided where it is served. An absent field and an empty one
-//! are the same, except for those that protobuf marks as optional.
+//! Promises: plain data; what a request means and whether it may be done is decided where it is served. An
+//! absent field and an empty one are the same, except for those that protobuf marks as optional.
 
 use prost_types::{Struct, Timestamp};
 use serde::{Deserialize, Serialize};

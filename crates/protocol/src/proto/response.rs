@@ -1,7 +1,7 @@
 //! Answers in protobuf: what a message led to, pages of tasks, and the items of a stream.
 //!
-//! Promises: an item of a stream is made from the same view that makes the JSON. It does not carry the number of an event: the
-//! specification has no field for it.
+//! Promises: an item of a stream is made from the same view that makes the JSON. It does not carry the number
+//! of an event: the specification has no field for it.
 
 use prost_types::Struct;
 use serde::Serialize;

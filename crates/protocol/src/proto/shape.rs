@@ -1,8 +1,8 @@
 //! A look at foreign protobuf before it is decoded: how deep it nests and how many fields it holds.
 //!
-//! Promises: one pass over the bytes, no allocation, bounded recursion; refuses what would cost memory many times its size, such as half a
-//! million empty parts in one megabyte. It counts at least what the decoder would make, and leaves it to the decoder to find what is wrong
-//! otherwise.
+//! Promises: one pass over the bytes, no allocation, bounded recursion; refuses what would cost memory many
+//! times its size, such as half a million empty parts in one megabyte. It counts at least what the decoder
+//! would make, and leaves it to the decoder to find what is wrong otherwise.
 
 use prost::Message;
 use prost::encoding::decode_varint;

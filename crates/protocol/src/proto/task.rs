@@ -1,10 +1,10 @@
 //! Task, TaskStatus and Artifact in protobuf.
 //!
-//! Promises: a task is written as other agents see it, from the same view that makes the JSON. Reading one back is the client's matter,
-//! which has its own form of a foreign task and reads it from JSON.
+//! Promises: a task is written as other agents see it, from the same view that makes the JSON. Reading one
+//! back is the client's matter, which has its own form of a foreign task and reads it from JSON.
 
 use prost_types::{Struct, Timestamp};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::message::{Part, keep_metadata, keep_texts, metadata_of, said, texts_of};
 use super::{Message, Problem, WrongField, each, is_default, json};
@@ -71,6 +71,14 @@ impl TaskState {
     }
 }
 
+/// Writes the name of a state, which JSON has in place of its number; the number when it has no name.
+fn state_word<S: Serializer>(number: &i32, out: S) -> Result<S::Ok, S::Error> {
+    match TaskState::try_from(*number) {
+        Ok(state) => out.serialize_str(state.word()),
+        Err(_) => out.serialize_i32(*number),
+    }
+}
+
 impl From<crate::TaskState> for TaskState {
     fn from(state: crate::TaskState) -> Self {
         use crate::TaskState as Noun;
@@ -121,7 +129,7 @@ pub struct Task {
 pub struct TaskStatus {
     /// The state.
     #[prost(enumeration = "TaskState", tag = "1")]
-    #[serde(serialize_with = "json::word::state")]
+    #[serde(serialize_with = "state_word")]
     pub state: i32,
     /// What the agent says about it.
     #[prost(message, optional, tag = "2")]

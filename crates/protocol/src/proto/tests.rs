@@ -1,7 +1,7 @@
 //! Nouns go into protobuf bytes and come back as they were; what cannot go or come is named by its field.
 //!
-//! The bytes of a few messages are written out by hand from the field numbers of the specification, so that a wrong number here would be
-//! seen; the official SDK reads and writes the same in the end-to-end tests.
+//! The bytes of a few messages are written out by hand from the field numbers of the specification, so that a
+//! wrong number here would be seen; the official SDK reads and writes the same in the end-to-end tests.
 
 use proptest::prelude::*;
 use prost::Message as _;

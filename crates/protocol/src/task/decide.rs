@@ -1,7 +1,7 @@
 //! Which command is possible in which state, and what follows from it.
 //!
-//! Promises: pure; either events or a refusal that says why and what to do. The table below is the only place where
-//! transitions are decided.
+//! Promises: pure; either events or a refusal that says why and what to do. The table below is the only place
+//! where transitions are decided.
 
 use serde_json::Value;
 
@@ -82,7 +82,8 @@ pub enum Refusal {
 }
 
 impl Task {
-    /// Decides what follows from a command. The events are numbered on from the task's last one; apply them in order.
+    /// Decides what follows from a command. The events are numbered on from the task's last one; apply them
+    /// in order.
     ///
     /// # Errors
     /// [`Refusal`] when the command is not possible in this state; nothing has changed then.

@@ -1,7 +1,7 @@
 //! The events of a task, as they are stored and replayed.
 //!
-//! Promises: dense numbers from 1 within a task; an event never changes once it is stored. The stored form is our own JSON;
-//! the form other agents see is made from it in `wire`.
+//! Promises: dense numbers from 1 within a task; an event never changes once it is stored. The stored form is
+//! our own JSON; the form other agents see is made from it in `wire`.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -26,7 +26,8 @@ pub struct TaskEvent {
     pub kind: TaskEventKind,
 }
 
-/// The store keeps the task's id beside the events rather than in each of them, and puts it back when it reads.
+/// The store keeps the task's id beside the events rather than in each of them, and puts it back when it
+/// reads.
 const fn no_task() -> TaskId {
     TaskId::from_bytes([0; 16])
 }
@@ -98,7 +99,8 @@ pub struct Opening {
     /// When it must be done.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Timestamp>,
-    /// How long it is kept after it has ended, in milliseconds, when the caller wants less than the site's own rules give.
+    /// How long it is kept after it has ended, in milliseconds, when the caller wants less than the site's
+    /// own rules give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl: Option<u64>,
     /// The kept conversation of which it is a turn.

@@ -1,7 +1,7 @@
 //! Facts about the task machine, by example and by property.
 //!
-//! The properties hold for any sequence of commands: events are dense, replay gives the same task, nothing follows a
-//! terminal state, and an illegal command changes nothing.
+//! The properties hold for any sequence of commands: events are dense, replay gives the same task, nothing
+//! follows a terminal state, and an illegal command changes nothing.
 
 use proptest::prelude::*;
 

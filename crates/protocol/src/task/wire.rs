@@ -1,7 +1,7 @@
 //! How a task and its events look to other agents: A2A 1.0 ProtoJSON.
 //!
-//! Promises: borrowed views, nothing is copied to be written. Events that are our own matter (memo, usage, the caller's own
-//! words) are not shown; every stream of a task shows the same items in the same order.
+//! Promises: borrowed views, nothing is copied to be written. Events that are our own matter (memo, usage,
+//! the caller's own words) are not shown; every stream of a task shows the same items in the same order.
 
 use serde::Serialize;
 
@@ -25,7 +25,8 @@ pub struct WireTask<'a> {
 }
 
 impl Task {
-    /// The task as other agents see it, with at most `history_length` of the latest messages (all when `None`).
+    /// The task as other agents see it, with at most `history_length` of the latest messages (all when
+    /// `None`).
     #[must_use]
     pub fn wire(&self, history_length: Option<usize>) -> WireTask<'_> {
         let from = history_length.map_or(0, |most| self.history.len().saturating_sub(most));
@@ -145,7 +146,8 @@ impl TaskEvent {
         }
     }
 
-    /// What receivers of pushes are told, as the JSON of a `StreamResponse`: the task for its opening, else what a stream shows.
+    /// What receivers of pushes are told, as the JSON of a `StreamResponse`: the task for its opening, else
+    /// what a stream shows.
     #[must_use]
     pub fn told(&self, context: &ContextId) -> Option<Vec<u8>> {
         let written = match (&self.kind, self.wire(context)) {

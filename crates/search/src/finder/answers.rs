@@ -1,7 +1,8 @@
 //! Answers: what was asked lately, so that the same question is not reckoned twice.
 //!
-//! Promises: an answer is given again only while the index is the one it came from: any change of any entry forgets all. The time of day counts to the minute,
-//! because newcomers are newcomers for days. Only what is asked a second time is kept, because most questions are not, and keeping an answer takes longer than
+//! Promises: an answer is given again only while the index is the one it came from: any change of any entry
+//! forgets all. The time of day counts to the minute, because newcomers are newcomers for days. Only what is
+//! asked a second time is kept, because most questions are not, and keeping an answer takes longer than
 //! finding it does among few entries. It does not keep answers that lack a part.
 
 use std::collections::HashMap;
@@ -12,7 +13,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::question::{Ask, Found};
 use crate::rank::Blend;
 
-/// Answers that are kept; some kilobytes each. When there are more all are forgotten, which costs as much as one change of the index.
+/// Answers that are kept; some kilobytes each. When there are more all are forgotten, which costs as much as
+/// one change of the index.
 const MOST: usize = 256;
 
 /// Longest question that is kept, as it is written down with its filters.

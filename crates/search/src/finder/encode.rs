@@ -1,13 +1,14 @@
 //! Encode: entries and questions become vectors in whole numbers.
 //!
-//! Promises: what an embedder gives is checked (how many, which model, how long) before it is used; a single vector that has no direction is left out, an
-//! embedder that does not keep its word is an error. Texts go to the embedder in batches, so that memory stays bounded.
+//! Promises: what an embedder gives is checked (how many, which model, how long) before it is used; a single
+//! vector that has no direction is left out, an embedder that does not keep its word is an error. Texts go to
+//! the embedder in batches, so that memory stays bounded.
 
 use std::sync::Arc;
 
 use super::{Embedders, facts_digest, texts_digest};
 use crate::index::Snapshot;
-use crate::index::space::Coded;
+use crate::index::coded::Coded;
 use crate::reading::Reading;
 use crate::reason::{Texts, sentences};
 use crate::record::{Put, Terms};
@@ -22,8 +23,8 @@ const MOST_SENTENCES: usize = 4;
 /// Words of a sentence that says something by itself.
 const SHORTEST_SENTENCE: usize = 3;
 
-/// How far the name turns the vector of what an entry says of itself. Of 0, 0.2, 0.4, 0.6 and one text with both this ranked best; a vector of its
-/// own for the name gained nothing.
+/// How far the name turns the vector of what an entry says of itself. Of 0, 0.2, 0.4, 0.6 and one text with
+/// both this ranked best; a vector of its own for the name gained nothing.
 const NAME_SHARE: f32 = 0.4;
 
 /// An entry that was read and has no vectors yet.
@@ -41,6 +42,13 @@ impl Prepared {
     pub(super) fn of(entry: Entry) -> Self {
         let (texts_digest, facts_digest) = (texts_digest(&entry), facts_digest(&entry.facts));
         Self { reading: Reading::of(entry), texts_digest, facts_digest, serial: None }
+    }
+
+    /// Whether an embedder has the vectors of all its texts already.
+    pub(super) fn is_known_to(&self, embedder: &dyn Embedder) -> bool {
+        // Asked first, because nearly all entries end here.
+        embedder.knows(&self.reading.entry.text)
+            && self.reading.title().into_iter().chain(self.reading.texts()).all(|text| embedder.knows(&text))
     }
 }
 
@@ -117,7 +125,8 @@ pub(super) async fn encode(
                 if let (Some(first), Some(title)) = (own.first_mut(), title) {
                     turn(first, &title);
                 }
-                // The first that has no direction ends the row: later ones would stand for the wrong passages.
+                // The first that has no direction ends the row: later ones would stand for the wrong
+                // passages.
                 let own: Vec<Coded> = own.iter().map_while(|vector| Coded::of(vector)).collect();
                 done.push(Encoded::of(entry, &model, &own));
             }

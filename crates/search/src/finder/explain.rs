@@ -1,7 +1,8 @@
 //! Explain: from the entries of a page to hits with their reasons.
 //!
-//! Promises: only what is shown is read. Texts come from the log and are cut and encoded once while they are asked for again and again ([`Shown`]); all that are
-//! new on a page go to the fast embedder in one call. An embedder that fails costs the choice of the sentence, nothing else. It does not rank.
+//! Promises: only what is shown is read. Texts come from the log and are cut and encoded once while they are
+//! asked for again and again ([`Shown`]); all that are new on a page go to the fast embedder in one call. An
+//! embedder that fails costs the choice of the sentence, nothing else. It does not rank.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use super::encode::embed;
 use super::shown::{Key, Piece, Shown};
 use super::{FindError, read_put};
 use crate::Embedder;
-use crate::index::space::Coded;
+use crate::index::coded::Coded;
 use crate::index::{Snapshot, Spot};
 use crate::question::{Asked, Hit};
 use crate::rank::Ranked;
@@ -55,7 +56,8 @@ impl Explainer<'_> {
         Ok(page.iter().zip(pieces).map(hit).collect())
     }
 
-    /// The number of an entry changes with its texts, so it is known by it and by which of its vectors was nearest.
+    /// The number of an entry changes with its texts, so it is known by it and by which of its vectors was
+    /// nearest.
     fn key(&self, ranked: &Ranked) -> Key {
         let Spot { segment, entry } = ranked.candidate.spot;
         Key {
@@ -99,7 +101,8 @@ impl Explainer<'_> {
         Ok(())
     }
 
-    /// The text behind the nearest vector of an entry, and its sentences where there are several to choose from.
+    /// The text behind the nearest vector of an entry, and its sentences where there are several to choose
+    /// from.
     fn read(&self, ranked: &Ranked) -> Result<(Piece, Vec<String>), FindError> {
         let bytes = self.snapshot.record(ranked.candidate.spot);
         let bytes = bytes.map_err(|error| FindError::Folder(error.to_string()))?;

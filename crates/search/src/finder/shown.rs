@@ -1,12 +1,14 @@
-//! Shown: texts of entries that were shown lately, cut into sentences, with the vectors that choose among them.
+//! Shown: texts of entries that were shown lately, cut into sentences, with the vectors that choose among
+//! them.
 //!
-//! Promises: never more than [`MOST_BYTES`]; what was not shown for longest goes first, half of all at a time. A text is known by the number of its entry, which is
-//! another whenever the entry is put again, so nothing old is ever shown. It does not read and does not encode.
+//! Promises: never more than [`MOST_BYTES`]; what was not shown for longest goes first, half of all at a
+//! time. A text is known by the number of its entry, which is another whenever the entry is put again, so
+//! nothing old is ever shown. It does not read and does not encode.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::index::space::Coded;
+use crate::index::coded::Coded;
 use crate::reason::line;
 use crate::simd::Lanes;
 

@@ -1,6 +1,7 @@
 //! Stories of the finder: what was put is found, whatever happened in between.
 //!
-//! The property compares it with the plainest possible reckoning over the same entries; the others tell single facts.
+//! The property compares it with the plainest possible reckoning over the same entries; the others tell
+//! single facts.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,9 +1,11 @@
-//! Cells: the vectors of a space parted by where they lie, so that a question looks at the few parts near it and not at all of them.
+//! Cells: the vectors of a space parted by where they lie, so that a question looks at the few parts near it
+//! and not at all of them.
 //!
-//! Promises: every vector lies in exactly one cell; the same vectors give the same cells. Cells are made once, in two steps (parts, and cells of each
-//! part), so that a vector is compared with some thirty centres and not with hundreds. It does not choose cells for a question; `scan` does.
+//! Promises: every vector lies in exactly one cell; the same vectors give the same cells. Cells are made
+//! once, in two steps (parts, and cells of each part), so that a vector is compared with some thirty centres
+//! and not with hundreds. It does not choose cells for a question; `scan` does.
 
-use super::space::Coded;
+use super::coded::Coded;
 use crate::simd::Lanes;
 
 /// Vectors below which a space is one cell: looking at all of them takes less than choosing.
@@ -12,7 +14,8 @@ pub(crate) const FEW: usize = 4_096;
 /// Most vectors of a space that has cells: their numbers are kept in 16 bits.
 const MOST: usize = 1 << 16;
 
-/// Vectors of a cell, on average. Smaller cells follow the question more closely, and each has a centre that it is compared with.
+/// Vectors of a cell, on average. Smaller cells follow the question more closely, and each has a centre that
+/// it is compared with.
 const VECTORS: usize = 128;
 
 /// Vectors for each centre from which it is learnt, and how often it is moved to their middle.

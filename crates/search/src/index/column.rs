@@ -1,7 +1,8 @@
 //! Column: one number for each entry of a segment, of which few differ.
 //!
-//! Promises: numbers come back as they were. While there are at most 256 different ones each entry takes a byte; with more, all of them take four. It
-//! does not forget a number that nobody has any more until the segment is joined.
+//! Promises: numbers come back as they were. While there are at most 256 different ones each entry takes a
+//! byte; with more, all of them take four. It does not forget a number that nobody has any more until the
+//! segment is joined.
 
 /// One number for each entry.
 #[derive(Debug, Clone, Default)]
@@ -44,7 +45,8 @@ impl Column {
         self.plain.shrink_to_fit();
     }
 
-    /// The place of a number among the different ones; `None` when numbers are kept plain, from now on at the latest.
+    /// The place of a number among the different ones; `None` when numbers are kept plain, from now on at the
+    /// latest.
     fn place(&mut self, value: f32) -> Option<u8> {
         if !self.plain.is_empty() {
             return None;

@@ -1,8 +1,9 @@
 //! Columns: the facts of a segment's entries, as filters read them.
 //!
-//! Promises: [`Columns::pass`] gives exactly the entries that a filter and an audience let through, without looking at the others. Words are compared
-//! without regard to case; owners of an audience are compared as they are, because they decide who sees what. Prices and trust are kept to seven digits,
-//! times to the second. It does not know ids.
+//! Promises: [`Columns::pass`] gives exactly the entries that a filter and an audience let through, without
+//! looking at the others. Words are compared without regard to case; owners of an audience are compared as
+//! they are, because they decide who sees what. Prices and trust are kept to seven digits, times to the
+//! second. It does not know ids.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -135,7 +136,8 @@ impl Columns {
         joined
     }
 
-    /// The entries of `among` that the filter lets through and the audience sees. `also` are entries that it sees in any case.
+    /// The entries of `among` that the filter lets through and the audience sees. `also` are entries that it
+    /// sees in any case.
     pub(crate) fn pass(&self, among: &Bits, filter: &Filter, audience: &Audience, also: &[usize]) -> Bits {
         let mut passed = among.clone();
         let size = self.owner.len();
@@ -230,7 +232,8 @@ fn seconds(since: Option<Timestamp>) -> u32 {
     })
 }
 
-/// Stands for an owner, in 16 bits; 0 for nobody. Good enough to share out a page (on one in a thousand, two owners count as one), not to decide who sees what.
+/// Stands for an owner, in 16 bits; 0 for nobody. Good enough to share out a page (on one in a thousand, two
+/// owners count as one), not to decide who sees what.
 pub(crate) fn owner_key(owner: &str) -> u16 {
     if owner.is_empty() { 0 } else { ((key(Field::ExactOwner, owner) >> 48) as u16).max(1) }
 }

@@ -1,7 +1,8 @@
 //! Dictionary: the terms of a segment in order, so that the list of a term is found.
 //!
-//! Promises: terms are known by the high [`KNOWN`] bits of their hash: of a hundred thousand terms one question in three hundred million takes one for another. A term takes
-//! four bytes where there are many of them, because its highest bits are known from where it lies. It does not know the lists.
+//! Promises: terms are known by the high [`KNOWN`] bits of their hash: of a hundred thousand terms one
+//! question in three hundred million takes one for another. A term takes four bytes where there are many of
+//! them, because its highest bits are known from where it lies. It does not know the lists.
 
 use std::iter::Peekable;
 

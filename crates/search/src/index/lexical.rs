@@ -1,20 +1,23 @@
 //! Lexical: how well entries fit a question by their words, and who fits best.
 //!
-//! Promises: every sum is that of a full reckoning (BM25), and so are the best, though most entries are never looked at: what terms can add is bounded, so who
-//! cannot come over the floor is left out, and whole segments with it. It does not join words with meaning; `scan` asks, `rank` joins.
+//! Promises: every sum is that of a full reckoning (BM25), and so are the best, though most entries are never
+//! looked at: what terms can add is bounded, so who cannot come over the floor is left out, and whole
+//! segments with it. It does not join words with meaning; `scan` asks, `rank` joins.
 
 use super::bits::Bits;
+use super::candidate::Candidate;
+use super::gains::Gains;
 use super::often::Chosen;
-use super::scan::Candidate;
 use super::segment::Segment;
-use super::terms::{Gains, List, Term};
-use super::{Snapshot, Spot};
+use super::snapshot::{Snapshot, Spot};
+use super::terms::{List, Term};
 use crate::simd::{CountOver, Lanes, Over};
 
 /// Looking an entry up in the list of a term takes about as long as reading so many of the list.
 const LOOK_UP: usize = 8;
 
-/// Which gains are added where a term stands not at all, once, twice, three times and oftener. Multiplying by nothing is faster than asking first.
+/// Which gains are added where a term stands not at all, once, twice, three times and oftener. Multiplying by
+/// nothing is faster than asking first.
 const ADDED: [[f32; 3]; 5] = [[0.0; 3], [1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 0.0, 1.0], [1.0, 0.0, 0.0]];
 
 /// A term that no more entries of a segment have is rare.
@@ -37,7 +40,7 @@ pub(super) struct Words<'a> {
 impl<'a> Words<'a> {
     /// Looks the terms of a question up, each with its weight.
     pub(super) fn of(snapshot: &'a Snapshot, terms: &[(u64, f32)]) -> Self {
-        let gains = Gains::of(snapshot);
+        let gains = snapshot.gains();
         let terms = Term::look(snapshot, terms, gains);
         let left = behind(&terms.iter().map(|term| term.most).collect::<Vec<_>>());
         Self { snapshot, gains, terms, left, sums: vec![None; snapshot.segments.len()] }
@@ -66,7 +69,8 @@ impl<'a> Words<'a> {
         self.sums[segment] = Some(sums);
     }
 
-    /// Gives candidates, which are in order of their spots, their sums: term by term, so that few places of memory are waited for.
+    /// Gives candidates, which are in order of their spots, their sums: term by term, so that few places of
+    /// memory are waited for.
     pub(super) fn give(&self, found: &mut [Candidate]) {
         let mut times: Vec<u8> = Vec::new();
         for found in found.chunk_by_mut(|one, next| one.spot.segment == next.spot.segment) {
@@ -163,8 +167,9 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Sums the terms of a segment, the shortest lists first: of all entries until the rest cannot lift anybody over the floor who is not near it
-    /// already; from there on only of those who are. Gives whether anybody can be over it.
+    /// Sums the terms of a segment, the shortest lists first: of all entries until the rest cannot lift
+    /// anybody over the floor who is not near it already; from there on only of those who are. Gives whether
+    /// anybody can be over it.
     fn sum(&self, number: usize, segment: &Segment, best: &Best, sums: &mut Vec<f32>) -> bool {
         let lengths = &segment.body.lengths;
         let mut lists = Vec::with_capacity(2 * self.terms.len());
@@ -216,7 +221,8 @@ impl<'a> Words<'a> {
     }
 }
 
-/// What a term adds to a sum is added in two parts, because few entries have it more than once: that alone bounds what the others can have.
+/// What a term adds to a sum is added in two parts, because few entries have it more than once: that alone
+/// bounds what the others can have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     /// For standing there.
@@ -276,7 +282,8 @@ struct Best {
 }
 
 impl Best {
-    /// The entries that come over the floor if they get `left` more; `None` when they are more than `most`, so that going on with all entries takes less.
+    /// The entries that come over the floor if they get `left` more; `None` when they are more than `most`,
+    /// so that going on with all entries takes less.
     fn contenders(&self, sums: &[f32], left: f32, most: usize) -> Option<Vec<u16>> {
         let floor = (self.floor - left) * NEARLY;
         let count = Lanes::best().run(CountOver { values: sums, floor });

@@ -1,13 +1,14 @@
 //! Near: the entries that fit a question best by meaning.
 //!
-//! Promises: only entries that pass the filter are looked at. With few of them every vector is compared. With many, the cells nearest to the question are looked
-//! at, of their vectors the signs, and whole those whose signs differ least. That is approximate: recall is measured (docs/benchmarks.md). It knows no
-//! words.
+//! Promises: only entries that pass the filter are looked at. With few of them every vector is compared. With
+//! many, the cells nearest to the question are looked at, of their vectors the signs, and whole those whose
+//! signs differ least. That is approximate: recall is measured (docs/benchmarks.md). It knows no words.
 
 use super::bits::Bits;
-use super::scan::{Candidate, Care, Vectors};
-use super::space::{Coded, Signs, Space};
-use super::{Snapshot, Spot};
+use super::candidate::{Candidate, Care, Vectors};
+use super::coded::Coded;
+use super::snapshot::{Snapshot, Spot};
+use super::space::{Signs, Space};
 use crate::simd::{ABREAST, CountUnder, EachUnder, Lanes};
 
 /// Up to so many vectors each is compared whole.
@@ -16,12 +17,12 @@ const EXACT: usize = 4_096;
 /// Comparing a vector whole takes as long as looking at the signs of so many.
 const WHOLE: usize = 16;
 
-/// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many. Of a million, one in 8 found 0.915 of the
-/// true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
+/// The part of the vectors whose signs are looked at, those of the nearest cells: one in so many. Of a
+/// million, one in 8 found 0.915 of the true ten nearest, one in 4 0.958, one in 3 0.968, one in 2 0.976.
 const LOOKED: usize = 4;
 
-/// Of no fewer vectors the signs are looked at. Nearness of cells tells little of vectors of the fast model: of nine thousand real ones, looking at a quarter lost a
-/// fifth of what is found.
+/// Of no fewer vectors the signs are looked at. Nearness of cells tells little of vectors of the fast model:
+/// of nine thousand real ones, looking at a quarter lost a fifth of what is found.
 const LEAST_LOOKED: usize = 65_536;
 
 impl Care {
@@ -34,8 +35,8 @@ impl Care {
     }
 }
 
-/// Vectors with the same number of differing signs as the last are taken too, so that order in memory does not decide; but not more than so many
-/// times what is wanted.
+/// Vectors with the same number of differing signs as the last are taken too, so that order in memory does
+/// not decide; but not more than so many times what is wanted.
 const MOST_TIES: usize = 4;
 
 /// Who was found by meaning.
@@ -103,8 +104,9 @@ impl Near {
     }
 }
 
-/// The entries with the vectors whose signs differ least from the query's, those of a segment together. Everything is counted before anything is chosen, so that nothing
-/// depends on what was found before. Of `all` vectors `count` passed.
+/// The entries with the vectors whose signs differ least from the query's, those of a segment together.
+/// Everything is counted before anything is chosen, so that nothing depends on what was found before. Of
+/// `all` vectors `count` passed.
 fn alike_of_all(
     spaces: &[&Space],
     passed: &[Bits],
@@ -119,7 +121,8 @@ fn alike_of_all(
         starts.push(counts.len());
         space.differ(&signs, &mut counts);
     }
-    // If those that passed lie as the others do, so many hold enough of them; otherwise twice as many are taken, until they do.
+    // If those that passed lie as the others do, so many hold enough of them; otherwise twice as many are
+    // taken, until they do.
     let mut rows = (all as f64 * wanted as f64 / count.max(1) as f64).ceil() as usize;
     let mut spots;
     loop {
@@ -137,7 +140,8 @@ fn alike_of_all(
     spots
 }
 
-/// The entries that passed, of the vectors that differ by no more than `most`; no more than so many. The counts of a segment begin at its start.
+/// The entries that passed, of the vectors that differ by no more than `most`; no more than so many. The
+/// counts of a segment begin at its start.
 fn under(
     spaces: &[&Space],
     passed: &[Bits],
@@ -178,7 +182,8 @@ fn least_with(numbers: &[u16], wanted: usize, most: u16) -> u16 {
     low
 }
 
-/// The entries with the vectors whose signs differ least from the query's, among those in the cells that are nearest to it; in order.
+/// The entries with the vectors whose signs differ least from the query's, among those in the cells that are
+/// nearest to it; in order.
 fn alike(spaces: &[&Space], passed: &[Bits], query: &Coded, looked: usize, wanted: usize) -> Vec<Spot> {
     let signs = Signs::of(query);
     let mut nearest = Nearest::new(query.codes.len() * Signs::MOST, wanted);
@@ -209,7 +214,8 @@ fn cells(spaces: &[&Space], query: &Coded, looked: usize) -> Vec<(usize, usize)>
     let order = |a: &(f32, usize, usize), b: &(f32, usize, usize)| {
         b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2)))
     };
-    // Nearly always twice as many as would do if all had the same size are enough, and few are to be put in order.
+    // Nearly always twice as many as would do if all had the same size are enough, and few are to be put in
+    // order.
     let all: usize = spaces.iter().map(|space| space.len()).sum();
     let some = (2 * cells.len()).saturating_mul(looked) / all.max(1) + 1;
     if some < cells.len() {

@@ -1,7 +1,8 @@
 //! Often: how often a term stands in the entries of a segment that have it more than once.
 //!
-//! Promises: what was written is read back, entries in order. Few of them take three bytes each. Of many, two bits for every entry of the segment say two and three
-//! times, and only who has it oftener is listed; that is shorter, and looked up without searching. It does not know who has the term once.
+//! Promises: what was written is read back, entries in order. Few of them take three bytes each. Of many, two
+//! bits for every entry of the segment say two and three times, and only who has it oftener is listed; that
+//! is shorter, and looked up without searching. It does not know who has the term once.
 
 /// Bytes of an entry that is listed: its number and its count.
 const WIDTH: usize = 3;
@@ -19,7 +20,8 @@ pub(super) struct Often<'a> {
     listed: &'a [[u8; WIDTH]],
 }
 
-/// Some entries of a segment, and the place of each, from 1 on. All others have the place 0: who writes there need not ask first.
+/// Some entries of a segment, and the place of each, from 1 on. All others have the place 0: who writes there
+/// need not ask first.
 pub(super) struct Chosen<'a> {
     pub(super) entries: &'a [u16],
     places: Vec<u16>,
@@ -123,7 +125,8 @@ impl<'a> Often<'a> {
         self.listed.binary_search_by_key(&entry, number).map_or(1, |place| self.listed[place][2])
     }
 
-    /// Makes of the number of each of some entries, which is 1 where it has the term and 0 where not, how often it has it.
+    /// Makes of the number of each of some entries, which is 1 where it has the term and 0 where not, how
+    /// often it has it.
     pub(super) fn count_each(self, some: &Chosen<'_>, times: &mut [u8]) {
         if let Some([low, high]) = self.planes {
             for (entry, times) in some.entries.iter().zip(&mut times[1..]) {

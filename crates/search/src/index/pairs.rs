@@ -1,9 +1,10 @@
 //! Pairs: which entries of a segment have a pair of neighbouring words.
 //!
-//! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. Pairs are many and nearly all of them stand in one
-//! entry, and a question has few: so those of a large segment lie in a file, of which a question reads some kilobytes. The few that many entries have stay in
-//! memory as words do. The file has no name, so nothing is left of it after the process, whatever ends it; at a start it is made again from the log. What cannot
-//! be written stays in memory.
+//! Promises: what was put in is found, entries of a pair in order, one as often as it has the pair. Pairs are
+//! many and nearly all of them stand in one entry, and a question has few: so those of a large segment lie in
+//! a file, of which a question reads some kilobytes. The few that many entries have stay in memory as words
+//! do. The file has no name, so nothing is left of it after the process, whatever ends it; at a start it is
+//! made again from the log. What cannot be written stays in memory.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};

@@ -1,16 +1,18 @@
 //! Postings: which entries of a segment have a word, and how often.
 //!
-//! Promises: terms are in order, entries of a term are in order, counts are exact (from 1 to 255). Nothing changes after it is made; joining two makes
-//! a third. It does not know which entries are still alive, and it does not keep pairs of words; `pairs` does.
+//! Promises: terms are in order, entries of a term are in order, counts are exact (from 1 to 255). Nothing
+//! changes after it is made; joining two makes a third. It does not know which entries are still alive, and
+//! it does not keep pairs of words; `pairs` does.
 //!
-//! The entries of a term take whichever form is shortest: two bytes each; a byte each (the low half, behind a table of how many there are for each high half); or
-//! a bit for every entry of the segment. So no entry waits for the one before it to be read, and a single one is looked up in a few steps. How often
-//! a term stands where it does more than once lies apart (`often`).
+//! The entries of a term take whichever form is shortest: two bytes each; a byte each (the low half, behind a
+//! table of how many there are for each high half); or a bit for every entry of the segment. So no entry
+//! waits for the one before it to be read, and a single one is looked up in a few steps. How often a term
+//! stands where it does more than once lies apart (`often`).
 
 use super::bits::Bits;
+use super::capacity::MOST_ENTRIES;
 use super::dictionary::{Dictionary, known};
 use super::often::{Chosen, Often, bit, set_bytes};
-use super::segment::MOST_ENTRIES;
 use super::space::own_pages;
 use super::starts::{Start, Starts};
 
@@ -222,8 +224,8 @@ impl Postings {
         postings.end()
     }
 
-    /// Joins several into one for so many entries, in which entry `old` of the part `p` is now `moved(p, old)`, or gone. Numbers must grow with the part and
-    /// the entry.
+    /// Joins several into one for so many entries, in which entry `old` of the part `p` is now `moved(p,
+    /// old)`, or gone. Numbers must grow with the part and the entry.
     pub(crate) fn join(parts: &[&Self], moved: &dyn Fn(usize, u16) -> Option<u16>, entries: usize) -> Self {
         let room = parts.iter().map(|part| part.bytes.len()).sum();
         let mut joined = Self::with_room(room, entries);

@@ -1,55 +1,25 @@
 //! Scan: the candidates of a question, by meaning and by words.
 //!
-//! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among the best by both, as far as nobody is nearer than
-//! `near` says; so most entries are never looked at. With less [`Care`], words find only those who have a rare one. Every candidate has both of its scores, whichever way it was found. It does not order them;
-//! `rank` does.
+//! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among
+//! the best by both, as far as nobody is nearer than `near` says; so most entries are never looked at. With
+//! less [`Care`], words find only those who have a rare one. Every candidate has both of its scores,
+//! whichever way it was found. It does not order them; `rank` does.
 
 use super::bits::Bits;
+use super::candidate::{Candidate, Care, Vectors};
+use super::coded::Coded;
 use super::lexical::Words;
 use super::near::Near;
-use super::space::Coded;
-use super::{Snapshot, Spot};
+use super::snapshot::{Snapshot, Spot};
 
 /// Candidates by meaning and by words where each is asked for by itself, and the most that words alone add.
 const DEPTH: usize = 1_000;
 
-/// The vector of a question in each model of the index, where there is one.
-pub(crate) type Vectors<'a> = &'a [Option<Coded>];
-
-/// With how much care a question is answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Care {
-    /// The question has only the vector of the fast model: it took microseconds to make and tells meaning roughly, so fewer are looked at.
-    Quick,
-    /// It has that of the full model, which took milliseconds: looking closely costs little beside it.
-    Full,
-}
-
-impl Care {
-    /// What the vectors of a question are worth.
-    pub(crate) fn of(vectors: Vectors<'_>) -> Self {
-        if vectors.iter().skip(1).any(Option::is_some) { Self::Full } else { Self::Quick }
-    }
-}
-
-/// An entry that may be among the best.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Candidate {
-    pub(crate) spot: Spot,
-    /// How near its nearest vector is, from -1 to 1; `None` when it has none that can be compared.
-    pub(crate) near: Option<f32>,
-    /// The place of that vector among the entry's.
-    pub(crate) vector: usize,
-    /// The model of that vector.
-    pub(crate) model: usize,
-    /// The sum of its terms' scores.
-    pub(crate) words: f32,
-}
-
 /// What candidates are for.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Sought {
-    /// So many of the best by nearness and what each unit of `words` counts beside it. For who has no vector, the best by words count `alone`.
+    /// So many of the best by nearness and what each unit of `words` counts beside it. For who has no vector,
+    /// the best by words count `alone`.
     Both {
         /// How many.
         places: usize,
@@ -67,7 +37,8 @@ pub(crate) enum Sought {
     },
 }
 
-/// Finds candidates among the entries that `passed`, one set for each segment. Terms come with their weight in the question.
+/// Finds candidates among the entries that `passed`, one set for each segment. Terms come with their weight
+/// in the question.
 pub(crate) fn candidates(
     snapshot: &Snapshot,
     passed: &[Bits],
@@ -123,13 +94,14 @@ fn sum(candidate: &Candidate, worth: f32) -> f32 {
     near(candidate) + worth * candidate.words
 }
 
-/// Gives candidates their words, and leaves out who does not come among so many of the best (`places`). Gives the least sum of the `sure` best, 0 when
-/// they are fewer.
+/// Gives candidates their words, and leaves out who does not come among so many of the best (`places`). Gives
+/// the least sum of the `sure` best, 0 when they are fewer.
 fn weed(found: &mut Vec<Candidate>, words: &Words<'_>, places: usize, sure: usize, worth: f32) -> f32 {
     let order = |a: &Candidate, b: &Candidate| near(b).total_cmp(&near(a)).then(a.spot.cmp(&b.spot));
     let mut sums: Vec<f32> = Vec::with_capacity(found.len());
     let (mut lowest, mut done) = (0.0, 0);
-    // The nearest first, in rounds that double: after each it is known better who cannot come among the best any more.
+    // The nearest first, in rounds that double: after each it is known better who cannot come among the best
+    // any more.
     while done < found.len() {
         let round = done.max(places).min(found.len() - done);
         if done + round < found.len() {

@@ -1,13 +1,14 @@
 //! Segments: a run of entries, kept so that a question reads memory in order.
 //!
-//! Promises: texts and vectors of a segment never change; what does (which entries are alive, their facts, where they lie in the log) is a part of its
-//! own that is copied before it is changed, so that whoever reads a segment reads it as it was. Joining segments leaves out the dead and keeps
-//! the order.
+//! Promises: texts and vectors of a segment never change; what does (which entries are alive, their facts,
+//! where they lie in the log) is a part of its own that is copied before it is changed, so that whoever reads
+//! a segment reads it as it was. Joining segments leaves out the dead and keeps the order.
 
 use std::io;
 use std::sync::Arc;
 
 use super::bits::Bits;
+use super::capacity::{MOST_ENTRIES, MOST_VECTORS};
 use super::columns::Columns;
 use super::names::Names;
 use super::pairs::{Pairs, Room, is_pair, pair};
@@ -17,13 +18,8 @@ use crate::Facts;
 use crate::reading::MOST_VECTORS as MOST_OF_AN_ENTRY;
 use crate::record::Put;
 
-/// Entries of a segment. Their numbers fit 16 bits, copying what changes of a full one takes a fraction of a millisecond, and a hash table of so many is as full as it may be.
-pub(crate) const MOST_ENTRIES: usize = 28_672;
-
-/// Vectors of a segment, so that segments of large entries do not grow beyond what joining them is worth.
-pub(crate) const MOST_VECTORS: usize = 2 * MOST_ENTRIES;
-
-/// Where a record lies in the log: its first byte, below a terabyte, and how many bytes, fewer than the longest frame has.
+/// Where a record lies in the log: its first byte, below a terabyte, and how many bytes, fewer than the
+/// longest frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Place(u64);
 

@@ -1,77 +1,19 @@
 //! Spaces: the vectors of one model in one segment.
 //!
-//! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as the signs of its numbers. Vectors of an
-//! entry lie together. Signs lie apart, cell by cell, so that a scan reads memory in order and only where the question is near. Nothing changes
-//! after it is settled, and before that nothing is looked at by cells.
+//! Promises: a vector is kept as whole numbers from -127 to 127 and a factor that gives it length 1, and as
+//! the signs of its numbers. Vectors of an entry lie together. Signs lie apart, cell by cell, so that a scan
+//! reads memory in order and only where the question is near. Nothing changes after it is settled, and before
+//! that nothing is looked at by cells.
 
 use std::ops::Range;
 
 use super::bits::Bits;
 use super::cells::Cells;
-use crate::simd::{ABREAST, Differ, Lanes, Line, Loop, Under};
+use super::coded::{Coded, signs};
+use crate::simd::{ABREAST, Differ, Lanes, Line, Under};
 
-/// A vector in whole numbers.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Coded {
-    /// The numbers.
-    pub(crate) codes: Vec<i8>,
-    /// What they are multiplied by for length 1.
-    pub(crate) scale: f32,
-    /// The signs: a bit stands for each number that is not negative.
-    pub(crate) signs: Vec<u64>,
-}
-
-impl Coded {
-    /// Writes a vector in whole numbers; `None` when it has no direction.
-    pub(crate) fn of(values: &[f32]) -> Option<Self> {
-        let (lanes, mut codes) = (Lanes::best(), vec![0; values.len()]);
-        if !lanes.run(Quantise { values, codes: &mut codes }) {
-            return None;
-        }
-        let scale = scale(&codes);
-        let signs = signs(&codes);
-        Some(Self { codes, scale, signs })
-    }
-}
-
-/// Writes numbers as whole ones from -127 to 127, the largest as one of these two; `false` when one is not finite or all are zero.
-struct Quantise<'a> {
-    values: &'a [f32],
-    codes: &'a mut [i8],
-}
-
-impl Loop for Quantise<'_> {
-    type Out = bool;
-
-    #[inline(always)]
-    fn run(self) -> bool {
-        // Magnitudes have their bits in the order of the numbers, and what is not finite is above all others.
-        let peak = self.values.iter().fold(0, |peak: u32, value| peak.max(value.abs().to_bits()));
-        let peak = f32::from_bits(peak);
-        if !peak.is_finite() || peak <= 0.0 {
-            return false;
-        }
-        for (code, value) in self.codes.iter_mut().zip(self.values) {
-            *code = (value / peak * 127.0).round() as i8;
-        }
-        true
-    }
-}
-
-/// The factor that gives whole numbers length 1.
-pub(crate) fn scale(codes: &[i8]) -> f32 {
-    let square = Lanes::best().dot(codes, codes);
-    if square == 0 { 0.0 } else { (1.0 / f64::from(square).sqrt()) as f32 }
-}
-
-fn signs(codes: &[i8]) -> Vec<u64> {
-    let word = |codes: &[i8]| {
-        codes.iter().enumerate().fold(0, |word, (bit, code)| word | u64::from(*code >= 0) << bit)
-    };
-    codes.chunks(64).map(word).collect()
-}
-
-/// A question in signs: a number that differs in its sign counts the more the larger it is in the question, from 0 to 3.
+/// A question in signs: a number that differs in its sign counts the more the larger it is in the question,
+/// from 0 to 3.
 #[derive(Debug)]
 pub(crate) struct Signs {
     signs: Vec<u64>,
@@ -123,8 +65,9 @@ impl Row<'_> {
     }
 }
 
-/// What the numbers of a vector are multiplied by for length 1, in 16 bits. The largest number is 127, so it is at most a 127th; for most vectors it is exact
-/// to the fourth digit, which is what whole numbers leave of a nearness.
+/// What the numbers of a vector are multiplied by for length 1, in 16 bits. The largest number is 127, so it
+/// is at most a 127th; for most vectors it is exact to the fourth digit, which is what whole numbers leave of
+/// a nearness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Scale(u16);
 
@@ -147,7 +90,8 @@ pub(crate) struct Space {
     dimensions: usize,
     words: usize,
     entries: usize,
-    /// Where the vectors of each entry begin, with the end behind the last; empty when each has as many as the next.
+    /// Where the vectors of each entry begin, with the end behind the last; empty when each has as many as
+    /// the next.
     starts: Vec<u32>,
     /// How many vectors each entry has, when `starts` is empty.
     each: usize,
@@ -294,7 +238,8 @@ impl Space {
         out.truncate(from + self.len());
     }
 
-    /// The vectors of a cell that differ from the query by at most `most` in their signs, with how much, added to `out`.
+    /// The vectors of a cell that differ from the query by at most `most` in their signs, with how much,
+    /// added to `out`.
     pub(crate) fn under(&self, cell: usize, query: &Signs, most: u16, out: &mut Vec<(u16, u32)>) {
         let places = self.cells.range(cell);
         let (from, to) = (places.start / ABREAST, places.end.div_ceil(ABREAST));
@@ -322,12 +267,14 @@ impl Space {
     }
 }
 
-/// Bytes from which on an array is given [`OWN`], and what it is given: more than the 32 MB up to which allocators take memory from the heap.
+/// Bytes from which on an array is given [`OWN`], and what it is given: more than the 32 MB up to which
+/// allocators take memory from the heap.
 const LONG: usize = 1024 * 1024;
 const OWN: usize = 33 * 1024 * 1024;
 
-/// Gives an array that grows long pages of its own before so many more come: segments are joined again and again, and what the old ones leave in the heap would stay
-/// there. Pages that are not written are none, and `shrink_to_fit` gives the others back.
+/// Gives an array that grows long pages of its own before so many more come: segments are joined again and
+/// again, and what the old ones leave in the heap would stay there. Pages that are not written are none, and
+/// `shrink_to_fit` gives the others back.
 pub(super) fn own_pages<T>(array: &mut Vec<T>, more: usize) {
     let (size, has) = (size_of::<T>().max(1), array.capacity());
     if (array.len() + more) * size > LONG && has * size < OWN && has < array.len() + more {

@@ -1,9 +1,10 @@
 //! Starts: where the list of each term begins, or the one entry that has the term.
 //!
-//! Promises: what was pushed comes back at its place. Most terms of a segment stand in one entry, once or twice (a name is often said again in the text): such a
-//! term takes two bytes here, and nothing elsewhere. It does not know terms, nor what is in a list.
+//! Promises: what was pushed comes back at its place. Most terms of a segment stand in one entry, once or
+//! twice (a name is often said again in the text): such a term takes two bytes here, and nothing elsewhere.
+//! It does not know terms, nor what is in a list.
 
-use super::segment::MOST_ENTRIES;
+use super::capacity::MOST_ENTRIES;
 
 /// Places that share a word of bits.
 const WORD: usize = 64;

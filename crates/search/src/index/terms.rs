@@ -1,22 +1,16 @@
-//! Terms: the words and pairs of words of a question, looked up in every segment, and what each is worth to an entry (BM25).
+//! Terms: the words and pairs of words of a question, looked up in every segment, and what each is worth to
+//! an entry (BM25).
 //!
-//! Promises: counts of terms are those of the living entries at this moment, so scores do not depend on what was removed. Terms are in order of their worth, so
-//! the same entry has the same sum however it is reckoned. What a term can add at most is known before anything is read. It does not sum; `lexical` does.
+//! Promises: counts of terms are those of the living entries at this moment, so scores do not depend on what
+//! was removed. Terms are in order of their worth, so the same entry has the same sum however it is reckoned.
+//! What a term can add at most is known before anything is read. It does not sum; `lexical` does.
 
-use super::Snapshot;
+use super::gains::Gains;
 use super::often::Chosen;
 use super::pairs::{Paired, is_pair};
 use super::postings::Posted;
 use super::segment::Segment;
-
-/// Lengths and counts up to here are looked up.
-const SHORT: u16 = 256;
-const SELDOM: u8 = 8;
-
-/// How fast more of the same term stops counting.
-const SATURATION: f32 = 1.2;
-/// How far long entries are held back.
-const LENGTH_SHARE: f32 = 0.75;
+use super::snapshot::Snapshot;
 
 /// A little more than 1: bounds are held against sums of floating-point numbers, which depend on their order.
 const SLACK: f32 = 1.0001;
@@ -110,7 +104,8 @@ impl<'a> List<'a> {
         SLACK * weight * gains.gain(self.most_times(), segment.body.shortest)
     }
 
-    /// What each of its parts adds to a sum at most: first for standing there, then for standing there more than once.
+    /// What each of its parts adds to a sum at most: first for standing there, then for standing there more
+    /// than once.
     pub(super) fn most_by_part(&self, weight: f32, gains: &Gains, segment: &Segment) -> [f32; 2] {
         let shortest = segment.body.shortest;
         let bound = |gain| SLACK * weight * gain;
@@ -172,76 +167,6 @@ impl<'a> List<'a> {
                 entries.binary_search_by_key(&entry, |(entry, _)| *entry).map_or(0, |place| entries[place].1)
             }
         }
-    }
-}
-
-/// What a term of weight 1 is worth to an entry: the more the oftener it stands there and the shorter the entry is.
-#[derive(Debug)]
-pub(super) struct Gains {
-    mean: f32,
-    /// For terms that stand once, by length, because most do.
-    once: Vec<f32>,
-    /// What standing there oftener adds, by count and length.
-    more: Vec<f32>,
-}
-
-impl Gains {
-    /// Those of the entries of a snapshot; reckoned once for each.
-    pub(super) fn of(snapshot: &Snapshot) -> &Self {
-        snapshot.gains.get_or_init(|| Self::new(&snapshot.segments))
-    }
-
-    fn new(segments: &[Segment]) -> Self {
-        let length: u64 = segments.iter().map(|segment| segment.state.length).sum();
-        let count: usize = segments.iter().map(|segment| segment.state.count).sum();
-        let mean = (length as f32 / count.max(1) as f32).max(1.0);
-        let once = (0..SHORT).map(|length| Self::formula(1.0, f32::from(length) / mean)).collect();
-        let mut gains = Self { mean, once, more: Vec::new() };
-        let more = (2..SELDOM).flat_map(|count| (0..SHORT).map(move |length| (count, length)));
-        gains.more = more.map(|(count, length)| gains.gain(count, length) - gains.once(length)).collect();
-        gains
-    }
-
-    /// What it is worth to an entry of this length that has it once.
-    #[inline]
-    pub(super) fn once(&self, length: u16) -> f32 {
-        self.once.get(usize::from(length)).copied().unwrap_or_else(|| self.gain(1, length))
-    }
-
-    /// What it is worth beyond that to an entry of this length that has it so often, which is more than once.
-    #[inline]
-    pub(super) fn more(&self, count: u8, length: u16) -> f32 {
-        if length < SHORT && (2..SELDOM).contains(&count) {
-            return self.more[usize::from(count - 2) * usize::from(SHORT) + usize::from(length)];
-        }
-        self.gain(count, length) - self.once(length)
-    }
-
-    /// What it is worth to an entry of this length that has it so often.
-    #[inline]
-    pub(super) fn gain(&self, count: u8, length: u16) -> f32 {
-        Self::formula(f32::from(count), f32::from(length) / self.mean)
-    }
-
-    /// The most that [`Self::more`] gives for this count to an entry of this length or longer. Unlike the whole gain it is not highest for the
-    /// shortest entry: standing there once has given that one nearly everything.
-    fn most_more(&self, count: u8, shortest: u16) -> f32 {
-        let count = f32::from(count);
-        // Of `count / (count + held) - 1 / (1 + held)`, the highest point.
-        let held = Self::held(f32::from(shortest) / self.mean).max(count.sqrt());
-        Self::saturated(count, held) - Self::saturated(1.0, held)
-    }
-
-    fn formula(count: f32, share: f32) -> f32 {
-        Self::saturated(count, Self::held(share))
-    }
-
-    fn held(share: f32) -> f32 {
-        SATURATION * (1.0 - LENGTH_SHARE + LENGTH_SHARE * share)
-    }
-
-    fn saturated(count: f32, held: f32) -> f32 {
-        count * (SATURATION + 1.0) / (count + held)
     }
 }
 

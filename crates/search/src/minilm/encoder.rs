@@ -1,8 +1,9 @@
 //! The encoder: token numbers in, one direction for each text out.
 //!
-//! Promises: the forward pass of a BERT encoder (six layers, exact GELU, mean over all tokens, length 1) with the weights in their bytes. Inputs of
-//! a matrix are rounded to 16 bits of the largest near them, everything else is f32. The result depends on nothing but the tokens of the text:
-//! not on its neighbours in a batch, not on the processor. Pure computation; it does not know threads or texts.
+//! Promises: the forward pass of a BERT encoder (six layers, exact GELU, mean over all tokens, length 1) with
+//! the weights in their bytes. Inputs of a matrix are rounded to 16 bits of the largest near them, everything
+//! else is f32. The result depends on nothing but the tokens of the text: not on its neighbours in a batch,
+//! not on the processor. Pure computation; it does not know threads or texts.
 
 use super::weights::{HEADS, Layer, Linear, MOST_TOKENS, Norm, WIDTH, Weights};
 use crate::simd::{GROUP, INPUT_PEAK, Lanes, Loop, Rows};
@@ -202,8 +203,8 @@ fn exponentials(values: &mut [f32]) -> f32 {
     values.iter().sum()
 }
 
-/// e to the power of a number that is not positive, within 4e-6 of its value: two to the power of the whole part by the exponent's bits, of
-/// the rest by its series.
+/// e to the power of a number that is not positive, within 4e-6 of its value: two to the power of the whole
+/// part by the exponent's bits, of the rest by its series.
 #[inline(always)]
 fn exponential(value: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0;
@@ -216,7 +217,8 @@ fn exponential(value: f32) -> f32 {
     f32::from_bits(series.to_bits().wrapping_add(whole << 23))
 }
 
-/// The exact GELU, half the number times (1 + erf(number / √2)); erf by formula 7.1.26 of Abramowitz and Stegun, within 1.5e-7.
+/// The exact GELU, half the number times (1 + erf(number / √2)); erf by formula 7.1.26 of Abramowitz and
+/// Stegun, within 1.5e-7.
 struct Gelu<'a>(&'a mut [f32]);
 
 impl Loop for Gelu<'_> {

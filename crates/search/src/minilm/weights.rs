@@ -1,7 +1,9 @@
-//! The weights of all-MiniLM-L6-v2 as they lie in the binary: signed bytes, with one factor for each row or 128 numbers of a row.
+//! The weights of all-MiniLM-L6-v2 as they lie in the binary: signed bytes, with one factor for each row or
+//! 128 numbers of a row.
 //!
-//! Promises: the large parts are used where they lie, in the executable, and are never copied; only factors, biases and norms (about 500 kB) are
-//! read into numbers. `examples/pack.rs` writes the file. All numbers are little-endian; in order:
+//! Promises: the large parts are used where they lie, in the executable, and are never copied; only factors,
+//! biases and norms (about 500 kB) are read into numbers. `examples/pack.rs` writes the file. All numbers are
+//! little-endian; in order:
 //!
 //! | bytes | what |
 //! |---|---|
@@ -31,7 +33,8 @@ const WORDS: usize = 30_522;
 const LAYERS: usize = 6;
 const INNER: usize = 1536;
 
-/// How many tokens of a text are read, with the two around it. The model's own configuration says 256; positions beyond are not in the file.
+/// How many tokens of a text are read, with the two around it. The model's own configuration says 256;
+/// positions beyond are not in the file.
 pub(super) const MOST_TOKENS: usize = 256;
 
 /// All weights.

@@ -7,10 +7,12 @@
 mod export;
 mod follow;
 
+use std::collections::HashMap;
+
 use agentsite_protocol::{AgentName, Caller, ContextId, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
-    Spot, StoreError, TaskFilter, Turn,
+    Spot, StoreError, TaskHistory, Turn,
 };
 
 use super::{MAX_PAGE, Site};
@@ -28,6 +30,10 @@ use follow::event;
 
 /// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
 const TRIES: usize = 16;
+
+/// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is read in
+/// several parts, so that memory stays bounded.
+const EVENTS_AT_ONCE: usize = 20_000;
 
 /// A page of the path of a conversation.
 #[derive(Debug, Clone)]
@@ -245,30 +251,31 @@ impl Site {
         }
         let query = ConversationQuery { owner: caller.owner().clone(), text: text.clone() };
         let page = self.0.store.conversations(query, after, limit.clamp(1, MAX_PAGE)).await?;
+        let turns = page.items.iter().filter_map(|found| turn_of(found.spot.as_ref()?)).collect();
+        let mut tasks = self.tasks_of(turns).await?;
         let mut items = Vec::with_capacity(page.items.len());
         for Found { conversation, spot } in page.items {
             let mut view = ConversationView::from(conversation);
             if let (Some(spot), Some(text)) = (spot, &text) {
-                view.passage = Some(self.passage(spot, &view.title, text).await?);
+                let task = turn_of(&spot).and_then(|turn| tasks.remove(&turn));
+                view.passage = Some(passage_at(&spot, &view.title, task.as_ref(), text));
             }
             items.push(view);
         }
         Ok(Page { items, next: page.next })
     }
 
-    async fn passage(&self, spot: Spot, title: &str, wanted: &str) -> Result<Passage, SiteError> {
-        let (of, turn) = match spot {
-            Spot::Title => return Ok(Passage { of: "title", turn: None, text: title.to_owned() }),
-            Spot::Question(turn) => ("question", turn),
-            Spot::Answer(turn) => ("answer", turn),
-        };
-        let task = self.0.desk.replay(turn).await?;
-        let words = |task: Task| {
-            let question = || task.history.first().map(Message::plain_text).unwrap_or_default();
-            if of == "answer" { task.answer() } else { question() }
-        };
-        let text = passage(&task.map(words).unwrap_or_default(), wanted);
-        Ok(Passage { of, turn: Some(turn), text })
+    /// Tasks as the store has them, by id; those that are not there are left out.
+    async fn tasks_of(&self, ids: Vec<TaskId>) -> Result<HashMap<TaskId, Task>, SiteError> {
+        let (mut left, mut tasks) = (ids, HashMap::new());
+        while !left.is_empty() {
+            let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, 0).await?;
+            left.drain(..read.len().clamp(1, left.len()));
+            for history in read {
+                tasks.extend(replayed(&history)?.map(|task| (history.id, task)));
+            }
+        }
+        Ok(tasks)
     }
 
     /// One conversation.
@@ -302,10 +309,7 @@ impl Site {
         let Some(from) = from else { return Ok(TurnPage { turns: Vec::new(), before: None }) };
         let path = self.path_in(id, from, limit.clamp(1, MAX_PAGE)).await?;
         let before = path.last().filter(|place| place.turn.parent.is_some()).map(|place| place.turn.task);
-        let mut turns = Vec::with_capacity(path.len());
-        for place in path.into_iter().rev() {
-            turns.push(self.turn_view(place).await?);
-        }
+        let turns = self.turn_views(path.into_iter().rev().collect()).await?;
         Ok(TurnPage { turns, before })
     }
 
@@ -454,15 +458,28 @@ impl Site {
 
     /// A turn with its task as it is now.
     async fn turn_view(&self, place: Place) -> Result<TurnView, SiteError> {
-        let id = place.turn.task;
-        let task = match self.0.desk.live(id).and_then(|live| live.log.task()) {
-            Some(task) => Some(task),
-            None => self.0.desk.replay(id).await?,
-        };
-        let filter = TaskFilter { parent: Some(id), ..TaskFilter::default() };
-        let mut started = self.0.store.tasks(filter, None, STARTED).await?.items;
-        started.sort_by_key(|head| head.id);
-        Ok(TurnView::new(place, task.as_ref(), started))
+        Ok(self.turn_views(vec![place]).await?.remove(0))
+    }
+
+    /// Turns with their tasks as they are now, in order. The store is read once for many of them.
+    async fn turn_views(&self, places: Vec<Place>) -> Result<Vec<TurnView>, SiteError> {
+        let mut left: Vec<TaskId> = places.iter().map(|place| place.turn.task).collect();
+        let mut places = places.into_iter();
+        let mut views = Vec::with_capacity(places.len());
+        while !left.is_empty() {
+            let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, STARTED).await?;
+            left.drain(..read.len().clamp(1, left.len()));
+            for (history, place) in read.into_iter().zip(places.by_ref()) {
+                let task = match self.0.desk.live(history.id).and_then(|live| live.log.task()) {
+                    Some(task) => Some(task),
+                    None => replayed(&history)?,
+                };
+                let mut started = history.started;
+                started.sort_by_key(|head| head.id);
+                views.push(TurnView::new(place, task.as_ref(), started));
+            }
+        }
+        Ok(views)
     }
 
     async fn put(&self, kept: Conversation) -> Result<(), SiteError> {
@@ -472,6 +489,31 @@ impl Site {
         self.0.desk.conversations.tell(&owner, id, Told::Changed);
         Ok(())
     }
+}
+
+/// The turn in which words stand; none for a title.
+const fn turn_of(spot: &Spot) -> Option<TaskId> {
+    match spot {
+        Spot::Title => None,
+        Spot::Question(turn) | Spot::Answer(turn) => Some(*turn),
+    }
+}
+
+/// The words that were searched for, with what stands around them.
+fn passage_at(spot: &Spot, title: &str, task: Option<&Task>, wanted: &str) -> Passage {
+    let question = |task: &Task| task.history.first().map(Message::plain_text).unwrap_or_default();
+    let (of, words) = match spot {
+        Spot::Title => return Passage { of: "title", turn: None, text: title.to_owned() },
+        Spot::Question(_) => ("question", task.map(question)),
+        Spot::Answer(_) => ("answer", task.map(Task::answer)),
+    };
+    Passage { of, turn: turn_of(spot), text: passage(&words.unwrap_or_default(), wanted) }
+}
+
+/// The task of a history; none when it is not there.
+fn replayed(history: &TaskHistory) -> Result<Option<Task>, SiteError> {
+    let damaged = |error| StoreError::Corrupt(format!("task {}: {error}", history.id));
+    Ok(Task::replay(&history.events).map_err(damaged)?)
 }
 
 /// The message of a turn, which names the turns that its agent shall remember.

@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentsite_host::{AgentLog, Manifest};
+use agentsite_host::{A2aRuntime, AgentLog, Limits, Manifest, McpRuntime, Runtime};
 use agentsite_protocol::listing::Standing;
-use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Owner, Visibility};
+use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Owner, Period, Visibility};
 use agentsite_store::Registration;
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -26,6 +26,13 @@ const NAME_LETTERS: usize = 24;
 
 /// Bytes of the mark: enough that no two of a hub's entries have the same.
 const MARK: usize = 5;
+
+/// Longest time for one task of such an agent: it may be slow, and its caller waits for it.
+const TIMEOUT: Period = Period::seconds(5 * 60);
+
+/// Tasks of such an agent at work at once, and those that may wait: few, because many agents are open.
+const CONCURRENCY: usize = 4;
+const QUEUE: usize = 64;
 
 /// The entries that are open, the one opened longest ago first.
 #[derive(Debug, Default)]
@@ -128,32 +135,42 @@ fn manifest(entry: &Registration) -> Result<Manifest, SiteError> {
     }
     let speaks = |protocol: &str| listing.protocols.iter().any(|one| one == protocol);
     let (card, endpoint) = (listing.url.as_deref(), entry.endpoint.as_deref());
-    let runtime = if speaks("a2a") {
-        card.or(endpoint).map(|url| format!("kind = \"a2a\"\ncard = {}", quoted(url)))
-    } else if speaks("mcp") {
-        endpoint.or(card).map(|url| format!("kind = \"mcp\"\nurl = {}\napprove = \"never\"", quoted(url)))
-    } else {
-        None
+    let address = match (speaks("a2a"), speaks("mcp")) {
+        (true, _) => card.or(endpoint),
+        (false, true) => endpoint.or(card),
+        (false, false) => None,
     };
-    let runtime = runtime.ok_or_else(|| {
+    let address = address.ok_or_else(|| {
         SiteError::BadListing("the entry names no address at which it is called by A2A or MCP".into())
     })?;
-    let text = format!(
-        "name = \"agent\"\ndescription = \"An agent from elsewhere\"\n[runtime]\n{runtime}\n[limits]\ntimeout = \"5m\"\nconcurrency = 4\nqueue = 64\n"
-    );
-    let mut manifest = Manifest::read(&text)
-        .map_err(|error| SiteError::BadListing(format!("it cannot be called: {error}")))?;
-    // Given here and not in the text: nobody else may choose a name with this beginning.
-    manifest.name = name_of(&listing.id, &listing.name)
+    let address = web_address(address)?;
+    let runtime = if speaks("a2a") {
+        Runtime::A2a(A2aRuntime::elsewhere(address))
+    } else {
+        Runtime::Mcp(McpRuntime::elsewhere(address))
+    };
+    let name = name_of(&listing.id, &listing.name)
         .parse()
         .map_err(|error: BadName| SiteError::BadListing(error.to_string()))?;
-    manifest.description.clone_from(&listing.description);
+    let mut manifest = Manifest::new(name, listing.description.clone(), runtime);
     if !listing.version.is_empty() {
         manifest.version.clone_from(&listing.version);
     }
-    // Never for strangers, whatever the entry says: they call it where it is.
+    manifest.limits =
+        Limits { timeout: TIMEOUT, concurrency: CONCURRENCY, queue: QUEUE, ..Limits::default() };
+    // Never for anonymous callers, whatever the entry says: they call it where it is.
     manifest.visibility = listing.visibility.min(Visibility::Peers);
     Ok(manifest)
+}
+
+/// An address of the web at which an entry is called.
+fn web_address(text: &str) -> Result<Url, SiteError> {
+    let refused = |why: String| SiteError::BadListing(format!("it cannot be called: {why}"));
+    let address = Url::parse(text).map_err(|error| refused(error.to_string()))?;
+    if matches!(address.scheme(), "http" | "https") {
+        return Ok(address);
+    }
+    Err(refused("the address must begin with https:// or http://".into()))
 }
 
 /// What tells this agent from every other that an entry of the same name may lead to: whose entry it is, and at which origin it is called.
@@ -172,11 +189,6 @@ fn name_of(id: &str, name: &str) -> String {
     let mark: String = Sha256::digest(id).iter().take(MARK).map(|byte| format!("{byte:02x}")).collect();
     let parts = ["far", word.trim_end_matches('-'), &mark].into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-")
-}
-
-/// A text as a TOML string. Addresses were parsed before and names are letters, so nothing needs an escape that JSON and TOML write in two ways.
-fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]
@@ -199,6 +211,14 @@ mod tests {
             names.push(name);
         }
         assert!(names[0].starts_with("far-weather-f-r-z-ge-"), "{}", names[0]);
+    }
+
+    #[test]
+    fn only_addresses_of_the_web_are_called() {
+        assert!(web_address("https://w.example.org/a2a").is_ok());
+        for address in ["file:///etc/passwd", "w.example.org", "", "https://\"\n[sandbox]"] {
+            assert!(matches!(web_address(address), Err(SiteError::BadListing(_))), "{address}");
+        }
     }
 
     #[test]

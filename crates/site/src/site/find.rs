@@ -3,6 +3,8 @@
 //! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site knows at this moment, or that a registry elsewhere
 //! told of. A part of the search that fails is left out and named, and the rest is answered. How well something fits is `search`'s matter.
 
+use std::collections::{HashMap, HashSet};
+
 use agentsite_protocol::listing::{Listing, Standing, air_urn};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
 use agentsite_search::{Ask, Audience, Hit};
@@ -11,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use super::Site;
 use super::finding::{own_id, own_name};
 use super::listings::OWN_NAMESPACE;
-use crate::SiteError;
 use crate::federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher};
+use crate::{SiteError, registry};
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -79,12 +81,10 @@ impl Site {
             return Ok(Elsewhere::default());
         }
         let found = self.0.federation.ask(asked).await;
-        let mut entries = Vec::with_capacity(found.entries.len());
-        for one in found.entries {
-            if !self.is_own(&one.listing.id, base) && !self.knows(&one.listing.id).await? {
-                entries.push(one);
-            }
-        }
+        let known =
+            self.known_among(found.entries.iter().map(|one| one.listing.id.clone()).collect()).await?;
+        let mut entries = found.entries;
+        entries.retain(|one| !known.contains(&one.listing.id) && !self.is_own(&one.listing.id, base));
         Ok(Elsewhere { entries, ..found })
     }
 
@@ -103,10 +103,14 @@ impl Site {
         })
     }
 
-    /// Whether the hub has an entry of this name; one that waits for its owner may be anybody's.
-    async fn knows(&self, id: &str) -> Result<bool, SiteError> {
-        let entry = self.0.store.listing(id).await?;
-        Ok(entry.is_some_and(|entry| entry.listing.standing != Standing::Pending))
+    /// Which of these names the registry has an entry of; a pending entry may belong to anyone and does not count.
+    async fn known_among(&self, ids: Vec<String>) -> Result<HashSet<String>, SiteError> {
+        if ids.is_empty() {
+            return Ok(HashSet::new());
+        }
+        let entries = self.0.store.listings_of(ids).await?;
+        let counted = entries.into_iter().filter(|entry| entry.listing.standing != Standing::Pending);
+        Ok(counted.map(|entry| entry.listing.id).collect())
     }
 
     /// Finds among the agents that the site runs or knows.
@@ -131,33 +135,42 @@ impl Site {
             now: Some(self.ids().clock().now()),
         };
         let found = self.0.finding.apart(async move |finder| finder.find(&ask).await).await?;
-        let fit = found.hits.into_iter().filter(|hit| hit.score > 0.0);
-        let mut seen = Vec::new();
-        for hit in fit {
-            seen.extend(self.matched(caller, hit, base).await?);
-        }
+        let fit: Vec<Hit> = found.hits.into_iter().filter(|hit| hit.score > 0.0).collect();
+        let seen = self.matched(caller, fit, base).await?;
         let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
         let without = found.without.or_else(|| behind.map(|error| format!("what changed last: {error}")));
         let considered = found.considered.saturating_sub(foreign);
         Ok(Matches { matches, considered, without, coverage: None })
     }
 
-    /// The agent of a hit as this caller may see it.
-    async fn matched(&self, caller: &Caller, hit: Hit, base: &str) -> Result<Option<Match>, SiteError> {
-        let listing = match own_name(&hit.id) {
-            Some(name) => self.listing_of(caller, &name, base),
-            None => self.registered(caller, &hit.id).await?,
-        };
-        Ok(listing.map(|listing| Match {
-            id: listing.id,
-            name: listing.name,
-            description: listing.description,
-            card: listing.url,
-            local: listing.local,
-            score: hit.score,
-            reason: hit.reason,
-            source: None,
-        }))
+    /// The agents of hits as this caller may see them, in order. The store is read once for all of them.
+    async fn matched(&self, caller: &Caller, hits: Vec<Hit>, base: &str) -> Result<Vec<Match>, SiteError> {
+        let foreign: Vec<String> =
+            hits.iter().filter(|hit| own_name(&hit.id).is_none()).map(|hit| hit.id.clone()).collect();
+        let mut registered = self.registered_among(caller, foreign).await?;
+        let mut matches = Vec::with_capacity(hits.len());
+        for hit in hits {
+            let listing = match own_name(&hit.id) {
+                Some(name) => self.listing_of(caller, &name, base),
+                None => registered.remove(&hit.id),
+            };
+            matches.extend(listing.map(|listing| match_of(listing, hit)));
+        }
+        Ok(matches)
+    }
+
+    /// The entries of these names that this caller may see, by name.
+    async fn registered_among(
+        &self,
+        caller: &Caller,
+        ids: Vec<String>,
+    ) -> Result<HashMap<String, Listing>, SiteError> {
+        if ids.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let entries = self.0.store.listings_of(ids).await?;
+        let seen = entries.into_iter().map(|entry| entry.listing).filter(|one| registry::sees(caller, one));
+        Ok(seen.map(|listing| (listing.id.clone(), listing)).collect())
     }
 
     fn listing_of(&self, caller: &Caller, name: &AgentName, base: &str) -> Option<Listing> {
@@ -177,6 +190,20 @@ impl Site {
             visibility >= sees && !caller.may_call(name, visibility)
         };
         all.iter().filter(beyond).count()
+    }
+}
+
+/// A hit as a match, with what its entry says.
+fn match_of(listing: Listing, hit: Hit) -> Match {
+    Match {
+        id: listing.id,
+        name: listing.name,
+        description: listing.description,
+        card: listing.url,
+        local: listing.local,
+        score: hit.score,
+        reason: hit.reason,
+        source: None,
     }
 }
 

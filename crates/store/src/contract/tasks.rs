@@ -164,6 +164,28 @@ pub(crate) async fn events_are_read_from_a_cursor_in_whole_commits(mut fresh: Fr
     assert!(store.events(task_id(3), 0, 100).await.unwrap().is_empty());
 }
 
+pub(crate) async fn histories_come_whole_until_there_are_enough_events(mut fresh: Fresh) {
+    let store = fresh.store();
+    for number in [1, 3] {
+        let mut life = Life::new(number);
+        store.commit(life.open()).await.unwrap();
+        store.commit(life.go(TaskState::Working, 5, 2)).await.unwrap();
+    }
+    let store = fresh.reread().await;
+    let ids = vec![task_id(3), task_id(9), task_id(1)];
+    let all = store.histories(ids.clone(), usize::MAX, 5).await.unwrap();
+    assert_eq!(all.iter().map(|history| history.id).collect::<Vec<_>>(), ids);
+    for history in &all {
+        assert_eq!(history.events, store.events(history.id, 0, usize::MAX).await.unwrap());
+        assert!(history.started.is_empty());
+    }
+    assert_eq!(all.iter().map(|history| history.events.len()).collect::<Vec<_>>(), [3, 0, 3]);
+    assert_eq!(store.histories(ids.clone(), 4, 0).await.unwrap(), all);
+    assert_eq!(store.histories(ids.clone(), 3, 0).await.unwrap(), all[..1]);
+    assert_eq!(store.histories(ids, 0, 0).await.unwrap(), all[..1], "at least one");
+    assert!(store.histories(Vec::new(), 5, 5).await.unwrap().is_empty());
+}
+
 pub(crate) async fn events_with_gaps_are_refused(fresh: Fresh) {
     let store = fresh.store();
     let broken = |edit: fn(&mut crate::TaskChange)| {

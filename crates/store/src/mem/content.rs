@@ -13,7 +13,7 @@ use crate::sqlite::REDACTED;
 use crate::{
     Change, ClaimRequest, Claims, ConversationChange, Expiry, JournalQuery, KeyChange, KeyRecord, Notice,
     OutboxQuery, Page, Parcel, PushChange, StorageLimits, StoreError, StoreStats, StoredLine, TaskChange,
-    TaskCursor, TaskFilter, UsageChange, other_root,
+    TaskCursor, TaskFilter, TaskHistory, UsageChange, other_root,
 };
 
 use crate::storage::{fixed, is_anonymous};
@@ -195,6 +195,22 @@ impl Content {
             events.extend(commit.iter().filter(|event| event.seq > after).cloned());
         }
         events
+    }
+
+    pub(super) fn histories(&self, ids: &[TaskId], events: usize, started: usize) -> Vec<TaskHistory> {
+        let mut histories: Vec<TaskHistory> = Vec::new();
+        let mut total = 0;
+        for id in ids {
+            if !histories.is_empty() && total >= events {
+                break;
+            }
+            let filter = TaskFilter { parent: Some(*id), ..TaskFilter::default() };
+            let children = if started == 0 { Vec::new() } else { self.tasks(&filter, None, started).items };
+            let history = TaskHistory { id: *id, events: self.events(*id, 0, usize::MAX), started: children };
+            total += history.events.len();
+            histories.push(history);
+        }
+        histories
     }
 
     pub(super) fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Option<TaskId> {

@@ -3,7 +3,8 @@
 //! Promises: a server is started here or lives elsewhere, and comes in with one kind of authorization at most; whatever else is written is
 //! refused under its own key.
 
-use super::{RuntimeTable, TOOL_SERVER_START_TIMEOUT, Wrong, here_or_elsewhere, wrong};
+use super::{RuntimeTable, Wrong, here_or_elsewhere, wrong};
+use crate::manifest::runtime::TOOL_SERVER_START_TIMEOUT;
 use crate::manifest::{McpRuntime, ServerAuth, ServerGrant};
 
 impl RuntimeTable {

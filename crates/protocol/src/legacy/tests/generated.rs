@@ -1,6 +1,8 @@
-//! Properties over made-up values: nothing is lost between the versions, and no value makes the translation panic.
+//! Properties over made-up values: nothing is lost between the versions, and no value makes the translation
+//! panic.
 //!
-//! Promises: the values are of every shape that both versions have, with members that neither knows. It checks no single shape.
+//! Promises: the values are of every shape that both versions have, with members that neither knows. It
+//! checks no single shape.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

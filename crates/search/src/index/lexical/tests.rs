@@ -1,4 +1,5 @@
-//! Stories of the words: leaving entries out early changes nothing about the best, nor does the way in which a sum is reckoned.
+//! Stories of the words: leaving entries out early changes nothing about the best, nor does the way in which
+//! a sum is reckoned.
 //!
 //! The finder's property compares sums with the plainest reckoning over texts.
 
@@ -127,7 +128,8 @@ proptest! {
             expected.sort_unstable();
             prop_assert_eq!(found, expected);
         }
-        // One by one, or read at once where many are asked for, every entry has the same bits; nobody who reaches what is needed is left out.
+        // One by one, or read at once where many are asked for, every entry has the same bits; nobody who
+        // reaches what is needed is left out.
         let many: Vec<Candidate> =
             all.iter().map(|(_, spot)| Candidate { spot: *spot, near: None, vector: 0, model: 0, words: 0.0 }).collect();
         let alone: Vec<Option<f32>> = all.iter().map(|(_, spot)| words.score(*spot, 0.0)).collect();
