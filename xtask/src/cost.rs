@@ -1,18 +1,20 @@
 //! The `cost` stage of `cargo xtask lint`: what the first command of a newcomer may cost.
 //!
-//! Promises: the number of third-party packages in the lock file and the size of the release binary stay within the constants
-//! of this file. A binary that was not built is not judged, and the stage says so. It builds and measures nothing else: build
-//! times depend on the machine and are recorded in docs/benchmarks.md.
+//! Promises: the number of third-party packages in the lock file and the size of the release binary stay
+//! within the constants of this file. A binary that was not built is not judged, and the stage says so. It
+//! builds and measures nothing else: build times depend on the machine and are recorded in
+//! docs/benchmarks.md.
 
 use crate::failure::{Failure, Outcome};
 use crate::workspace::Workspace;
 
-/// Most third-party packages in Cargo.lock, those of tests and other platforms included. Each one is downloaded, most are compiled:
-/// at the time of writing they take half of the build. Raise it together with the reason for the new package.
+/// Most third-party packages in Cargo.lock, those of tests and other platforms included. Each one is
+/// downloaded, most are compiled: at the time of writing they take half of the build. Raise it together with
+/// the reason for the new package.
 const MAX_PACKAGES: usize = 420;
 
-/// Largest release binary in bytes. The weights of the two sentence encoders take 35 MB of it; the rest is code, of which a resident
-/// site holds what it touches.
+/// Largest release binary in bytes. The weights of the two sentence encoders take 35 MB of it; the rest is
+/// code, of which a resident site holds what it touches.
 const MAX_BINARY: u64 = 70 << 20;
 
 /// Where cargo puts the release binary.

@@ -59,8 +59,9 @@ impl Workspace {
 
 /// Whether cargo sets this variable to describe the package it runs, here this crate.
 ///
-/// Build scripts that ask for such a variable (ring's does) run again when it changes: a cargo that inherited it
-/// would rebuild half of the dependencies after each command that was typed by hand, and the other way round.
+/// Build scripts that ask for such a variable (ring's does) run again when it changes: a cargo that inherited
+/// it would rebuild half of the dependencies after each command that was typed by hand, and the other way
+/// round.
 fn describes_a_package(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name == "OUT_DIR"

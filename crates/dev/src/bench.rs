@@ -1,7 +1,8 @@
 //! `agentsite bench`: how fast this program is on this machine, as ratios taken in one run.
 //!
-//! Promises: the site, the bare server it is compared with, and the load run in three processes; all figures come from this run; nothing
-//! is left behind. It measures and does not print; it never fails because a figure is low.
+//! Promises: the site, the bare server it is compared with, and the load run in three processes; all figures
+//! come from this run; nothing is left behind. It measures and does not print; it never fails because a
+//! figure is low.
 
 mod a2a;
 mod bare;
@@ -31,7 +32,8 @@ pub use search::{SearchPartArgs, measure_part};
 /// Messages sent before each measurement, so that caches and connections are warm.
 const WARM_UP: u64 = 2_000;
 
-/// Agents of the site that is measured: one that keeps no record, one that does, and one that starts a process.
+/// Agents of the site that is measured: one that keeps no record, one that does, and one that starts a
+/// process.
 const AGENTS: [(&str, &str); 2] = [
     (
         "quick",

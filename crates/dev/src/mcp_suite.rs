@@ -1,8 +1,9 @@
 //! The client that the conformance suite of MCP drives, run by `agentsite mcp-check`.
 //!
-//! Promises: it does with every server the same: connects, lists everything, uses everything once, and answers what it is asked, by
-//! nothing but the public client that the `mcp` runtime uses. What the suite adds (calls to make, a client to log in as) comes
-//! as JSON. It trusts every address, because the suite's servers are on this machine; it reads no environment variable itself.
+//! Promises: it does with every server the same: connects, lists everything, uses everything once, and
+//! answers what it is asked, by nothing but the public client that the `mcp` runtime uses. What the suite
+//! adds (calls to make, a client to log in as) comes as JSON. It trusts every address, because the suite's
+//! servers are on this machine; it reads no environment variable itself.
 
 mod made_up;
 
@@ -22,7 +23,8 @@ use url::Url;
 /// The document about the client of the suite's own example, which its servers know.
 const METADATA: &str = "https://conformance-test.local/client-metadata.json";
 
-/// Where a person would come back to; nothing listens there, because the suite's answer is read off its redirect.
+/// Where a person would come back to; nothing listens there, because the suite's answer is read off its
+/// redirect.
 const REDIRECT: &str = "http://localhost:3000/callback";
 
 /// A tool of the suite that gives the schema of another tool back.

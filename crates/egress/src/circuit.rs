@@ -1,8 +1,9 @@
 //! Circuit: when an endpoint that fails is left alone, and when it is tried again.
 //!
-//! Promises: pure; time and chance are handed in. Closed until a number of failures come in a row, then open for a rest that doubles
-//! with each failed trial up to a minute, then half open: one trial at a time decides. One answer closes it, whatever it says.
-//! It knows no addresses; see `circuits` for the driver and docs/decisions/0009-failover.md for the rules.
+//! Promises: pure; time and chance are handed in. Closed until a number of failures come in a row, then open
+//! for a rest that doubles with each failed trial up to a minute, then half open: one trial at a time
+//! decides. One answer closes it, whatever it says. It knows no addresses; see `circuits` for the driver and
+//! docs/decisions/0009-failover.md for the rules.
 
 use std::time::Duration;
 
@@ -73,7 +74,8 @@ impl Circuit {
         if matches!(before, Self::Closed { .. }) { Transition::None } else { Transition::Closed }
     }
 
-    /// A call failed. `chance` lies between 0 and 1 and keeps callers of the same endpoint from coming back all at once.
+    /// A call failed. `chance` lies between 0 and 1 and keeps callers of the same endpoint from coming back
+    /// all at once.
     pub(crate) fn failed(&mut self, now: Duration, chance: f64) -> Transition {
         let rest = match *self {
             Self::Closed { failures } if failures + 1 < FAILURES_TO_OPEN => {

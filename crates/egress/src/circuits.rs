@@ -1,7 +1,8 @@
 //! Circuits: the endpoints that are left alone because they fail, shared by all who call them.
 //!
-//! Promises: one circuit for each endpoint, however many clients call it; a bounded number of endpoints, of which the one unused for
-//! longest is forgotten. What opens or closes is told in the log. It decides nothing: `circuit` does.
+//! Promises: one circuit for each endpoint, however many clients call it; a bounded number of endpoints, of
+//! which the one unused for longest is forgotten. What opens or closes is told in the log. It decides
+//! nothing: `circuit` does.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +81,8 @@ impl Circuits {
         }
     }
 
-    /// Asks to deliver to an origin for an account; the error is how long the origin is still left alone for it.
+    /// Asks to deliver to an origin for an account; the error is how long the origin is still left alone for
+    /// it.
     ///
     /// # Errors
     /// How long to wait.
@@ -176,7 +178,8 @@ impl CircuitPermit {
         });
     }
 
-    /// Reports how a delivery went: no answer is a failure, any answer closes the circuit, because waiting is what costs.
+    /// Reports how a delivery went: no answer is a failure, any answer closes the circuit, because waiting is
+    /// what costs.
     pub fn learn(self, outcome: &DeliveryOutcome) {
         match outcome {
             DeliveryOutcome::Later { why, answered: false, .. } => self.failed(why),

@@ -1,8 +1,9 @@
 //! Delivery: posts one notification about a task to a receiver, once, and says what became of it.
 //!
-//! Promises: only receivers that [`Egress::receiver`] lets through are told, the address is checked again at each try, and redirects are
-//! not followed. A receiver's answer is read by its status alone. What is said about a failure holds no token, no credential and no more
-//! of the address than its origin. It does not decide when to try again.
+//! Promises: only receivers that [`Egress::receiver`] lets through are told, the address is checked again at
+//! each try, and redirects are not followed. A receiver's answer is read by its status alone. What is said
+//! about a failure holds no token, no credential and no more of the address than its origin. It does not
+//! decide when to try again.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -35,7 +36,8 @@ pub enum DeliveryOutcome {
 }
 
 impl Egress {
-    /// The address of a receiver, if a site may tell it something: https, or what the operator allowed by name.
+    /// The address of a receiver, if a site may tell it something: https, or what the operator allowed by
+    /// name.
     ///
     /// # Errors
     /// [`BadPushConfig`] says what to change.
@@ -78,7 +80,8 @@ impl Egress {
     }
 }
 
-/// Why an address is refused, in words for somebody who is not the operator: nothing about the inside of the network.
+/// Why an address is refused, in words for somebody who is not the operator: nothing about the inside of the
+/// network.
 fn refusal(error: &EgressError) -> String {
     match error {
         EgressError::Private { .. } => {
@@ -112,7 +115,8 @@ fn headers(config: &PushConfig, proof: &DeliveryProof) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// What an answer means. Success is success; what the receiver refuses for good stays refused; all else may pass.
+/// What an answer means. Success is success; what the receiver refuses for good stays refused; all else may
+/// pass.
 fn judge(status: StatusCode, headers: &HeaderMap, origin: &str, now: Timestamp) -> DeliveryOutcome {
     let passes =
         matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_EARLY | StatusCode::TOO_MANY_REQUESTS);

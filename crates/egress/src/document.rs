@@ -1,7 +1,9 @@
-//! Documents of others: fetched again only when they have changed, asked for by a posted question, and servers looked at whether they answer.
+//! Documents of others: fetched again only when they have changed, asked for by a posted question, and
+//! servers looked at whether they answer.
 //!
-//! Promises: bounded in size and time; redirects are followed as the egress follows them (for a question: never), and the answer says where
-//! it came from in the end. A question that is refused is told apart from one that nobody answers. It does not read what it fetches.
+//! Promises: bounded in size and time; redirects are followed as the egress follows them (for a question:
+//! never), and the answer says where it came from in the end. A question that is refused is told apart from
+//! one that nobody answers. It does not read what it fetches.
 
 use std::time::Duration;
 
@@ -77,7 +79,8 @@ impl Egress {
         Err(EgressError::Status { status: status.as_u16(), message })
     }
 
-    /// Fetches a document, unless it still has this mark. A server that asks to wait (429 with `Retry-After`) is asked again within the timeout.
+    /// Fetches a document, unless it still has this mark. A server that asks to wait (429 with `Retry-After`)
+    /// is asked again within the timeout.
     ///
     /// # Errors
     /// [`EgressError`] says why there is none.

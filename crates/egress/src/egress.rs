@@ -1,9 +1,10 @@
 //! Egress: the one way out of a site.
 //!
-//! Promises: whatever a site asks for elsewhere (cards, agents, models, webhooks) goes through here. Only http and https, no
-//! credentials in addresses, no proxy from the environment, and no address that is not on the open internet unless the
-//! operator allowed it; the address that was checked is the one that is connected to, on every redirect again.
-//! It does not decide who may ask and does not retry. See docs/decisions/0002-egress.md.
+//! Promises: whatever a site asks for elsewhere (cards, agents, models, webhooks) goes through here. Only
+//! http and https, no credentials in addresses, no proxy from the environment, and no address that is not on
+//! the open internet unless the operator allowed it; the address that was checked is the one that is
+//! connected to, on every redirect again. It does not decide who may ask and does not retry. See
+//! docs/decisions/0002-egress.md.
 
 mod address;
 mod allowed;
@@ -35,7 +36,8 @@ use resolver::{Filter, FilteredResolver, Lookup, system_lookup};
 /// Longest address that is asked; servers commonly refuse more.
 const MAX_URL: usize = 8_192;
 
-/// How long a connection stays open for the next request; shorter than the 60 s after which common servers close.
+/// How long a connection stays open for the next request; shorter than the 60 s after which common servers
+/// close.
 const KEEP_IDLE: Duration = Duration::from_secs(30);
 
 /// Connections kept open to one host; agents of a site talk to few hosts, and often.
@@ -128,14 +130,16 @@ impl Egress {
         Ok(Self { settings, guarded, open, guarded_http2, open_http2, guarded_http1, open_http1 })
     }
 
-    /// A way out that refuses nothing: for a person who types addresses on the command line, never for a site.
+    /// A way out that refuses nothing: for a person who types addresses on the command line, never for a
+    /// site.
     #[must_use]
     pub fn unguarded() -> Self {
         Self::default().with_allowed(AllowedTarget::Everywhere)
     }
 
-    /// The same way out that may also go to one more target: a server that the site itself started, or a model server that the
-    /// operator named. Connections are shared with the original. A network counts here only for addresses written as numbers.
+    /// The same way out that may also go to one more target: a server that the site itself started, or a
+    /// model server that the operator named. Connections are shared with the original. A network counts here
+    /// only for addresses written as numbers.
     #[must_use]
     pub fn with_allowed(&self, target: AllowedTarget) -> Self {
         let mut settings = EgressSettings::clone(&self.settings);
@@ -263,8 +267,8 @@ fn http_client(
         .map_err(|error| EgressError::Settings(error.to_string()))
 }
 
-/// TLS with the certificates that this machine trusts. A machine without any can still use http; https then fails with the
-/// words of the TLS library, and the log says what to install.
+/// TLS with the certificates that this machine trusts. A machine without any can still use http; https then
+/// fails with the words of the TLS library, and the log says what to install.
 fn tls_config() -> ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let versions = || {

@@ -1,10 +1,12 @@
 //! Egress: the one way out of a site.
 //!
-//! Promises: everything that a site sends elsewhere goes through [`Egress`], which checks each address, connects to the address that it
-//! checked, and bounds time and size. On top of it: conditional fetches of documents ([`Fetched`]), questions in JSON ([`Answered`]),
-//! deliveries to receivers ([`DeliveryOutcome`]), and a circuit breaker for each endpoint ([`Circuits`]).
+//! Promises: everything that a site sends elsewhere goes through [`Egress`], which checks each address,
+//! connects to the address that it checked, and bounds time and size. On top of it: conditional fetches of
+//! documents ([`Fetched`]), questions in JSON ([`Answered`]), deliveries to receivers ([`DeliveryOutcome`]),
+//! and a circuit breaker for each endpoint ([`Circuits`]).
 //!
-//! It speaks no agent protocol (`client` does), opens no port, stores nothing and does not decide who may call.
+//! It speaks no agent protocol (`client` does), opens no port, stores nothing and does not decide who may
+//! call.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
 //! `agentsite bench a2a`: the bindings of A2A side by side, and what lasts.
 //!
-//! Promises: the same echo in each binding against the same bare server, all in one run; streams are counted by their events; the tail
-//! is taken ten times in a row and memory after many messages, to see whether either grows.
+//! Promises: the same echo in each binding against the same bare server, all in one run; streams are counted
+//! by their events; the tail is taken ten times in a row and memory after many messages, to see whether
+//! either grows.
 
 use std::path::Path;
 use std::time::Duration;

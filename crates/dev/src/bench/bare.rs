@@ -1,6 +1,7 @@
 //! The server that everything is compared with: axum that reads a JSON body and writes it back.
 //!
-//! Promises: nothing but reading, parsing, writing; one line on stdout tells its address. It ends when its stdin closes.
+//! Promises: nothing but reading, parsing, writing; one line on stdout tells its address. It ends when its
+//! stdin closes.
 
 use std::io::Read;
 

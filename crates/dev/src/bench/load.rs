@@ -1,7 +1,7 @@
 //! The load: keep-alive connections that each send one request after another.
 //!
-//! Promises: as little work per request as possible, so that the server and not the load is measured; every answer is checked to be a
-//! success. It speaks just enough HTTP/1.1 for servers of our own.
+//! Promises: as little work per request as possible, so that the server and not the load is measured; every
+//! answer is checked to be a success. It speaks just enough HTTP/1.1 for servers of our own.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

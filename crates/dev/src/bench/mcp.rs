@@ -1,7 +1,9 @@
-//! `agentsite bench mcp`: tools of MCP in both forms of the protocol, against a bare server that echoes the same body.
+//! `agentsite bench mcp`: tools of MCP in both forms of the protocol, against a bare server that echoes the
+//! same body.
 //!
-//! Promises: all figures come from one run; the agent behind the tool is the same echo as in the other measurements, once without a record
-//! and once as a durable task. Memory is looked at after many calls, to see whether it grows.
+//! Promises: all figures come from one run; the agent behind the tool is the same echo as in the other
+//! measurements, once without a record and once as a durable task. Memory is looked at after many calls, to
+//! see whether it grows.
 
 use std::path::Path;
 use std::time::Duration;

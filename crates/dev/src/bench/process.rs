@@ -18,7 +18,8 @@ const START: Duration = Duration::from_secs(20);
 /// How often a starting child is asked; finer than the figure that is printed.
 const ASK_EVERY: Duration = Duration::from_millis(2);
 
-/// How long a started site is watched at a time, and how much of a core it may use meanwhile to count as resting.
+/// How long a started site is watched at a time, and how much of a core it may use meanwhile to count as
+/// resting.
 const WATCH: Duration = Duration::from_millis(500);
 const AT_REST: f64 = 0.05;
 
@@ -53,7 +54,8 @@ impl Child {
         let mut command = this_program()?;
         command.arg("serve").arg("--listen").arg(address.to_string());
         command.arg("--data").arg(folder.join("data")).arg("--agents").arg(folder.join("agents"));
-        // The load shows no credential, so that the figures stay comparable; only this machine reaches the site, while it is measured.
+        // The load shows no credential, so that the figures stay comparable; only this machine reaches the
+        // site, while it is measured.
         command.arg("--anonymous").arg("admin");
         let log = folder.join("site.log");
         let file = std::fs::File::create(&log).map_err(|error| BenchError::file("write", &log, &error))?;

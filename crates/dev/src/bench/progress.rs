@@ -1,6 +1,7 @@
 //! Progress: what is being measured now, for a person who waits.
 //!
-//! Promises: one short line for each phase, passed to the function that the caller gave. It does not print by itself.
+//! Promises: one short line for each phase, passed to the function that the caller gave. It does not print by
+//! itself.
 
 use std::fmt;
 use std::sync::Arc;

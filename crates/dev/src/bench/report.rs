@@ -1,6 +1,7 @@
 //! Report: what the bench measured.
 //!
-//! Promises: ratios beside the figures they come from; its JSON form is what `--json` prints. It does not print.
+//! Promises: ratios beside the figures they come from; its JSON form is what `--json` prints. It does not
+//! print.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,8 +1,10 @@
-//! The toolbox of the conformance agent: every tool, resource and prompt that the public MCP conformance suite asks for by name.
+//! The toolbox of the conformance agent: every tool, resource and prompt that the public MCP conformance
+//! suite asks for by name.
 //!
-//! Promises: names, arguments and answers are those of `@modelcontextprotocol/conformance` 0.2.0-alpha.12, for revisions 2025-11-25 and
-//! 2026-07-28 and the tasks extension. It uses nothing but the public Toolbox seam: a tool that wants to know something gives a question
-//! back and is called again with the answer. The first tool takes no arguments, because the suite calls whichever comes first.
+//! Promises: names, arguments and answers are those of `@modelcontextprotocol/conformance` 0.2.0-alpha.12,
+//! for revisions 2025-11-25 and 2026-07-28 and the tasks extension. It uses nothing but the public Toolbox
+//! seam: a tool that wants to know something gives a question back and is called again with the answer. The
+//! first tool takes no arguments, because the suite calls whichever comes first.
 //!
 //! It remembers nothing between calls; what it needs on the next round is in the state of the round.
 

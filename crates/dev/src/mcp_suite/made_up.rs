@@ -1,6 +1,7 @@
 //! Made-up values: arguments that fit a schema, and answers to what a server asks.
 //!
-//! Promises: what a schema requires is there, and a default is taken where there is one. It knows the simple kinds only.
+//! Promises: what a schema requires is there, and a default is taken where there is one. It knows the simple
+//! kinds only.
 
 use agentsite_protocol::JsonMap;
 use agentsite_protocol::mcp::InputRequest;

@@ -1,8 +1,8 @@
 //! Which addresses lie on the open internet, and which networks an operator may allow beside it.
 //!
-//! Promises: pure; an address is judged by what a packet to it would reach, so v6 addresses that carry a v4 address are judged
-//! by the carried one. What is not known to be global is not global. It does not resolve names.
-//! The tables follow the IANA special-purpose registries (RFC 6890 and its updates).
+//! Promises: pure; an address is judged by what a packet to it would reach, so v6 addresses that carry a v4
+//! address are judged by the carried one. What is not known to be global is not global. It does not resolve
+//! names. The tables follow the IANA special-purpose registries (RFC 6890 and its updates).
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,7 +1,9 @@
-//! AllowedTarget: one exception that the operator makes from the rule that a site talks to the open internet only.
+//! AllowedTarget: one exception that the operator makes from the rule that a site talks to the open internet
+//! only.
 //!
-//! Promises: the written form is `host`, `host:port`, an address, `address:port` or a network such as `10.0.0.0/8`; what is
-//! read is written back the same. It does not resolve names: a name is allowed as a name.
+//! Promises: the written form is `host`, `host:port`, an address, `address:port` or a network such as
+//! `10.0.0.0/8`; what is read is written back the same. It does not resolve names: a name is allowed as a
+//! name.
 
 use std::fmt;
 use std::net::IpAddr;

@@ -1,7 +1,8 @@
 //! Why something could not be fetched from outside.
 //!
-//! Promises: each sentence says what happened and what to do; none holds a credential or a query string. A refusal by the
-//! guard is told apart from a network that fails, because trying again helps only with the latter.
+//! Promises: each sentence says what happened and what to do; none holds a credential or a query string. A
+//! refusal by the guard is told apart from a network that fails, because trying again helps only with the
+//! latter.
 
 use std::error::Error;
 use std::net::IpAddr;
@@ -94,8 +95,8 @@ pub enum EgressError {
 }
 
 impl EgressError {
-    /// Whether this site refused the address or could not use it, so that nothing was sent: another try does not help, unless the
-    /// name resolves by then.
+    /// Whether this site refused the address or could not use it, so that nothing was sent: another try does
+    /// not help, unless the name resolves by then.
     #[must_use]
     pub const fn is_refusal(&self) -> bool {
         matches!(
@@ -117,7 +118,8 @@ fn seconds(after: Duration) -> String {
     }
 }
 
-/// A name that leads into private networks only; travels from the resolver through the HTTP client to [`failure_of`].
+/// A name that leads into private networks only; travels from the resolver through the HTTP client to
+/// [`failure_of`].
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{host} leads to {address}, which is not on the open internet")]
 pub(super) struct LeadsInside {

@@ -1,8 +1,9 @@
 //! One request through the egress, and the answer to it.
 //!
-//! Promises: a request always ends: in time, or with an error; an answer is never read beyond its limit. Only `GET` follows
-//! redirects, unless the caller wants to see them; each hop is checked like the first address, and what the caller added (credentials among it) goes to the
-//! first origin only. It knows nothing of JSON-RPC or agents.
+//! Promises: a request always ends: in time, or with an error; an answer is never read beyond its limit. Only
+//! `GET` follows redirects, unless the caller wants to see them; each hop is checked like the first address,
+//! and what the caller added (credentials among it) goes to the first origin only. It knows nothing of
+//! JSON-RPC or agents.
 
 use std::time::Duration;
 
@@ -127,7 +128,8 @@ impl EgressRequest {
     /// Sends the request and waits for the head of the answer.
     ///
     /// # Errors
-    /// [`EgressError`] when the address is refused or nothing answers in time. An HTTP error status is an answer.
+    /// [`EgressError`] when the address is refused or nothing answers in time. An HTTP error status is an
+    /// answer.
     pub async fn send(self) -> Result<EgressAnswer, EgressError> {
         let (url, timeout) = (self.url.clone(), self.timeout);
         let late = |_| EgressError::TimedOut { origin: origin(&url), after: timeout };
@@ -161,7 +163,8 @@ impl EgressRequest {
         request.send().await.map_err(|error| failure_of(&error, &self.url, self.timeout))
     }
 
-    /// Prepares the next hop: the target is joined to the present address, and another origin gets no headers of ours.
+    /// Prepares the next hop: the target is joined to the present address, and another origin gets no headers
+    /// of ours.
     fn turn_to(&mut self, target: &HeaderValue) -> Result<(), EgressError> {
         let refuse = |what| EgressError::Address { url: origin(&self.url), what };
         let text = target.to_str().map_err(|_| refuse("it redirects to an address that cannot be read"))?;
@@ -241,7 +244,8 @@ impl EgressAnswer {
         tokio::time::timeout(timeout, reading).await.map_err(late)?
     }
 
-    /// The body piece by piece, as it comes, up to the limit. There is no time limit: the reader sets one per piece.
+    /// The body piece by piece, as it comes, up to the limit. There is no time limit: the reader sets one per
+    /// piece.
     pub fn stream(self) -> BoxStream<'static, Result<Bytes, EgressError>> {
         let (url, limit, timeout) = (self.url, self.limit, self.timeout);
         let mut taken = 0_usize;

@@ -1,8 +1,9 @@
 //! The resolver that sees only the open internet.
 //!
-//! Promises: the address that is checked is the address that is connected to, because the HTTP client gets no other; each new
-//! connection is checked anew, so a name that moves into a private network later is refused then. Names are looked up by
-//! the system. It does not see addresses that stand in a URL as numbers: [`super::Egress`] checks those.
+//! Promises: the address that is checked is the address that is connected to, because the HTTP client gets no
+//! other; each new connection is checked anew, so a name that moves into a private network later is refused
+//! then. Names are looked up by the system. It does not see addresses that stand in a URL as numbers:
+//! [`super::Egress`] checks those.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

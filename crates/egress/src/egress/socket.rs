@@ -1,7 +1,7 @@
 //! A WebSocket through the egress: the request that asks for one, and the connection that comes of it.
 //!
-//! Promises: the address is checked like every other; the answer must prove that it understood the question (RFC 6455, section 4.1). It knows
-//! nothing of what is said over the socket.
+//! Promises: the address is checked like every other; the answer must prove that it understood the question
+//! (RFC 6455, section 4.1). It knows nothing of what is said over the socket.
 
 use http::header::{CONNECTION, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
 use http::{HeaderValue, StatusCode};
@@ -17,10 +17,12 @@ use super::{EgressAnswer, EgressError, EgressRequest};
 pub type EgressSocket = WebSocketStream<reqwest::Upgraded>;
 
 impl EgressRequest {
-    /// Asks for a WebSocket whose messages have at most `limit` bytes; what answers without one is given back.
+    /// Asks for a WebSocket whose messages have at most `limit` bytes; what answers without one is given
+    /// back.
     ///
     /// # Errors
-    /// [`EgressError`] when the address is refused, nothing answers in time, or the answer does not follow RFC 6455.
+    /// [`EgressError`] when the address is refused, nothing answers in time, or the answer does not follow
+    /// RFC 6455.
     pub async fn socket(self, limit: usize) -> Result<Result<EgressSocket, EgressAnswer>, EgressError> {
         let key = generate_key();
         let wanted = HeaderValue::from_str(&key).map_err(|error| EgressError::Settings(error.to_string()))?;

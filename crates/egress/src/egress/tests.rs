@@ -1,7 +1,8 @@
-//! Facts about the way out: what it refuses, however it is written, and what it does with redirects, sizes and time.
+//! Facts about the way out: what it refuses, however it is written, and what it does with redirects, sizes
+//! and time.
 //!
-//! Servers are real and listen on free ports of the loopback; names are answered by a made-up resolver, so no test asks the
-//! network.
+//! Servers are real and listen on free ports of the loopback; names are answered by a made-up resolver, so no
+//! test asks the network.
 
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -18,7 +19,8 @@ use tokio::net::TcpListener;
 use super::resolver::{Filter, FilteredResolver, Lookup};
 use super::*;
 
-/// A resolver that knows every name and leads it to these addresses, one answer after the other, the last one for ever.
+/// A resolver that knows every name and leads it to these addresses, one answer after the other, the last one
+/// for ever.
 fn names_lead_to(answers: &[&[&str]]) -> Lookup {
     let read = |answer: &&[&str]| answer.iter().map(|address| address.parse().unwrap()).collect();
     let answers: VecDeque<Vec<IpAddr>> = answers.iter().map(read).collect();

@@ -1,7 +1,8 @@
 //! Questions and registrations a second at 10,000 agents, on all cores.
 //!
-//! Promises: questions with the full model are encoded by the model itself and asked once each; repeated ones come from what it keeps; those of the
-//! fast tier are encoded by the static table. A registration is on disk and found by the next question before it is counted.
+//! Promises: questions with the full model are encoded by the model itself and asked once each; repeated ones
+//! come from what it keeps; those of the fast tier are encoded by the static table. A registration is on disk
+//! and found by the next question before it is counted.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -100,7 +101,8 @@ async fn filled(
     Ok(Arc::new(finder))
 }
 
-/// Asks from as many tasks as there are cores, two each, until the time is over; questions repeat after so many.
+/// Asks from as many tasks as there are cores, two each, until the time is over; questions repeat after so
+/// many.
 async fn ask(finder: &Arc<Finder>, time: Duration, different: usize) -> Result<(Measured, f64), BenchError> {
     let next = Arc::new(AtomicUsize::new(0));
     let tasks = 2 * std::thread::available_parallelism().map_or(1, usize::from);

@@ -1,6 +1,8 @@
-//! The index at growing sizes: build, memory, time of a question beyond encoding, recall, and the start from its file.
+//! The index at growing sizes: build, memory, time of a question beyond encoding, recall, and the start from
+//! its file.
 //!
-//! Promises: everything through the public `put` and `find`; batches are on disk before the next one begins. Runs on one thread without a runtime.
+//! Promises: everything through the public `put` and `find`; batches are on disk before the next one begins.
+//! Runs on one thread without a runtime.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Tools whose calls may be followed as tasks: quick, slow, failing, broken, and asking in their course.
 //!
-//! Promises: each does the same whether it is followed as a task or not; a slow one stops when its call is given up.
+//! Promises: each does the same whether it is followed as a task or not; a slow one stops when its call is
+//! given up.
 
 use std::time::Duration;
 

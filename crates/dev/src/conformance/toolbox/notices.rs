@@ -1,7 +1,7 @@
 //! Tools that tell something on the way, or announce that a list has changed.
 //!
-//! Promises: pauses are those that the suite names. An announced change changes nothing, so that scenes which compare lists do not
-//! disturb each other.
+//! Promises: pauses are those that the suite names. An announced change changes nothing, so that scenes which
+//! compare lists do not disturb each other.
 
 use std::time::Duration;
 
