@@ -7,6 +7,7 @@
 
 mod answer;
 mod compose;
+mod document;
 mod own;
 mod passage;
 mod read;

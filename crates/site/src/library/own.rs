@@ -2,8 +2,8 @@
 //!
 //! Promises: these are the pages for users as they stand in `docs`; a story checks that none is missing. Pages about how the program is built are left out.
 
+use super::document::{Content, Found, Version};
 use super::read::Kind;
-use super::scan::{Content, Found, Version};
 
 macro_rules! pages {
     ($($file:literal),+ $(,)?) => {

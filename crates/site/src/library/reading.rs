@@ -17,9 +17,10 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::document::Found;
 use super::passage::{Passage, cut};
 use super::read::{Unreadable, blocks};
-use super::scan::{Found, Source, load};
+use super::scan::{Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
 use super::stacks::{Room, Turn};
 

@@ -7,8 +7,8 @@ use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
+use super::document::{Content, Found, Version};
 use super::own;
 use super::read::{Kind, Unreadable};
 
@@ -28,31 +28,6 @@ pub(super) enum Source {
     Folder(PathBuf),
     /// In the program: the documentation of agentsite.
     Own,
-}
-
-/// A version of a document: what changes when its content does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Version {
-    pub(super) size: u64,
-    pub(super) modified: Option<SystemTime>,
-}
-
-/// A document that is there.
-#[derive(Debug, Clone)]
-pub(super) struct Found {
-    /// How people name it.
-    pub(super) file: String,
-    /// Where it lies; its text, when the program carries it.
-    pub(super) content: Content,
-    pub(super) kind: Kind,
-    pub(super) version: Version,
-}
-
-/// Where the bytes of a document come from.
-#[derive(Debug, Clone)]
-pub(super) enum Content {
-    File(PathBuf),
-    Carried(&'static str),
 }
 
 /// What a scan found.

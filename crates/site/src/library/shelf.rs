@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use agentsite_search::terms;
 
+use super::document::{Found, Version};
 use super::passage::Passage;
-use super::scan::{Found, Version};
 
 /// Most passages of one library: about twenty-five megabytes of text.
 pub(super) const MAX_PASSAGES: usize = 50_000;

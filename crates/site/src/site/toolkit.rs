@@ -12,6 +12,7 @@ mod hosted;
 mod offers;
 mod prompts;
 mod resources;
+mod service;
 mod services;
 mod talk;
 mod task;

@@ -12,7 +12,7 @@ use agentsite_protocol::mcp::{TaskSupport, Tool};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use super::services::Service;
+use super::service::Service;
 use super::talk;
 use crate::hub::Entry;
 use crate::site::Site;

@@ -5,45 +5,12 @@
 
 use agentsite_host::Exchange;
 use agentsite_protocol::mcp::ToolResult;
-use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Match, Query, Reach};
+use agentsite_protocol::{Filter, Match, Query, Reach};
 use serde_json::{Value, json};
 
 use super::describe::short;
 use crate::SiteError;
 use crate::site::Site;
-
-/// The filter as a model may write it.
-pub(super) fn filter_schema() -> Value {
-    let words = |about: &str| {
-        let value = json!({ "type": "string", "minLength": 1, "maxLength": MAX_FILTER_VALUE });
-        json!({ "type": "array", "maxItems": MAX_FILTER_VALUES, "items": value, "description": about })
-    };
-    json!({
-        "type": "object",
-        "description": "What a match must be; values of one field are alternatives",
-        "properties": {
-            "tags": words("Has one of these tags among its skills"),
-            "protocols": words("Is called by one of these protocols: a2a, mcp"),
-            "inputModes": words("Takes one of these media types"),
-            "outputModes": words("Gives one of these media types"),
-            "regions": words("Runs in one of these regions"),
-            "owners": words("Belongs to one of these owners"),
-            "live": { "type": "boolean", "description": "Answered when it was last looked at" },
-            "maxPrice": { "type": "number", "minimum": 0, "description": "Costs at most this per call" },
-            "minTrust": { "type": "number", "minimum": 0, "maximum": 1, "description": "Is trusted at least this much" },
-        },
-        "additionalProperties": false,
-    })
-}
-
-/// How far to look, as a model may write it.
-pub(super) fn reach_schema() -> Value {
-    json!({
-        "type": "string",
-        "enum": ["here", "upstreams"],
-        "description": "`upstreams` also asks the registries elsewhere that the operator has named; `here` when left out",
-    })
-}
 
 /// Finds agents.
 pub(super) async fn find(
