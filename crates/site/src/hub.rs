@@ -8,14 +8,14 @@ mod media;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
 use agentsite_protocol::{
-    AgentInstance, AgentName, Caller, Clock, Owner, Skill, Task, Timestamp, Usage, Visibility,
+    AgentInstance, AgentName, Caller, Clock, Owner, Skill, Task, Timestamp, Visibility,
 };
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
@@ -49,9 +49,6 @@ pub(crate) struct Entry {
     pub(crate) holder: Option<Holder>,
     /// What the operator should look at in its file and the environment, although it may work.
     pub(crate) notice: Option<String>,
-    /// What the agent has used on the day, once read from the store.
-    // A std lock: held for an addition, never across an await.
-    pub(crate) today: Mutex<Option<(i64, Usage)>>,
 }
 
 /// To whom an agent belongs that is not the site's own.
@@ -264,9 +261,9 @@ impl Entry {
         folder: Option<PathBuf>,
     ) -> Self {
         let lane = Arc::new(Lane::new(&manifest.limits));
-        let (hidden, holder, notice, today) = (false, None, None, Mutex::new(None));
+        let (hidden, holder, notice) = (false, None, None);
         let shape = shape_of(manifest.name.as_str());
-        Self { manifest, shape, runner, lane, log, folder, hidden, holder, notice, today }
+        Self { manifest, shape, runner, lane, log, folder, hidden, holder, notice }
     }
 
     /// Whether this caller may call it; whoever it belongs to may.
@@ -330,25 +327,6 @@ impl Entry {
             queue: self.manifest.limits.queue,
             folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
             demo: self.folder.is_none() && self.holder.is_none(),
-        }
-    }
-
-    /// Adds to what was used on `day` and gives the sum; `None` while the day's sum has not been read from the store.
-    pub(crate) fn use_today(&self, day: i64, more: Usage) -> Option<Usage> {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, sum) = today.as_mut()?;
-        if *known != day {
-            (*known, *sum) = (day, Usage::default());
-        }
-        sum.add(more);
-        Some(*sum)
-    }
-
-    /// Takes the sum of the day as the store has it, unless it is known already.
-    pub(crate) fn know_today(&self, day: i64, stored: Usage) {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        if today.is_none_or(|(known, _)| known != day) {
-            *today = Some((day, stored));
         }
     }
 }

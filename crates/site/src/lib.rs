@@ -36,6 +36,7 @@ mod site;
 mod submission;
 mod tasks;
 mod tokens;
+mod usage;
 mod workers;
 mod world;
 
@@ -65,7 +66,7 @@ pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use library::demo_library;
 pub use metrics::{SiteFigures, SiteMetrics};
 pub use names::ReleasedName;
-pub use push::Letter;
+pub use push::{DeliveryView, DeliveryView as Letter};
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};

@@ -7,6 +7,8 @@
 mod export;
 mod follow;
 
+use std::sync::Arc;
+
 use agentsite_protocol::{AgentName, Caller, ContextId, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
@@ -17,10 +19,10 @@ use super::{MAX_PAGE, Site};
 use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
-    ConversationEdit, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage, Placing,
-    REMEMBERED, STARTED, Said, Told, TurnView, Utterance, decide,
+    ConversationEdit, ConversationView, FeedChange, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, NewTurn,
+    Passage, Placing, STARTED, TurnView, Utterance, decide,
 };
-use crate::tasks::Origin;
+use crate::tasks::{Origin, REMEMBERED, TaskRequest};
 use crate::{SiteError, Submission};
 pub use export::ConversationExport;
 pub use follow::ConversationWatch;
@@ -129,7 +131,7 @@ impl Site {
             Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
         };
         if said.parts.is_none() {
-            let task = self.0.desk.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
+            let task = self.0.tasks.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
             if let Some(entry) = self.0.hub.get(said.agent.as_ref().unwrap_or(&beside.agent))
                 && entry.manifest.name == beside.agent
             {
@@ -181,10 +183,14 @@ impl Site {
         };
         let message = asked(&turn, parts, path);
         let words = message.plain_text();
-        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, message.into())?;
-        let said = Said { conversation, turn, words };
-        let origin = Origin { ttl, aside, said: Some(said), ..Origin::default() };
-        let watch = Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let (entry, request) = self.accept(caller, &turn.agent, message.into())?;
+        let request = TaskRequest {
+            id: Some(turn.task),
+            origin: Origin::Conversation(turn.conversation),
+            attached: vec![Arc::new(NewTurn { conversation, turn, words })],
+            ..request
+        };
+        let watch = Box::pin(self.0.tasks.send(caller, entry, request)).await?;
         let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
         // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
         place.ok_or(SiteError::IdReused)
@@ -200,7 +206,7 @@ impl Site {
         let Some(context) = decide::context(path, agent, alone) else { return Ok(None) };
         let last = path.iter().find(|place| place.turn.agent == *agent);
         let (Some(last), Some(entry)) = (last, self.0.hub.get(agent)) else { return Ok(None) };
-        let opened = self.0.desk.opened(last.turn.task).await?;
+        let opened = self.0.tasks.opened(last.turn.task).await?;
         Ok(opened.filter(|task| entry.holds(task)).map(|_| context.clone()))
     }
 
@@ -219,9 +225,8 @@ impl Site {
             .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
         let mut message = Message::text(said.message.unwrap_or_else(|| self.ids().message()), Role::User, "");
         (message.parts, message.task_id) = (parts, Some(turn.task.to_string()));
-        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, Submission::from(message))?;
-        let origin = Origin { ttl, aside, ..Origin::default() };
-        Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let (entry, request) = self.accept(caller, &turn.agent, Submission::from(message))?;
+        Box::pin(self.0.tasks.send(caller, entry, request)).await?;
         let place = self.path_in(id, turn.task, 1).await?.remove(0);
         self.turn_view(place).await
     }
@@ -262,7 +267,7 @@ impl Site {
             Spot::Question(turn) => ("question", turn),
             Spot::Answer(turn) => ("answer", turn),
         };
-        let task = self.0.desk.replay(turn).await?;
+        let task = self.0.tasks.current(turn).await?;
         let words = |task: Task| {
             let question = || task.history.first().map(Message::plain_text).unwrap_or_default();
             if of == "answer" { task.answer() } else { question() }
@@ -361,7 +366,7 @@ impl Site {
                 Err(StoreError::Moved(_)) => continue,
                 done => done?,
             }
-            self.0.desk.conversations.tell(&kept.owner, id, Told::Removed);
+            self.0.feed.publish(&kept.owner, id, FeedChange::Removed);
             for task in running {
                 // One that ended by itself meanwhile needs no more.
                 let _ = self.cancel(caller, task).await;
@@ -392,9 +397,9 @@ impl Site {
         id: Option<ConversationId>,
     ) -> Result<ConversationWatch, SiteError> {
         known(caller)?;
-        let news = self.0.desk.conversations.listen();
+        let news = self.0.feed.subscribe();
         let first = match id {
-            Some(id) => Some(event(id, Told::Changed, Some(self.own(caller, id).await?))),
+            Some(id) => Some(event(id, FeedChange::Changed, Some(self.own(caller, id).await?))),
             None => None,
         };
         Ok(ConversationWatch { site: self.clone(), caller: caller.clone(), id, news, first, ended: false })
@@ -455,10 +460,7 @@ impl Site {
     /// A turn with its task as it is now.
     async fn turn_view(&self, place: Place) -> Result<TurnView, SiteError> {
         let id = place.turn.task;
-        let task = match self.0.desk.live(id).and_then(|live| live.log.task()) {
-            Some(task) => Some(task),
-            None => self.0.desk.replay(id).await?,
-        };
+        let task = self.0.tasks.current(id).await?;
         let filter = TaskFilter { parent: Some(id), ..TaskFilter::default() };
         let mut started = self.0.store.tasks(filter, None, STARTED).await?.items;
         started.sort_by_key(|head| head.id);
@@ -469,7 +471,7 @@ impl Site {
         let (owner, id) = (kept.owner.clone(), kept.id);
         let conversations = vec![ConversationChange::Put(Box::new(kept))];
         self.0.store.commit(Change { conversations, ..Change::default() }).await?;
-        self.0.desk.conversations.tell(&owner, id, Told::Changed);
+        self.0.feed.publish(&owner, id, FeedChange::Changed);
         Ok(())
     }
 }

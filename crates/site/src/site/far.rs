@@ -86,7 +86,7 @@ impl Site {
         }
         self.relay_changes(&name);
         let hub = self.0.hub.clone();
-        self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
+        self.0.tasks.recover(Some(&name), |name| hub.get(name)).await?;
         Ok(name)
     }
 

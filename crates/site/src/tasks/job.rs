@@ -1,28 +1,32 @@
 //! From a task to the Job that a runner gets.
 //!
-//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier conversation as it
-//! asked for; never another owner's, and nothing that was said to an earlier holder of the agent's name. The earlier conversation is what the message refers to, when it refers to tasks, and else the
-//! tasks of its context. It does not judge what is worth remembering.
+//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier
+//! conversation as it asked for; never another owner's, and nothing that was said to an earlier holder of the agent's
+//! name. The earlier conversation is what the message refers to, when it refers to tasks, and else the tasks of its
+//! context. It does not judge what is worth remembering; what other capabilities add to a job comes from their hooks.
 
 use agentsite_host::{Aside, Job, RuntimeKind};
 use agentsite_protocol::{Message, MessageId, Part, Role, Task, TaskId, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
 
-use super::Desk;
+use super::replay::{opened, replay};
+use super::supervisor::TaskSupervisor;
 use crate::SiteError;
-use crate::conversations::REMEMBERED;
 use crate::hub::Entry;
 
 /// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this is more than any
 /// model is shown.
 const MEMORY_TASKS: usize = 50;
 
-impl Desk {
+/// Earlier tasks that a message may refer to for the agent's memory; more than any model is shown.
+pub(crate) const REMEMBERED: usize = 64;
+
+impl TaskSupervisor {
     /// What the runner of `entry` gets to work on `task`.
     pub(super) async fn job(
         &self,
-        entry: &Entry,
+        agent: &Entry,
         task: &Task,
         depth: u32,
         cancel: CancellationToken,
@@ -30,52 +34,41 @@ impl Desk {
         let mut history = task.history.clone();
         let last = history.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
         let message = history.remove(last);
-        let (conversation, used_today) =
-            if entry.manifest.runtime.kind() == RuntimeKind::Llm || entry.runner.memory() > 0 {
-                (self.conversation(entry, task).await?, self.used_today(entry).await?)
-            } else {
-                (Vec::new(), Usage::default())
-            };
-        Ok(Job {
+        let mut job = Job {
             task: task.head.id,
             context: task.head.context.clone(),
             agent: task.head.agent.clone(),
             owner: task.head.owner.clone(),
             message,
             history,
-            conversation,
+            conversation: Vec::new(),
             memo: task.memo.clone(),
             attempt: task.attempt,
-            deadline: Some(run_deadline(entry, task, self.ids.clock().now())),
+            deadline: Some(run_deadline(agent, task, self.ids.clock().now())),
             depth,
             aside: Aside::default(),
             used: task.usage,
-            used_today,
+            used_today: Usage::default(),
             cancel,
             ids: self.ids.clone(),
             calls: self.calls(),
-        })
-    }
-
-    async fn used_today(&self, entry: &Entry) -> Result<Usage, SiteError> {
-        let day = self.ids.clock().now().day();
-        if let Some(sum) = entry.use_today(day, Usage::default()) {
-            return Ok(sum);
+        };
+        if agent.manifest.runtime.kind() == RuntimeKind::Llm || agent.runner.memory() > 0 {
+            job.conversation = self.conversation(agent, task).await?;
+            self.hooks.prepare(&mut job).await?;
         }
-        let stored = self.store.usage(&entry.manifest.name, day).await?;
-        entry.know_today(day, stored);
-        Ok(stored)
+        Ok(job)
     }
 
     /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the agent remembers.
-    async fn conversation(&self, entry: &Entry, task: &Task) -> Result<Vec<Message>, SiteError> {
-        let most = entry.runner.memory();
+    async fn conversation(&self, agent: &Entry, task: &Task) -> Result<Vec<Message>, SiteError> {
+        let most = agent.runner.memory();
         if most == 0 {
             return Ok(Vec::new());
         }
         let referred = task.history.first().map(|first| first.references(REMEMBERED)).unwrap_or_default();
         if !referred.is_empty() {
-            if self.names_other_holder(entry, &referred).await? {
+            if self.names_other_holder(agent, &referred).await? {
                 return Ok(Vec::new());
             }
             return self.referred(task, &referred, most).await;
@@ -91,8 +84,8 @@ impl Desk {
         earlier.sort_by_key(|head| head.id);
         let mut said = Vec::new();
         for head in earlier {
-            let Some(earlier) = self.replay(head.id).await? else { continue };
-            if !entry.holds(&earlier) {
+            let Some(earlier) = replay(&self.store, head.id).await? else { continue };
+            if !agent.holds(&earlier) {
                 continue;
             }
             let answer = earlier.answer();
@@ -107,11 +100,11 @@ impl Desk {
 
     /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then talked with somebody else, and nothing
     /// of that conversation is for the one who has the name now.
-    async fn names_other_holder(&self, entry: &Entry, tasks: &[TaskId]) -> Result<bool, SiteError> {
+    async fn names_other_holder(&self, agent: &Entry, tasks: &[TaskId]) -> Result<bool, SiteError> {
         for id in tasks {
-            let opened = self.opened(*id).await?;
-            let same_name = |task: &Task| task.head.agent == entry.manifest.name;
-            if opened.is_some_and(|task| same_name(&task) && !entry.holds(&task)) {
+            let opened = opened(&self.store, *id).await?;
+            let same_name = |task: &Task| task.head.agent == agent.manifest.name;
+            if opened.is_some_and(|task| same_name(&task) && !agent.holds(&task)) {
                 return Ok(true);
             }
         }
@@ -127,8 +120,7 @@ impl Desk {
             if newest_first.len() >= most {
                 break;
             }
-            let live = self.live(*id).and_then(|live| live.log.task());
-            let earlier = if live.is_some() { live } else { self.replay(*id).await? };
+            let earlier = self.current(*id).await?;
             let Some(earlier) = earlier.filter(|earlier| earlier.head.owner.is(&task.head.owner)) else {
                 continue;
             };
@@ -171,7 +163,7 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
 }
 
 /// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
-pub(super) fn run_deadline(entry: &Entry, task: &Task, now: Timestamp) -> Timestamp {
-    let own = now.plus(entry.manifest.limits.timeout.0);
+pub(super) fn run_deadline(agent: &Entry, task: &Task, now: Timestamp) -> Timestamp {
+    let own = now.plus(agent.manifest.limits.timeout.0);
     task.deadline.map_or(own, |inherited| inherited.min(own))
 }

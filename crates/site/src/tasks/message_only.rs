@@ -8,7 +8,10 @@ use agentsite_host::{Answers, Aside, Job, Reporter};
 use agentsite_protocol::{Caller, ContextId, Message, Outcome, Part, Role, Step, Usage};
 use tokio_util::sync::CancellationToken;
 
-use super::Desk;
+use super::check::excerpt;
+use super::hook::TaskIntent;
+use super::origin::Origin;
+use super::supervisor::TaskSupervisor;
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
@@ -25,7 +28,7 @@ impl Entry {
     }
 }
 
-impl Desk {
+impl TaskSupervisor {
     /// Asks an agent that keeps no record.
     pub(crate) async fn ask(
         &self,
@@ -35,7 +38,7 @@ impl Desk {
         aside: Aside,
     ) -> Result<Message, SiteError> {
         if let Some(task) = &message.task_id {
-            return Err(SiteError::NoSuchTask(super::excerpt(task)));
+            return Err(SiteError::NoSuchTask(excerpt(task)));
         }
         if caller.is_anonymous() {
             let (holder, message) = self.enter(caller, message).await?;
@@ -43,6 +46,7 @@ impl Desk {
             self.cipher.show_message(&mut answer);
             return Ok(answer);
         }
+        self.check_intent(caller, entry, &message)?;
         let slot = match self.admit(entry)? {
             Admission::Now(slot) => slot,
             Admission::Later(place) => place.slot().await,
@@ -72,6 +76,7 @@ impl Desk {
             answer.iter_mut().for_each(|answer| self.cipher.show_message(answer));
             return Ok(answer);
         }
+        self.check_intent(caller, entry, message)?;
         let job = self.unrecorded(caller, entry, message.clone(), aside.clone());
         let _stops_the_reply_when_nobody_waits = job.cancel.clone().drop_guard();
         let limit = entry.manifest.limits.timeout;
@@ -79,6 +84,12 @@ impl Desk {
             Ok(answer) => Ok(answer.map(|answer| placed(answer, job.context))),
             Err(_) => Err(too_slow(entry)),
         }
+    }
+
+    /// Lets the hooks refuse a message that leads to no task.
+    fn check_intent(&self, caller: &Caller, entry: &Entry, message: &Message) -> Result<(), SiteError> {
+        let agent = &entry.manifest.name;
+        self.hooks.admit(&TaskIntent { caller, agent, message, origin: Origin::Call, task: None })
     }
 
     /// A run of which nothing is kept.

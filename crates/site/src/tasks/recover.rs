@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
-
-use super::Desk;
-use super::drive::Drive;
-use super::log::TaskLog;
-use super::run_span;
 use tracing::Instrument;
 
+use super::log::TaskLog;
+use super::replay::replay;
+use super::runner::{TaskRunner, run_span};
+use super::supervisor::TaskSupervisor;
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
@@ -37,7 +36,7 @@ pub struct Recovery {
 /// How long to wait before tasks are taken up again that found the disk full.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-impl Desk {
+impl TaskSupervisor {
     /// Takes up tasks that found the disk full, again and again until none is left.
     pub(crate) async fn recover_later(
         self: Arc<Self>,
@@ -67,7 +66,7 @@ impl Desk {
     ) -> Result<Recovery, SiteError> {
         let mut recovery = Recovery::default();
         for head in self.store.open_tasks().await? {
-            if only.is_some_and(|only| *only != head.agent) || self.live(head.id).is_some() {
+            if only.is_some_and(|only| *only != head.agent) || self.is_live(head.id) {
                 continue;
             }
             match entry_of(&head.agent) {
@@ -89,7 +88,7 @@ impl Desk {
         entry: Arc<Entry>,
         recovery: &mut Recovery,
     ) -> Result<(), SiteError> {
-        let Some(mut task) = self.replay(head.id).await? else { return Ok(()) };
+        let Some(mut task) = replay(&self.store, head.id).await? else { return Ok(()) };
         if let Err(gone) = entry.check_holds(&task) {
             let words = Message::text(self.ids.message(), Role::Agent, gone.to_string());
             recovery.failed += 1;
@@ -115,11 +114,11 @@ impl Desk {
 
     fn take_up(self: &Arc<Self>, entry: Arc<Entry>, task: Task) {
         let log = TaskLog::resumed(task.clone());
-        let Some(orders) = self.enlist(task.head.id, &log) else { return };
+        let Some(orders) = self.live.insert(task.head.id, &log) else { return };
         let admission: Admission = entry.lane.admit(true).expect("forced admissions are never refused");
         let span = run_span(&task);
-        let drive = Drive::new(self.clone(), entry, task, log, orders).with_admission(admission, 0);
-        self.running.spawn(drive.run().instrument(span));
+        let runner = TaskRunner::new(self.clone(), entry, task, log, orders, admission);
+        self.running.spawn(runner.run().instrument(span));
     }
 }
 

@@ -21,7 +21,7 @@ use crate::SiteError;
 use crate::hub::Entry;
 use crate::lane::Admission;
 use crate::site::Site;
-use crate::tasks::{Origin, check_message};
+use crate::tasks::{TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -64,8 +64,8 @@ async fn submit(
     let message = ToolboxRunner::request(blank(site), &call);
     check_message(&message, site.settings().max_message.0)?;
     let aside = Aside { trace: caller.trace().cloned(), state: call.round.state, ..Aside::default() };
-    let origin = Origin { aside, ..Origin::default() };
-    let mut watch = site.0.desk.send(caller, entry.clone(), message, origin).await?;
+    let request = TaskRequest { ephemeral: aside, ..TaskRequest::from(message) };
+    let mut watch = site.0.tasks.send(caller, entry.clone(), request).await?;
     Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn answer(
     message.parts = vec![Part::data(json!({ "answers": answers }))];
     message.task_id = Some(task.head.id.to_string());
     check_message(&message, site.settings().max_message.0)?;
-    let watch = site.0.desk.send(caller, entry, message, Origin::default()).await?;
+    let watch = site.0.tasks.send(caller, entry, message.into()).await?;
     if !all {
         watch.settled().await;
     }
@@ -100,7 +100,7 @@ pub(super) async fn within<T>(
 ) -> Result<Reply<T>, ToolkitError> {
     let (name, limits) = (&entry.manifest.name, &entry.manifest.limits);
     let given_up = || ToolFault::Failed(format!("the call of {name} was given up"));
-    let _slot = match site.0.desk.admit(entry)? {
+    let _slot = match site.0.tasks.admit(entry)? {
         Admission::Now(slot) => slot,
         Admission::Later(place) => tokio::select! {
             slot = place.slot() => slot,

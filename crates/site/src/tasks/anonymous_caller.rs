@@ -1,4 +1,4 @@
-//! Strangers: how an anonymous caller reaches the tasks that it opened.
+//! How an anonymous caller reaches the tasks that it opened.
 //!
 //! Promises: an anonymous caller acts in the name of the conversation or task whose id it shows, and of nothing else. It does not know
 //! how ids are enciphered: see `anonymous`.
@@ -6,11 +6,12 @@
 use agentsite_protocol::{Caller, Message, Owner, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
 
-use super::{Desk, excerpt};
+use super::check::excerpt;
+use super::supervisor::TaskSupervisor;
 use crate::SiteError;
 use crate::anonymous::{context_of, plain_uuid};
 
-impl Desk {
+impl TaskSupervisor {
     /// In whose name an anonymous caller's message is taken: that of the task or of the conversation that it shows, or one of its own. Gives
     /// the message with the ids of the store, and with a conversation.
     pub(crate) async fn enter(
@@ -64,7 +65,7 @@ impl Desk {
     /// The owner of a task, when it is an anonymous caller's.
     async fn anonymous_owner(&self, id: Option<TaskId>) -> Result<Option<Owner>, SiteError> {
         let Some(id) = id else { return Ok(None) };
-        let owner = match self.live(id).and_then(|live| live.log.task()) {
+        let owner = match self.live.get(id).and_then(|live| live.log.task()) {
             Some(task) => Some(task.head.owner),
             None => self.store.task(id).await?.map(|head| head.owner),
         };
