@@ -8,11 +8,11 @@ mod tools;
 use std::sync::{Arc, Weak};
 
 use agentsite_host::{Aside, CallError, CallFrom, Calls, Toolbox};
-use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskState};
+use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState};
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
-use crate::tasks::{CancelGuard, Origin, TaskRequest, TaskSupervisor, TaskWatch};
+use crate::tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
 use tools::Neighbour;
 
 /// Longest chain of agents that call each other; people's own delegations are three or four deep.
@@ -21,19 +21,20 @@ const MAX_DEPTH: u32 = 16;
 /// Calls within one site.
 #[derive(Debug)]
 pub(crate) struct SiteCalls {
-    tasks: Weak<TaskSupervisor>,
+    tasks: WeakTasks,
+    ids: Ids,
     hub: Weak<Hub>,
 }
 
 impl SiteCalls {
-    pub(crate) fn new(tasks: &Arc<TaskSupervisor>, hub: &Arc<Hub>) -> Self {
-        Self { tasks: Arc::downgrade(tasks), hub: Arc::downgrade(hub) }
+    pub(crate) fn new(tasks: WeakTasks, hub: &Arc<Hub>, ids: Ids) -> Self {
+        Self { tasks, hub: Arc::downgrade(hub), ids }
     }
 
     async fn ask(&self, from: CallFrom, agent: AgentName, text: String) -> Result<String, CallError> {
         let gone = || CallError::Failed("the site is stopping".into());
         let (tasks, hub) = (self.tasks.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
-        let message = Message::text(tasks.ids.message(), Role::User, text);
+        let message = Message::text(self.ids.message(), Role::User, text);
         let aside = Aside { trace: from.trace.clone(), ..Aside::default() };
         match begin(&tasks, &hub, from, agent, message, aside).await? {
             Begun::Answered(answer) => Ok(answer.plain_text()),
@@ -61,7 +62,7 @@ pub(crate) enum Begun {
 
 /// Gives a message to an agent, or continues the task that the message names.
 pub(crate) async fn begin(
-    tasks: &Arc<TaskSupervisor>,
+    tasks: &Tasks,
     hub: &Hub,
     from: CallFrom,
     agent: AgentName,
@@ -75,7 +76,7 @@ pub(crate) async fn begin(
     let caller = Caller::inside(from.owner).in_trace(from.trace);
     let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
     message.context_id = Some(from.context);
-    let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
+    let failed = |error: TaskError| CallError::Failed(error.to_string());
     if entry.is_message_only() {
         return tasks.ask(&caller, &entry, message, aside).await.map(Begun::Answered).map_err(failed);
     }
@@ -91,7 +92,7 @@ pub(crate) async fn begin(
         ephemeral: aside,
         ..TaskRequest::from(message)
     };
-    let watch = tasks.send(&caller, entry, request).await.map_err(failed)?;
+    let watch = tasks.send(&caller, entry.agent.clone(), request).await.map_err(failed)?;
     let guard = tasks.cancel_guard(&caller, watch.id());
     Ok(Begun::Working(watch, guard))
 }

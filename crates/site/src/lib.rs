@@ -20,8 +20,8 @@ mod feeds;
 mod hub;
 mod identity;
 mod keys;
-mod lane;
 mod library;
+mod lifetime;
 mod logins;
 mod metrics;
 mod names;
@@ -76,7 +76,7 @@ pub use site::{
     ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
-pub use tasks::{Recovery, Sent, TaskWatch};
+pub use tasks::{Recovery, Sent, TaskError, TaskWatch, Tasks};
 pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};

@@ -21,6 +21,7 @@ use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
 use crate::library::Stacks;
+use crate::lifetime::Lifetime;
 use crate::logins::Logins;
 use crate::names::Names;
 use crate::push::{Courier, Push, PushParts};
@@ -28,7 +29,7 @@ use crate::queries::Queries;
 use crate::registry::{EgressScout, Registry, Scout};
 use crate::secret::Secret;
 use crate::settled::SettledClock;
-use crate::tasks::{TaskHook, TaskHooks, TaskRequest, TaskSupervisor, check_message};
+use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, TaskRequest, Tasks, check_message};
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
 use crate::{
@@ -101,7 +102,10 @@ struct Inner {
     store: SharedStore,
     workshop: Workshop,
     hub: Arc<Hub>,
-    tasks: Arc<TaskSupervisor>,
+    ids: Ids,
+    metrics: SiteMetrics,
+    lifetime: Lifetime,
+    tasks: Tasks,
     /// The changes of conversations, for their followers.
     feed: Arc<Feed>,
     keys: Arc<Keys>,
@@ -190,8 +194,17 @@ impl Site {
         // The order of the hooks: what is counted, what leaves the site, what people follow.
         let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
         let hooks = TaskHooks::new(own.into_iter().chain(hooks).collect());
-        let tasks = TaskSupervisor::new(store.clone(), ids, metrics, cipher, hooks);
-        let _ = tasks.calls.set(Arc::new(SiteCalls::new(&tasks, &hub)));
+        let (directory, lifetime) = (hub.clone(), Lifetime::default());
+        let parts = TaskParts {
+            store: store.clone(),
+            ids: ids.clone(),
+            metrics: metrics.clone(),
+            cipher,
+            hooks,
+            agents: AgentDirectory::new(move |name| directory.get(name).map(|entry| entry.agent.clone())),
+            lifetime: lifetime.clone(),
+        };
+        let tasks = Tasks::new(parts, |tasks| Arc::new(SiteCalls::new(tasks, &hub, ids.clone())));
         let workers = Workers::new(world.clock.clone());
         let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
         let started_at = world.clock.now();
@@ -201,7 +214,10 @@ impl Site {
             started_at,
             store,
             workshop,
+            ids,
+            metrics,
             hub,
+            lifetime,
             tasks,
             feed,
             keys,
@@ -235,31 +251,23 @@ impl Site {
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         self.commit_founding().await?;
-        let hub = self.0.hub.clone();
-        self.0.names.keep_step(&hub.own_names()).await?;
-        let recovery = self.0.tasks.recover(None, |name| hub.get(name)).await?;
+        self.0.names.keep_step(&self.0.hub.own_names()).await?;
+        let recovery = self.0.tasks.recover(None).await?;
         if recovery.put_off > 0 {
-            let hub = self.0.hub.clone();
-            self.0.tasks.running.spawn(self.0.tasks.clone().recover_later(move |name| hub.get(name)));
+            self.0.lifetime.spawn(self.0.tasks.clone().recover_later());
         }
         let worker = self
             .0
             .workers
             .register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
-        let (store, keys, stop) = (self.0.store.clone(), self.0.keys.clone(), self.0.tasks.stopping.clone());
+        let (store, keys, stop) =
+            (self.0.store.clone(), self.0.keys.clone(), self.0.lifetime.stopping().clone());
         let settled = self.0.settled.clone();
-        self.0.tasks.running.spawn(retention::keep_bounded(
-            store,
-            keys,
-            settled,
-            retention,
-            worker,
-            stop.clone(),
-        ));
+        self.0.lifetime.spawn(retention::keep_bounded(store, keys, settled, retention, worker, stop.clone()));
         let worker = self.0.workers.register("audit", "Signs the journal, so that nobody can write another.");
         let (store, identity) = (self.0.store.clone(), self.0.identity.clone());
-        self.0.tasks.running.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
+        self.0.lifetime.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
         if let Err(error) = self.drop_strangers().await {
             tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
         }
@@ -271,37 +279,33 @@ impl Site {
             .0
             .workers
             .register("search", "Keeps the index of agents in step and makes their full vectors.");
-        self.0.tasks.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
+        self.0.lifetime.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
             let worker =
                 self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
-            self.0.tasks.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
+            self.0.lifetime.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
         let worker = self
             .0
             .workers
             .register("connected", "Keeps the places of programs that connected and went away.");
-        self.0.tasks.running.spawn(self.clone().keep_connected(worker, stop.clone()));
+        self.0.lifetime.spawn(self.clone().keep_connected(worker, stop.clone()));
         let worker =
             self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
-        self.0.tasks.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
+        self.0.lifetime.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }
 
     /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued work stays queued for the
     /// next start.
     pub async fn stop(&self) {
-        let tasks = &self.0.tasks;
-        tasks.stopping.cancel();
-        tasks.running.close();
-        if tokio::time::timeout(self.0.settings.drain.0, tasks.running.wait()).await.is_err() {
-            let left = tasks.live_count();
+        if !self.0.lifetime.drain(self.0.settings.drain.0).await {
+            let left = self.0.tasks.live_count();
             tracing::warn!(
                 left,
                 "Some tasks did not finish in time; they are taken up again at the next start."
             );
-            tasks.halted.cancel();
-            let _ = tokio::time::timeout(RUNNER_STOP, tasks.running.wait()).await;
+            self.0.lifetime.halt(RUNNER_STOP).await;
         }
         let runners = self.0.hub.all();
         let ends = runners.iter().map(|entry| entry.runner.stop());
@@ -323,7 +327,7 @@ impl Site {
     /// Whether the site takes no more work.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.0.tasks.stopping.is_cancelled()
+        self.0.lifetime.is_stopping()
     }
 
     /// Sends a message to an agent: opens a task, continues the one it names, or gets an answer at once.
@@ -346,7 +350,8 @@ impl Site {
         }
         if entry.is_message_only() {
             let TaskRequest { message, ephemeral, .. } = request;
-            return Box::pin(self.0.tasks.ask(caller, &entry, message, ephemeral)).await.map(Sent::Message);
+            let answer = Box::pin(self.0.tasks.ask(caller, &entry, message, ephemeral)).await?;
+            return Ok(Sent::Message(answer));
         }
         if entry.may_reply(&request.message) {
             let (message, ephemeral) = (&request.message, &request.ephemeral);
@@ -355,7 +360,7 @@ impl Site {
                 return Ok(Sent::Message(answer));
             }
         }
-        Box::pin(self.0.tasks.send(caller, entry, request)).await.map(Sent::Task)
+        Ok(Sent::Task(Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?))
     }
 
     /// Checks a message for an agent; gives the agent, and the message with what goes with it.
@@ -374,92 +379,75 @@ impl Site {
         Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))
     }
 
-    /// A task as it is on disk.
-    ///
-    /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
-    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        self.0.tasks.load(caller, id).await
+    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors of a site.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.0.tasks
     }
 
-    /// Tasks of this caller, or of everybody for the people who run the site; the last changed first. An anonymous caller sees those of the
-    /// conversation that the filter names, and none without one.
+    /// See [`Tasks::get`].
     ///
     /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn tasks(
+    /// As there.
+    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+        Ok(self.0.tasks.get(caller, id).await?)
+    }
+
+    /// See [`Tasks::list`].
+    ///
+    /// # Errors
+    /// As there.
+    pub async fn list_tasks(
         &self,
         caller: &Caller,
-        mut filter: TaskFilter,
+        filter: TaskFilter,
         after: Option<TaskCursor>,
         limit: usize,
     ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
-        let limit = limit.clamp(1, MAX_PAGE);
-        if caller.is_anonymous() {
-            let Some(filter) = self.0.tasks.listed_to(caller, filter) else {
-                return Ok(Page { items: Vec::new(), next: None });
-            };
-            return Ok(self.0.tasks.show_page(self.0.store.tasks(filter, after, limit).await?));
-        }
-        if !caller.is_admin() {
-            filter.owner = Some(caller.owner().clone());
-        }
-        Ok(self.0.store.tasks(filter, after, limit).await?)
+        Ok(self.0.tasks.list(caller, filter, after, limit).await?)
     }
 
-    /// How many tasks [`Self::tasks`] would list in all.
+    /// See [`Tasks::count`].
     ///
     /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn count_tasks(&self, caller: &Caller, mut filter: TaskFilter) -> Result<u64, SiteError> {
-        if caller.is_anonymous() {
-            let Some(filter) = self.0.tasks.listed_to(caller, filter) else { return Ok(0) };
-            return Ok(self.0.store.count_tasks(filter).await?);
-        }
-        if !caller.is_admin() {
-            filter.owner = Some(caller.owner().clone());
-        }
-        Ok(self.0.store.count_tasks(filter).await?)
+    /// As there.
+    pub async fn count_tasks(&self, caller: &Caller, filter: TaskFilter) -> Result<u64, SiteError> {
+        Ok(self.0.tasks.count(caller, filter).await?)
     }
 
-    /// Ends a task.
+    /// See [`Tasks::cancel`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], [`SiteError::NotCancelable`].
+    /// As there.
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        let task = self.0.tasks.cancel(caller, id).await?;
-        // A task that waited for its caller has no run that could hear of it.
-        if let Some(entry) = self.0.hub.get(&task.head.agent).filter(|entry| entry.holds(&task)) {
-            entry.runner.forget(if caller.is_anonymous() { self.0.tasks.cipher.read_task(id) } else { id });
-        }
-        Ok(task)
+        Ok(self.0.tasks.cancel(caller, id).await?)
     }
 
-    /// Follows a task from event `after` on.
+    /// See [`Tasks::watch`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
-        self.0.tasks.watch(caller, id, after).await
+        Ok(self.0.tasks.watch(caller, id, after).await?)
     }
 
-    /// Follows a task from event `after` on until it has ended: the watch outlasts the times in which the task waits for its caller.
+    /// See [`Tasks::watch_to_end`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn watch_to_end(
         &self,
         caller: &Caller,
         id: TaskId,
         after: u64,
     ) -> Result<TaskWatch, SiteError> {
-        self.0.tasks.watch_to_end(caller, id, after).await
+        Ok(self.0.tasks.watch_to_end(caller, id, after).await?)
     }
 
-    /// Events of a task after a cursor.
+    /// See [`Tasks::events`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn events(
         &self,
         caller: &Caller,
@@ -467,13 +455,7 @@ impl Site {
         after: u64,
         limit: usize,
     ) -> Result<Vec<TaskEvent>, SiteError> {
-        let (holder, inner) = self.0.tasks.holder(caller, id).await?;
-        self.0.tasks.load(&holder, inner).await?;
-        let mut events = self.0.store.events(inner, after, limit.clamp(1, MAX_PAGE)).await?;
-        if caller.is_anonymous() {
-            events.iter_mut().for_each(|event| *event = self.0.tasks.cipher.show_event(event));
-        }
-        Ok(events)
+        Ok(self.0.tasks.events(caller, id, after, limit).await?)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.
@@ -503,7 +485,7 @@ impl Site {
     /// Makes ids and tells the time.
     #[must_use]
     pub fn ids(&self) -> &Ids {
-        &self.0.tasks.ids
+        &self.0.ids
     }
 
     /// The site's own key for one purpose, such as sealing what a caller keeps for it; the same after a restart.

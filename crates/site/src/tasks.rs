@@ -6,15 +6,19 @@
 //! The rules of the lifecycle are in `protocol`; how agents run is in `host`. It names no other capability of the site:
 //! they register a [`TaskHook`].
 
+mod agent;
 mod anonymous_caller;
 mod cancel_guard;
 mod check;
 mod commit;
 mod contribution;
+mod error;
 mod follow;
+mod handle;
 mod hook;
 mod job;
 mod journal;
+mod lane;
 mod live;
 mod log;
 mod message_only;
@@ -28,16 +32,21 @@ mod send;
 mod supervisor;
 mod watch;
 
+pub(crate) use agent::{AgentDirectory, TaskAgent};
 pub(crate) use cancel_guard::CancelGuard;
 pub(crate) use check::{check_message, excerpt};
 pub(crate) use contribution::{Contribution, TaskEdit};
+pub use error::TaskError;
+pub use handle::Tasks;
+pub(crate) use handle::WeakTasks;
 #[cfg(test)]
 pub(crate) use hook::TaskIntent;
 pub(crate) use hook::{TaskHook, TaskHooks, TaskMoment};
 pub(crate) use job::REMEMBERED;
+pub(crate) use lane::{Admission, Slot};
 pub(crate) use origin::Origin;
 pub use recover::Recovery;
 pub(crate) use request::TaskRequest;
 pub use send::Sent;
-pub(crate) use supervisor::TaskSupervisor;
+pub(crate) use supervisor::TaskParts;
 pub use watch::TaskWatch;

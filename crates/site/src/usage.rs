@@ -9,8 +9,8 @@ use agentsite_protocol::{TaskEventKind, Usage};
 use agentsite_store::{SharedStore, UsageChange};
 use futures::future::BoxFuture;
 
-use crate::tasks::{Contribution, TaskEdit, TaskHook, TaskMoment};
-use crate::{SiteError, SiteMetrics};
+use crate::SiteMetrics;
+use crate::tasks::{Contribution, TaskEdit, TaskError, TaskHook, TaskMoment};
 
 /// Adds up what agents use.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl TaskHook for UsageHook {
         }
     }
 
-    fn prepare<'a>(&'a self, job: &'a mut Job) -> Option<BoxFuture<'a, Result<(), SiteError>>> {
+    fn prepare<'a>(&'a self, job: &'a mut Job) -> Option<BoxFuture<'a, Result<(), TaskError>>> {
         Some(Box::pin(async move {
             job.used_today = self.store.usage(&job.agent, job.ids.clock().now().day()).await?;
             Ok(())

@@ -190,7 +190,7 @@ impl Site {
             attached: vec![Arc::new(NewTurn { conversation, turn, words })],
             ..request
         };
-        let watch = Box::pin(self.0.tasks.send(caller, entry, request)).await?;
+        let watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
         // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
         place.ok_or(SiteError::IdReused)
@@ -226,7 +226,7 @@ impl Site {
         let mut message = Message::text(said.message.unwrap_or_else(|| self.ids().message()), Role::User, "");
         (message.parts, message.task_id) = (parts, Some(turn.task.to_string()));
         let (entry, request) = self.accept(caller, &turn.agent, Submission::from(message))?;
-        Box::pin(self.0.tasks.send(caller, entry, request)).await?;
+        Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         let place = self.path_in(id, turn.task, 1).await?.remove(0);
         self.turn_view(place).await
     }

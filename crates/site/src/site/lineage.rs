@@ -82,7 +82,7 @@ impl Site {
         (message.message_id, message.task_id) = (self.ids().message(), None);
         let (entry, request) = self.accept(caller, &task.head.agent, Submission::from(message))?;
         let request = TaskRequest { ttl: request.ttl.or(task.ttl), ..request };
-        let mut watch = Box::pin(self.0.tasks.send(caller, entry, request)).await?;
+        let mut watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         Ok(watch.snapshot())
     }
 }

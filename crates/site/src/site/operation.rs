@@ -109,7 +109,7 @@ impl Site {
     /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.
     #[must_use]
     pub fn figures(&self) -> SiteFigures {
-        self.0.tasks.metrics.figures()
+        self.0.metrics.figures()
     }
 
     /// Writes a line into the journal about what somebody who runs the site did to it.

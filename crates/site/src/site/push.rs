@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::{Caller, Message, PushConfig, TaskHead, TaskId};
+use agentsite_protocol::{Caller, Message, PushConfig, TaskId};
 use agentsite_store::OutboxQuery;
 
 use super::{MAX_PAGE, Site, admin_only};
@@ -29,7 +29,7 @@ impl Site {
     ) -> Result<Arc<dyn TaskHook>, SiteError> {
         let receiver = self.0.push.prepare(receiver)?;
         if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
-            let task = if caller.is_anonymous() { self.0.tasks.cipher.read_task(task) } else { task };
+            let task = self.0.tasks.stored_id(caller, task);
             self.0.push.check_room(task, &receiver.id).await?;
         }
         Ok(Arc::new(NewReceiver::new(self.0.push.clone(), receiver)))
@@ -46,7 +46,7 @@ impl Site {
         task: TaskId,
         config: PushConfig,
     ) -> Result<PushConfig, SiteError> {
-        let (_, head) = self.head(caller, task).await?;
+        let (_, head) = self.0.tasks.head(caller, task).await?;
         self.0.push.expect_deliveries(head.id, || self.0.tasks.is_live(head.id));
         let kept = self.0.push.put(&head, config).await?;
         Ok(PushConfig { task_id: task.to_string(), ..kept })
@@ -71,7 +71,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn push_configs(&self, caller: &Caller, task: TaskId) -> Result<Vec<PushConfig>, SiteError> {
-        let (holder, head) = self.head(caller, task).await?;
+        let (holder, head) = self.0.tasks.head(caller, task).await?;
         let mut configs = self.0.push.list(&head).await?;
         configs.iter_mut().for_each(|config| config.task_id = task.to_string());
         if holder.owner().is(&head.owner) {
@@ -85,7 +85,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn remove_push_config(&self, caller: &Caller, task: TaskId, id: &str) -> Result<(), SiteError> {
-        let (_, head) = self.head(caller, task).await?;
+        let (_, head) = self.0.tasks.head(caller, task).await?;
         self.0.push.remove(&head, id).await
     }
 
@@ -128,12 +128,5 @@ impl Site {
     pub async fn drop_letter(&self, caller: &Caller, id: u64) -> Result<(), SiteError> {
         admin_only(caller)?;
         self.0.push.drop_delivery(caller.owner().as_str(), id).await
-    }
-
-    /// The head of a task, if it is this caller's, and in whose name the caller reaches it.
-    async fn head(&self, caller: &Caller, id: TaskId) -> Result<(Caller, TaskHead), SiteError> {
-        let (holder, inner) = self.0.tasks.holder(caller, id).await?;
-        let head = self.0.store.task(inner).await?.filter(|head| holder.may_see(&head.owner));
-        head.map(|head| (holder, head)).ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
     }
 }

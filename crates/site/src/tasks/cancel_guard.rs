@@ -18,7 +18,7 @@ pub(crate) struct CancelGuard {
 
 impl TaskSupervisor {
     /// Ties a task to its caller.
-    pub(crate) fn cancel_guard(self: &Arc<Self>, caller: &Caller, task: TaskId) -> CancelGuard {
+    pub(super) fn cancel_guard(self: &Arc<Self>, caller: &Caller, task: TaskId) -> CancelGuard {
         CancelGuard { tasks: self.clone(), caller: caller.clone(), task: Some(task) }
     }
 }
@@ -34,7 +34,7 @@ impl Drop for CancelGuard {
     fn drop(&mut self) {
         if let Some(task) = self.task {
             let (tasks, caller) = (self.tasks.clone(), self.caller.clone());
-            self.tasks.running.spawn(async move {
+            self.tasks.lifetime.spawn(async move {
                 let _ = tasks.cancel(&caller, task).await;
             });
         }

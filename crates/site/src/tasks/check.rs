@@ -6,11 +6,11 @@
 use agentsite_protocol::{JournalLine, Message, Part, Role};
 use sha2::{Digest, Sha256};
 
-use crate::SiteError;
+use super::error::TaskError;
 
 /// Checks what a caller sends; `most` is the largest size of its content in bytes.
-pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), SiteError> {
-    let bad = |what: &str| Err(SiteError::BadMessage(what.into()));
+pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), TaskError> {
+    let bad = |what: &str| Err(TaskError::BadMessage(what.into()));
     if message.role != Role::User {
         return bad("the message's role must be ROLE_USER: agents answer, callers ask");
     }
@@ -22,7 +22,7 @@ pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), SiteErro
     }
     let size: usize = message.parts.iter().map(Part::size).sum();
     if size as u64 > most {
-        return Err(SiteError::BadMessage(format!(
+        return Err(TaskError::BadMessage(format!(
             "the message has {size} bytes of content; at most {most} are taken"
         )));
     }

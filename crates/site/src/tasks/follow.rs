@@ -10,15 +10,15 @@ use agentsite_store::StoreError;
 
 use super::anonymous_caller::about;
 use super::contribution::forget;
+use super::error::TaskError;
 use super::live::Order;
 use super::origin::Origin;
 use super::supervisor::TaskSupervisor;
 use super::watch::TaskWatch;
-use crate::SiteError;
 
 impl TaskSupervisor {
     /// Ends a task for its caller.
-    pub(crate) async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+    pub(super) async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, TaskError> {
         if caller.is_anonymous() {
             let (holder, inner) = self.holder(caller, id).await?;
             let ended = Box::pin(self.cancel(&holder, inner)).await;
@@ -29,7 +29,7 @@ impl TaskSupervisor {
         loop {
             let task = self.load(caller, id).await?;
             if task.head.state.is_terminal() {
-                return Err(SiteError::NotCancelable(task.head.state));
+                return Err(TaskError::NotCancelable(task.head.state));
             }
             if let Some(live) = self.live.get(id) {
                 if live.orders.send(Order::Cancel).await.is_err() {
@@ -40,22 +40,22 @@ impl TaskSupervisor {
                 let task = watch.settled().await;
                 // It may have ended by itself before the order reached its runner.
                 let by_itself = task.head.state.is_terminal() && task.head.state != TaskState::Canceled;
-                return if by_itself { Err(SiteError::NotCancelable(task.head.state)) } else { Ok(task) };
+                return if by_itself { Err(TaskError::NotCancelable(task.head.state)) } else { Ok(task) };
             }
             match self.settle_unattended(task, Command::Cancel(None)).await {
-                Err(SiteError::Store(StoreError::Stale { .. })) => {}
+                Err(TaskError::Store(StoreError::Stale { .. })) => {}
                 ended => return ended,
             }
         }
     }
 
     /// Follows a task from a cursor.
-    pub(crate) async fn watch(
+    pub(super) async fn watch(
         &self,
         caller: &Caller,
         id: TaskId,
         after: u64,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         if caller.is_anonymous() {
             let (holder, inner) = self.holder(caller, id).await?;
             let watch = Box::pin(self.watch(&holder, inner, after)).await;
@@ -69,7 +69,7 @@ impl TaskSupervisor {
             return if caller.may_see(&task.head.owner) {
                 Ok(TaskWatch::new(&task, after, live.log, self.store.clone()))
             } else {
-                Err(SiteError::NoSuchTask(id.to_string()))
+                Err(TaskError::NoSuchTask(id.to_string()))
             };
         }
         let task = self.load(caller, id).await?;
@@ -77,17 +77,17 @@ impl TaskSupervisor {
     }
 
     /// Follows a task from a cursor until it has ended, also through the times in which it waits for its caller.
-    pub(crate) async fn watch_to_end(
+    pub(super) async fn watch_to_end(
         self: &Arc<Self>,
         caller: &Caller,
         id: TaskId,
         after: u64,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         Ok(self.watch(caller, id, after).await?.through_pauses(&self.live))
     }
 
     /// The committed state of a task, if it is this caller's.
-    pub(crate) async fn load(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
+    pub(super) async fn load(&self, caller: &Caller, id: TaskId) -> Result<Task, TaskError> {
         if caller.is_anonymous() {
             let (holder, inner) = self.holder(caller, id).await?;
             let task = Box::pin(self.load(&holder, inner)).await;
@@ -97,18 +97,18 @@ impl TaskSupervisor {
         }
         let task = self.current(id).await?;
         task.filter(|task| caller.may_see(&task.head.owner))
-            .ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+            .ok_or_else(|| TaskError::NoSuchTask(id.to_string()))
     }
 
     /// Lets an ended task go with everything that was said in it, at the next expiry.
-    pub(crate) async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
+    pub(super) async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), TaskError> {
         let task = self.load(caller, id).await?;
         if !task.head.state.is_terminal() {
-            return Err(SiteError::TaskBusy(task.head.state));
+            return Err(TaskError::TaskBusy(task.head.state));
         }
         if let Origin::Conversation(_) = Origin::of(&task) {
             let why = "the task is a turn of a conversation and stays as long as it; delete the conversation";
-            return Err(SiteError::Forbidden(why.into()));
+            return Err(TaskError::Forbidden(why.into()));
         }
         let line = JournalLine {
             at: self.ids.clock().now(),

@@ -21,8 +21,8 @@ use agentsite_protocol::{
 use futures::future::BoxFuture;
 
 use super::contribution::Contribution;
+use super::error::TaskError;
 use super::origin::Origin;
-use crate::SiteError;
 
 /// What a caller wants an agent to do, before anything is written.
 #[derive(Debug, Clone, Copy)]
@@ -83,7 +83,7 @@ pub(crate) trait TaskHook: Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// The refusal, as the caller gets it.
-    fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), SiteError> {
+    fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), TaskError> {
         let _ = intent;
         Ok(())
     }
@@ -100,7 +100,7 @@ pub(crate) trait TaskHook: Debug + Send + Sync + 'static {
     }
 
     /// Completes what an agent with a memory gets for a run; `None`, at no cost, when there is nothing to add.
-    fn prepare<'a>(&'a self, job: &'a mut Job) -> Option<BoxFuture<'a, Result<(), SiteError>>> {
+    fn prepare<'a>(&'a self, job: &'a mut Job) -> Option<BoxFuture<'a, Result<(), TaskError>>> {
         let _ = job;
         None
     }
@@ -117,7 +117,7 @@ impl TaskHooks {
     }
 
     /// The first refusal, if there is one.
-    pub(super) fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), SiteError> {
+    pub(super) fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), TaskError> {
         self.0.iter().try_for_each(|hook| hook.admit(intent))
     }
 
@@ -137,7 +137,7 @@ impl TaskHooks {
     }
 
     /// Completes a job.
-    pub(super) async fn prepare(&self, job: &mut Job) -> Result<(), SiteError> {
+    pub(super) async fn prepare(&self, job: &mut Job) -> Result<(), TaskError> {
         for hook in self.0.iter() {
             if let Some(preparing) = hook.prepare(job) {
                 preparing.await?;

@@ -10,10 +10,10 @@ use agentsite_protocol::{Message, MessageId, Part, Role, Task, TaskId, Timestamp
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
 
+use super::agent::TaskAgent;
+use super::error::TaskError;
 use super::replay::{opened, replay};
 use super::supervisor::TaskSupervisor;
-use crate::SiteError;
-use crate::hub::Entry;
 
 /// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this is more than any
 /// model is shown.
@@ -26,11 +26,11 @@ impl TaskSupervisor {
     /// What the runner of `entry` gets to work on `task`.
     pub(super) async fn job(
         &self,
-        agent: &Entry,
+        agent: &TaskAgent,
         task: &Task,
         depth: u32,
         cancel: CancellationToken,
-    ) -> Result<Job, SiteError> {
+    ) -> Result<Job, TaskError> {
         let mut history = task.history.clone();
         let last = history.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
         let message = history.remove(last);
@@ -61,7 +61,7 @@ impl TaskSupervisor {
     }
 
     /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the agent remembers.
-    async fn conversation(&self, agent: &Entry, task: &Task) -> Result<Vec<Message>, SiteError> {
+    async fn conversation(&self, agent: &TaskAgent, task: &Task) -> Result<Vec<Message>, TaskError> {
         let most = agent.runner.memory();
         if most == 0 {
             return Ok(Vec::new());
@@ -100,7 +100,7 @@ impl TaskSupervisor {
 
     /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then talked with somebody else, and nothing
     /// of that conversation is for the one who has the name now.
-    async fn names_other_holder(&self, agent: &Entry, tasks: &[TaskId]) -> Result<bool, SiteError> {
+    async fn names_other_holder(&self, agent: &TaskAgent, tasks: &[TaskId]) -> Result<bool, TaskError> {
         for id in tasks {
             let opened = opened(&self.store, *id).await?;
             let same_name = |task: &Task| task.head.agent == agent.manifest.name;
@@ -113,7 +113,7 @@ impl TaskSupervisor {
 
     /// What was said in the tasks that the message refers to, in that order, at most the last `most` messages. A task of another owner counts
     /// as none. Words of other agents name who said them; the agent's own are its own.
-    async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, SiteError> {
+    async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, TaskError> {
         let message = task.history.first().map(|first| &first.message_id);
         let mut newest_first = Vec::new();
         for id in to.iter().rev().filter(|id| **id != task.head.id) {
@@ -163,7 +163,7 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
 }
 
 /// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
-pub(super) fn run_deadline(agent: &Entry, task: &Task, now: Timestamp) -> Timestamp {
+pub(super) fn run_deadline(agent: &TaskAgent, task: &Task, now: Timestamp) -> Timestamp {
     let own = now.plus(agent.manifest.limits.timeout.0);
     task.deadline.map_or(own, |inherited| inherited.min(own))
 }

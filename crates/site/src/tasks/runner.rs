@@ -22,14 +22,14 @@ use futures::future::BoxFuture;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use super::agent::TaskAgent;
+use super::error::TaskError;
 use super::hook::TaskHook;
 use super::job::run_deadline;
+use super::lane::{Admission, Slot};
 use super::live::Order;
 use super::log::TaskLog;
 use super::supervisor::TaskSupervisor;
-use crate::SiteError;
-use crate::hub::Entry;
-use crate::lane::{Admission, Slot};
 
 /// Steps gathered for one commit; more only delays what watchers see.
 const MAX_GATHERED: usize = 64;
@@ -73,7 +73,7 @@ enum End {
 /// The owner of a live task.
 pub(super) struct TaskRunner {
     tasks: Arc<TaskSupervisor>,
-    agent: Arc<Entry>,
+    agent: Arc<TaskAgent>,
     /// The task with everything decided so far, written or not.
     task: Task,
     log: Arc<TaskLog>,
@@ -86,7 +86,7 @@ pub(super) struct TaskRunner {
     sent: Option<SentKey>,
     /// Hooks for the first commit alone.
     attached: Vec<Arc<dyn TaskHook>>,
-    accepted: Option<oneshot::Sender<Result<(), SiteError>>>,
+    accepted: Option<oneshot::Sender<Result<(), TaskError>>>,
     admission: Option<Admission>,
     slot: Option<Slot>,
     depth: u32,
@@ -100,7 +100,7 @@ impl TaskRunner {
     /// A runner for a task that is in the store as it is given.
     pub(super) fn new(
         tasks: Arc<TaskSupervisor>,
-        agent: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         task: Task,
         log: Arc<TaskLog>,
         orders: mpsc::Receiver<Order>,
@@ -132,7 +132,7 @@ impl TaskRunner {
     pub(super) fn starting_with(
         mut self,
         start: TaskStart,
-        accepted: oneshot::Sender<Result<(), SiteError>>,
+        accepted: oneshot::Sender<Result<(), TaskError>>,
     ) -> Self {
         (self.pending, self.committed) = (start.events, start.committed);
         (self.sent, self.attached, self.accepted) = (start.sent, start.attached, Some(accepted));
@@ -171,7 +171,7 @@ impl TaskRunner {
                     slot = place.slot() => Ok(Turn::Mine(slot)),
                     Some(Order::Cancel) = self.orders.recv() => Ok(Turn::Never(Command::Cancel(None))),
                     () = passed(left) => Ok(Turn::Never(Command::Expire(self.too_late()))),
-                    () = self.tasks.stopping.cancelled() => Err(Halted),
+                    () = self.tasks.lifetime.stopping().cancelled() => Err(Halted),
                 };
                 self.tasks.metrics.queued.dec();
                 match turn? {
@@ -235,7 +235,7 @@ impl TaskRunner {
             }));
         let timeout = tokio::time::sleep(run_deadline(&self.agent, &self.task, self.now()).since(self.now()));
         tokio::pin!(timeout);
-        let halted = self.tasks.halted.clone();
+        let halted = self.tasks.lifetime.halted().clone();
         loop {
             let dirty = !self.pending.is_empty();
             let end = tokio::select! {

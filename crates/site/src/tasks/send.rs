@@ -11,18 +11,18 @@ use agentsite_store::{SentKey, StoreError};
 use tokio::sync::oneshot;
 use tracing::Instrument;
 
+use super::agent::TaskAgent;
 use super::anonymous_caller::about;
 use super::check::{body_hash, excerpt};
+use super::error::TaskError;
 use super::hook::TaskIntent;
+use super::lane::Admission;
 use super::log::TaskLog;
 use super::origin::Origin;
 use super::request::TaskRequest;
 use super::runner::{TaskRunner, TaskStart, run_span};
 use super::supervisor::TaskSupervisor;
 use super::watch::TaskWatch;
-use crate::SiteError;
-use crate::hub::Entry;
-use crate::lane::Admission;
 
 /// What a message led to.
 #[derive(Debug)]
@@ -35,12 +35,12 @@ pub enum Sent {
 
 impl TaskSupervisor {
     /// Opens a task with a message, or continues the one that the message names.
-    pub(crate) async fn send(
+    pub(super) async fn send(
         self: &Arc<Self>,
         caller: &Caller,
-        agent: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         mut request: TaskRequest,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         if caller.is_anonymous() {
             let named = request.message.task_id.clone().unwrap_or_default();
             let (holder, message) = self.enter(caller, request.message).await?;
@@ -51,7 +51,7 @@ impl TaskSupervisor {
         match &request.message.task_id {
             None => self.open_task(caller, agent, request).await,
             Some(id) => {
-                let id: TaskId = id.parse().map_err(|_| SiteError::NoSuchTask(excerpt(id)))?;
+                let id: TaskId = id.parse().map_err(|_| TaskError::NoSuchTask(excerpt(id)))?;
                 self.continue_task(caller, agent, id, request).await
             }
         }
@@ -60,9 +60,9 @@ impl TaskSupervisor {
     async fn open_task(
         self: &Arc<Self>,
         caller: &Caller,
-        agent: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         mut request: TaskRequest,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         let name = &agent.manifest.name;
         let (message, origin) = (&request.message, request.origin);
         self.hooks.admit(&TaskIntent { caller, agent: name, message, origin, task: None })?;
@@ -102,18 +102,18 @@ impl TaskSupervisor {
     async fn continue_task(
         self: &Arc<Self>,
         caller: &Caller,
-        agent: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         id: TaskId,
         mut request: TaskRequest,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         let mut task = self.load(caller, id).await?;
         let name = &agent.manifest.name;
         if task.head.agent != *name {
-            return Err(SiteError::NoSuchTask(id.to_string()));
+            return Err(TaskError::NoSuchTask(id.to_string()));
         }
         agent.check_holds(&task)?;
         if request.message.context_id.as_ref().is_some_and(|context| *context != task.head.context) {
-            return Err(SiteError::ContextMismatch);
+            return Err(TaskError::ContextMismatch);
         }
         let sent = sent_key(caller, &agent, &request, false);
         if !task.head.state.is_interrupted() {
@@ -125,7 +125,7 @@ impl TaskSupervisor {
         let admission = self.admit(&agent)?;
         let (committed, log) = (task.head.seq, TaskLog::resumed(task.clone()));
         let events =
-            task.decide(Command::Say(request.message), self.ids.clock().now()).map_err(SiteError::refused)?;
+            task.decide(Command::Say(request.message), self.ids.clock().now()).map_err(TaskError::refused)?;
         for event in &events {
             task.apply(event).expect("decided events apply");
         }
@@ -146,64 +146,64 @@ impl TaskSupervisor {
         caller: &Caller,
         task: &Task,
         sent: Option<SentKey>,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         let first = match &sent {
             Some(sent) => self.store.sent(&sent.owner, &sent.agent, &sent.message).await?,
             None => None,
         };
         match first {
             Some(same) if same == task.head.id => self.watch(caller, same, 0).await,
-            _ if task.head.state.is_terminal() => Err(SiteError::TaskEnded(task.head.state)),
-            _ => Err(SiteError::TaskBusy(task.head.state)),
+            _ if task.head.state.is_terminal() => Err(TaskError::TaskEnded(task.head.state)),
+            _ => Err(TaskError::TaskBusy(task.head.state)),
         }
     }
 
     /// A slot for work of an agent, now or later.
-    pub(crate) fn admit(&self, agent: &Entry) -> Result<Admission, SiteError> {
-        if self.stopping.is_cancelled() {
-            return Err(SiteError::Stopping);
+    pub(super) fn admit(&self, agent: &TaskAgent) -> Result<Admission, TaskError> {
+        if self.lifetime.is_stopping() {
+            return Err(TaskError::Stopping);
         }
         agent.lane.admit(false).map_err(|retry_after| {
             self.metrics.refused.inc();
-            SiteError::Busy { agent: agent.manifest.name.clone(), retry_after }
+            TaskError::QueueFull { agent: agent.manifest.name.clone(), retry_after }
         })
     }
 
     /// Gives a task to a runner and waits until its first events are on disk.
     async fn begin(
         self: &Arc<Self>,
-        agent: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         task: Task,
         log: Arc<TaskLog>,
         admission: Admission,
         start: TaskStart,
-    ) -> Result<TaskWatch, SiteError> {
+    ) -> Result<TaskWatch, TaskError> {
         let first = task.clone();
         let Some(orders) = self.live.insert(task.head.id, &log) else {
-            return Err(SiteError::TaskBusy(task.head.state));
+            return Err(TaskError::TaskBusy(task.head.state));
         };
         let (accepted, acceptance) = oneshot::channel();
         let runner = TaskRunner::new(self.clone(), agent, task, log.clone(), orders, admission)
             .starting_with(start, accepted);
-        self.running.spawn(runner.run().instrument(run_span(&first)));
+        self.lifetime.spawn(runner.run().instrument(run_span(&first)));
         match acceptance.await {
             Ok(Ok(())) => Ok(TaskWatch::new(&first, 0, log, self.store.clone())),
-            Ok(Err(SiteError::Store(StoreError::Duplicate { task, same_body: true }))) => {
+            Ok(Err(TaskError::Store(StoreError::Duplicate { task, same_body: true }))) => {
                 // The key of a message names its sender, so the task is the sender's own.
                 self.watch(&Caller::inside(first.head.owner), task, 0).await
             }
-            Ok(Err(SiteError::Store(StoreError::Duplicate { same_body: false, .. }))) => {
-                Err(SiteError::IdReused)
+            Ok(Err(TaskError::Store(StoreError::Duplicate { same_body: false, .. }))) => {
+                Err(TaskError::IdReused)
             }
-            Ok(Err(SiteError::Store(StoreError::Stale { .. }))) => Err(SiteError::TaskBusy(first.head.state)),
+            Ok(Err(TaskError::Store(StoreError::Stale { .. }))) => Err(TaskError::TaskBusy(first.head.state)),
             Ok(Err(error)) => Err(error),
-            Err(_) => Err(SiteError::Stopping),
+            Err(_) => Err(TaskError::Stopping),
         }
     }
 }
 
 /// By what a repeat of a message is recognised; none when the agent takes each message as a new one, unless `once`.
-fn sent_key(caller: &Caller, agent: &Entry, request: &TaskRequest, once: bool) -> Option<SentKey> {
+fn sent_key(caller: &Caller, agent: &TaskAgent, request: &TaskRequest, once: bool) -> Option<SentKey> {
     (once || agent.manifest.repeats == Repeats::Same).then(|| SentKey {
         owner: caller.owner().clone(),
         agent: agent.manifest.name.clone(),

@@ -8,7 +8,7 @@ use agentsite_store::{RecordChange, RecordQuery, Store, StoreError, StoredRecord
 
 use super::*;
 use crate::tasks::{Contribution, Origin, TaskEdit, TaskIntent, TaskMoment};
-use crate::{Placing, Utterance};
+use crate::{Placing, TaskError, Utterance};
 
 /// The collection of the hook.
 const COLLECTION: &str = "witness";
@@ -22,14 +22,14 @@ struct Witness {
 }
 
 impl TaskHook for Witness {
-    fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), SiteError> {
+    fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), TaskError> {
         if !self.refuses.load(Ordering::Relaxed) {
             return Ok(());
         }
         let TaskIntent { caller, agent, message, origin, task } = intent;
         let (owner, words) = (caller.owner().as_str(), message.plain_text());
         let words = format!("{owner} may not say {words} to {agent} now ({origin:?}, {task:?})");
-        Err(SiteError::Forbidden(words))
+        Err(TaskError::Forbidden(words))
     }
 
     fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {

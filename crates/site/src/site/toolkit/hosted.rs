@@ -19,9 +19,8 @@ use super::task::view;
 use super::{Called, ToolkitError};
 use crate::SiteError;
 use crate::hub::Entry;
-use crate::lane::Admission;
 use crate::site::Site;
-use crate::tasks::{TaskRequest, check_message};
+use crate::tasks::{Admission, TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -65,7 +64,7 @@ async fn submit(
     check_message(&message, site.settings().max_message.0)?;
     let aside = Aside { trace: caller.trace().cloned(), state: call.round.state, ..Aside::default() };
     let request = TaskRequest { ephemeral: aside, ..TaskRequest::from(message) };
-    let mut watch = site.0.tasks.send(caller, entry.clone(), request).await?;
+    let mut watch = site.0.tasks.send(caller, entry.agent.clone(), request).await?;
     Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
 }
 
@@ -83,7 +82,7 @@ pub(super) async fn answer(
     message.parts = vec![Part::data(json!({ "answers": answers }))];
     message.task_id = Some(task.head.id.to_string());
     check_message(&message, site.settings().max_message.0)?;
-    let watch = site.0.tasks.send(caller, entry, message.into()).await?;
+    let watch = site.0.tasks.send(caller, entry.agent.clone(), message.into()).await?;
     if !all {
         watch.settled().await;
     }

@@ -10,8 +10,8 @@ use agentsite_protocol::{Command, Outcome, TaskEvent, TaskEventKind, TaskState, 
 use agentsite_store::{Admittance, StoreError};
 
 use super::{Halted, TaskRunner};
-use crate::SiteError;
 use crate::tasks::commit::TaskCommit;
+use crate::tasks::error::TaskError;
 use crate::tasks::hook::TaskMoment;
 use crate::tasks::replay::replay;
 
@@ -37,7 +37,7 @@ impl TaskRunner {
             tracing::warn!(task = %self.task.head.id, "The disk is full; the task waits until there is space.");
             tokio::select! {
                 () = tokio::time::sleep(FULL_DISK_PAUSE) => {}
-                () = self.tasks.halted.cancelled() => return Err(Halted),
+                () = self.tasks.lifetime.halted().cancelled() => return Err(Halted),
             }
         }
         self.committed = self.task.head.seq;
@@ -88,7 +88,7 @@ impl TaskRunner {
     }
 
     /// Ends the task as it is on disk, whatever was decided since.
-    async fn end_from_store(&mut self, command: Command) -> Result<(), SiteError> {
+    async fn end_from_store(&mut self, command: Command) -> Result<(), TaskError> {
         let id = self.task.head.id;
         let Some(task) = replay(&self.tasks.store, id).await? else { return Ok(()) };
         self.task = self.tasks.settle_unattended(task, command).await?;
