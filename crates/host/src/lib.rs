@@ -9,11 +9,11 @@
 
 pub mod a2a;
 mod acp;
-mod aside;
 pub mod builtin;
 mod child;
 mod connected;
 mod contract;
+mod ephemeral;
 mod exec;
 mod launch;
 pub mod llm;
@@ -42,8 +42,8 @@ pub use agentsite_client::{
     Answered, CardRefusal, Circuits, ClientError, Egress, Fetched, KnownBy, KnownKeys, Receipt, SignedCard,
     card_url, did_web_of, key_set_url, verify_card,
 };
-pub use aside::{Aside, Credential};
 pub use connected::{ConnectedRunner, LINK_QUEUE, Link, LinkEnd, Presence};
+pub use ephemeral::{Credential, Ephemeral};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{

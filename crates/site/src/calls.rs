@@ -1,13 +1,13 @@
 //! The way from a running agent to the other agents of its site.
 //!
-//! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is cancelled when the caller no longer
-//! waits. Chains of agents have a bounded length.
+//! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is
+//! cancelled when the caller no longer waits. Chains of agents have a bounded length.
 
 mod tools;
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{Aside, CallError, CallFrom, Calls, Toolbox};
+use agentsite_host::{CallError, CallFrom, Calls, Ephemeral, Toolbox};
 use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState};
 use futures::future::BoxFuture;
 
@@ -35,8 +35,8 @@ impl SiteCalls {
         let gone = || CallError::Failed("the site is stopping".into());
         let (tasks, hub) = (self.tasks.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
         let message = Message::text(self.ids.message(), Role::User, text);
-        let aside = Aside { trace: from.trace.clone(), ..Aside::default() };
-        match begin(&tasks, &hub, from, agent, message, aside).await? {
+        let ephemeral = Ephemeral { trace: from.trace.clone(), ..Ephemeral::default() };
+        match begin(&tasks, &hub, from, agent, message, ephemeral).await? {
             Begun::Answered(answer) => Ok(answer.plain_text()),
             Begun::Working(watch, guard) => {
                 let task = watch.settled().await;
@@ -67,20 +67,20 @@ pub(crate) async fn begin(
     from: CallFrom,
     agent: AgentName,
     mut message: Message,
-    aside: Aside,
+    ephemeral: Ephemeral,
 ) -> Result<Begun, CallError> {
     if from.depth >= MAX_DEPTH {
         return Err(CallError::TooDeep(MAX_DEPTH));
     }
-    let aside = Aside { budget: from.budget, ..aside };
+    let ephemeral = Ephemeral { budget: from.budget, ..ephemeral };
     let caller = Caller::inside(from.owner).in_trace(from.trace);
     let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
     message.context_id = Some(from.context);
     let failed = |error: TaskError| CallError::Failed(error.to_string());
     if entry.is_message_only() {
-        return tasks.ask(&caller, &entry, message, aside).await.map(Begun::Answered).map_err(failed);
+        return tasks.ask(&caller, &entry, message, ephemeral).await.map(Begun::Answered).map_err(failed);
     }
-    let spending = Aside { budget: aside.budget.clone(), ..Aside::default() };
+    let spending = Ephemeral { budget: ephemeral.budget.clone(), ..Ephemeral::default() };
     let at_once = tasks.reply(&caller, &entry, &message, &spending).await.map_err(failed)?;
     if let Some(answer) = at_once {
         return Ok(Begun::Answered(answer));
@@ -89,7 +89,7 @@ pub(crate) async fn begin(
         origin: Origin::Task(from.task),
         depth: from.depth + 1,
         deadline: from.deadline,
-        ephemeral: aside,
+        ephemeral,
         ..TaskRequest::from(message)
     };
     let watch = tasks.send(&caller, entry.agent.clone(), request).await.map_err(failed)?;

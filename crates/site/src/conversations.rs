@@ -1,7 +1,8 @@
 //! Conversations: what a person keeps of talking with agents, as a tree of turns.
 //!
-//! Promises: a turn comes with its task in one commit and is named by it; question and answer are read from the task. What is decided here is
-//! decided by pure functions (`decide`, `passage`, `export`); the verbs are in `site`. It starts no work; it takes part in the commits of tasks by a hook.
+//! Promises: a turn comes with its task in one commit and is named by it; question and answer are read from
+//! the task. What is decided here is decided by pure functions (`decide`, `passage`, `export`); the verbs are
+//! in `site`. It starts no work; it takes part in the commits of tasks by a hook.
 
 pub(crate) mod decide;
 pub(crate) mod export;
@@ -18,7 +19,8 @@ pub(crate) use hook::NewTurn;
 pub(crate) use view::STARTED;
 pub use view::{ArtifactView, AsksView, ConversationView, Passage, SaidView, StartedView, TurnView};
 
-/// Most conversations of one owner. A person who begins thirty a day needs a year for them; the list and the search stay quick.
+/// Most conversations of one owner. A person who begins thirty a day needs a year for them; the list and the
+/// search stay quick.
 pub const MAX_CONVERSATIONS: usize = 10_000;
 
 /// Most turns of one conversation, on all branches: ten times what the pages are measured with.
@@ -40,14 +42,15 @@ pub enum Placing {
     After(TaskId),
     /// Beside this turn: an edit, or without words of its own a retry.
     Instead(TaskId),
-    /// Nowhere: the words answer what the agent of this turn asked back, and its task goes on.
+    /// Nowhere: the words answer what the agent of this turn asked back, and its task continues.
     Answering(TaskId),
 }
 
 /// What a person says.
 #[derive(Debug, Clone, Default)]
 pub struct Utterance {
-    /// To whom; the agent of the turn it stands beside or answers, else the one that the conversation was begun with.
+    /// To whom; the agent of the turn it stands beside or answers, else the one that the conversation was
+    /// begun with.
     pub agent: Option<AgentName>,
     /// What; may be left out only beside a turn, whose words are then said again.
     pub parts: Option<Vec<Part>>,

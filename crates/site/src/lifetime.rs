@@ -1,7 +1,7 @@
 //! Lifetime: when a site stops taking work, when it gives work up, and what still runs.
 //!
-//! Promises: clones are handles on the same lifetime. Everything that runs in the background of a site is spawned here,
-//! so that a stop can wait for it. It ends nothing by itself.
+//! Promises: clones are handles on the same lifetime. Everything that runs in the background of a site is
+//! spawned here, so that a stop can wait for it. It ends nothing by itself.
 
 use std::future::Future;
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Push: deliveries about tasks to their receivers, from the outbox, until they are taken or given up.
 //!
-//! Promises: the deliveries about a task are written in the transaction of the events themselves; each receiver gets
-//! them in order and at least once, under an id that stays the same over all attempts; a receiver that is slow or down
-//! does not hold up others. After a deadline, or a refusal, a delivery is kept as dead until its task goes. Secrets of a
-//! config leave the store only towards its receiver and its owner.
+//! Promises: the deliveries about a task are written in the transaction of the events themselves; each
+//! receiver gets them in order and at least once, under an id that stays the same over all attempts; a
+//! receiver that is slow or down does not hold up others. After a deadline, or a refusal, a delivery is kept
+//! as dead until its task goes. Secrets of a config leave the store only towards its receiver and its owner.
 //!
 //! Where a receiver may be is the egress's judgement; the wire form is `protocol`'s.
 
@@ -34,7 +34,8 @@ use crate::identity::Identity;
 use crate::{PushSettings, SiteError, SiteMetrics};
 use hook::LiveReceivers;
 
-/// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for every event.
+/// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for
+/// every event.
 pub(crate) const MAX_CONFIGS: usize = 10;
 
 /// Everything about pushes of one site.
@@ -53,7 +54,8 @@ pub(crate) struct Push {
     receivers: LiveReceivers,
     /// The ids that anonymous callers get.
     cipher: IdCipher,
-    /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never across an await.
+    /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never
+    /// across an await.
     in_flight: Mutex<HashMap<(String, String), usize>>,
     /// Receivers that are left alone because they do not answer.
     circuits: Circuits,
@@ -77,7 +79,8 @@ pub(crate) struct PushParts {
 impl Push {
     pub(crate) fn new(parts: PushParts) -> Arc<Self> {
         let PushParts { settings, store, ids, identity, metrics, egress, courier, cipher } = parts;
-        // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are called.
+        // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are
+        // called.
         let circuits = Circuits::new(ids.rng().clone());
         Arc::new(Self {
             settings,
@@ -154,7 +157,8 @@ impl Push {
         Ok(self.store.push_configs(head.id).await?)
     }
 
-    /// Removes a receiver and what was still to be told to it; removing one that is not there changes nothing.
+    /// Removes a receiver and what was still to be told to it; removing one that is not there changes
+    /// nothing.
     pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
         self.check_on()?;
         let push = vec![PushChange::Remove(head.id, id.to_owned())];

@@ -1,7 +1,8 @@
 //! Retention: finished work and old lines go, so that memory and disk stay bounded.
 //!
-//! Promises: removes in small portions, so that the writer is never held up for long; tells how it goes; never touches work that has not
-//! ended. Ages are told by settled time (`settled`), so that a clock that jumps removes nothing; what is removed is in no file afterwards.
+//! Promises: removes in small portions, so that the writer is never held up for long; reports its progress;
+//! never touches work that has not ended. Ages go by settled time (`settled`), so that a clock that jumps
+//! removes nothing; what is removed is in no file afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,10 +18,11 @@ use crate::{Retention, SiteError, Worker};
 /// Tasks removed in one transaction: a few milliseconds of the writer's time.
 const PORTION: usize = 500;
 
-/// How long a result for a caller without a key stays even when their share of the storage is nearly full: time to fetch it.
+/// How long a result for a caller without a key stays even when their share of the storage is nearly full:
+/// time to fetch it.
 const ANONYMOUS_SPARE: Duration = Duration::from_secs(600);
 
-/// Looks again and again until the site stops.
+/// Removes what has expired, again and again, until the site stops.
 pub(crate) async fn keep_bounded(
     store: SharedStore,
     keys: Arc<Keys>,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, Aside, Workshop};
+use agentsite_host::{AgentLog, Ephemeral, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
 use agentsite_store::{Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
 use tokio::sync::Mutex;
@@ -371,9 +371,9 @@ impl Site {
         submission: Submission,
     ) -> Result<(Arc<Entry>, TaskRequest), SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
-        let (message, ttl, aside) = submission.part()?;
-        entry.check_extensions(&aside.extensions)?;
-        let ephemeral = Aside { trace: caller.trace().cloned(), ..aside };
+        let (message, ttl, ephemeral) = submission.part()?;
+        entry.check_extensions(&ephemeral.extensions)?;
+        let ephemeral = Ephemeral { trace: caller.trace().cloned(), ..ephemeral };
         check_message(&message, self.0.settings.max_message.0)?;
         entry.check_media_types(&message)?;
         Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))

@@ -1,10 +1,11 @@
 //! Tasks: how a message becomes work, and how work is followed, continued and ended.
 //!
-//! Promises: one runner owns each live task; everything else reads its log. A task is changed in one commit with what the
-//! hooks of other capabilities add, and shown only after it. Tasks that ended or wait for their caller cost no memory.
+//! Promises: one runner owns each live task; everything else reads its log. A task is changed in one commit
+//! with what the hooks of other capabilities add, and shown only after it. Tasks that ended or wait for their
+//! caller cost no memory.
 //!
-//! The rules of the lifecycle are in `protocol`; how agents run is in `host`. It names no other capability of the site:
-//! they register a [`TaskHook`].
+//! The rules of the lifecycle are in `protocol`; how agents run is in `host`. It names no other capability of
+//! the site: they register a [`TaskHook`].
 
 mod agent;
 mod anonymous_caller;

@@ -1,8 +1,8 @@
 //! What agents use: each commit of a task adds what was used to the sum of its agent's day.
 //!
-//! Promises: usage is written in the transaction of the events that report it, and counted once. A run of an agent with
-//! a memory begins with what its agent has used on the day. It limits nothing: the runners do. The report that callers
-//! get is in `site/usage`.
+//! Promises: usage is written in the transaction of the events that report it, and counted once. A run of an
+//! agent with a memory begins with what its agent has used on the day. It limits nothing: the runners do. The
+//! report that callers get is in `site/usage`.
 
 use agentsite_host::Job;
 use agentsite_protocol::{TaskEventKind, Usage};

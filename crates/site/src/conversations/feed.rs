@@ -1,7 +1,7 @@
 //! Feed: the changes of conversations, for their followers.
 //!
-//! Promises: nothing here waits; a subscriber that is too slow learns that it missed something, and reads again. It
-//! keeps nothing: what happened before a subscription is read from the store.
+//! Promises: nothing here waits; a subscriber that is too slow learns that it missed something, and reads
+//! again. It keeps nothing: what happened before a subscription is read from the store.
 
 use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState};
 use serde::Serialize;

@@ -1,5 +1,5 @@
-//! How tasks take part in conversations: a turn is written with the first events of its task, the words of the answer
-//! with the last ones, and followers hear of both.
+//! How tasks take part in conversations: a turn is written with the first events of its task, the words of
+//! the answer with the last ones, and followers hear of both.
 //!
 //! Promises: followers hear only what was committed. Tasks that are no turns cost one look at a field.
 

@@ -1,7 +1,7 @@
 //! DeliveryAttempt and Courier: the seam through which a delivery leaves.
 //!
-//! Promises: one call is one attempt. The real one is the egress; stories have one that follows a script, because virtual time and real
-//! sockets do not go together.
+//! Promises: one call is one attempt. The real one is the egress; stories have one that follows a script,
+//! because virtual time and real sockets do not go together.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! One delivery: from a claimed row of the outbox to what becomes of it.
 //!
-//! Promises: every claimed row ends in exactly one change of the outbox; if that is not written, the lease runs out and the row is
-//! delivered again. The body is made from the stored event, so that it is the same at every try.
+//! Promises: every claimed row ends in exactly one change of the outbox; if that is not written, the lease
+//! runs out and the row is delivered again. The body is made from the stored event, so that it is the same at
+//! every try.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -18,11 +19,12 @@ use super::back_off::back_off;
 use super::identify::{delivery_id, origin};
 use crate::queries::{self, Queries};
 
-/// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves the account
-/// room for its other receivers.
+/// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a
+/// slow one leaves the account room for its other receivers.
 const PER_ORIGIN: usize = 4;
 
-/// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its callers use.
+/// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its
+/// callers use.
 const PER_ORIGIN_IN_ALL: usize = 16;
 
 /// How long a delivery steps back when its receiver has as many as it may.
@@ -84,7 +86,8 @@ impl Push {
         if self.ids.clock().settled() >= queued.row.deadline && queued.attempts > 0 {
             return Ok(self.dead(id, &subject, "the deadline passed", queued.attempts));
         }
-        // One circuit for each account and origin: a receiver of one account that hangs must not close the origin to the others.
+        // One circuit for each account and origin: a receiver of one account that hangs must not close the
+        // origin to the others.
         let passage = match self.circuits.enter_for(&queued.row.account, &origin) {
             Ok(passage) => passage,
             Err(rest) => return Ok(self.rest(queued, &subject, now, rest)),

@@ -1,9 +1,9 @@
-//! How tasks take part in pushes: a receiver is written with the message that brings it, deliveries with the events that
-//! receivers are told of, and the worker is woken after the commit.
+//! How tasks take part in pushes: a receiver is written with the message that brings it, deliveries with the
+//! events that receivers are told of, and the worker is woken after the commit.
 //!
-//! Promises: deliveries are written for each commit, whether this process knows of a receiver or not: which receivers
-//! there are is the store's to look up in the transaction. Only waking the worker is left out where no receiver is
-//! known; it looks by itself every second.
+//! Promises: deliveries are written for each commit, whether this process knows of a receiver or not: which
+//! receivers there are is the store's to look up in the transaction. Only waking the worker is left out where
+//! no receiver is known; it looks by itself every second.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -63,7 +63,8 @@ impl TaskHook for Push {
     fn committed(&self, moment: &TaskMoment<'_>) {
         let head = &moment.task.head;
         let known = self.receivers.contains(head.id);
-        // What an earlier process or message has kept is not looked up, so a task that was resumed may have receivers.
+        // What an earlier process or message has kept is not looked up, so a task that was resumed may have
+        // receivers.
         if known || moment.resumed {
             self.wake();
         }

@@ -1,10 +1,12 @@
-//! How a delivery and its receiver are named: by an id that receivers see, and by an origin that holds nothing secret.
+//! How a delivery and its receiver are named: by an id that receivers see, and by an origin that holds
+//! nothing secret.
 //!
 //! Promises: pure.
 
 use sha2::{Digest, Sha256};
 
-/// The id of a delivery: the same for one event and one receiver, whenever it is attempted and by whichever process.
+/// The id of a delivery: the same for one event and one receiver, whenever it is attempted and by whichever
+/// process.
 pub(super) fn delivery_id(of: &[u8], config: &str, seq: u64) -> String {
     let mut hash = Sha256::new();
     hash.update(of);

@@ -1,7 +1,7 @@
 //! The deliveries in the outbox as admins see them, and what admins can do with them.
 //!
-//! Promises: a delivery names its receiver by origin only and shows nothing secret. Retrying one gives it a new deadline;
-//! dropping one removes it. It sends nothing itself: the worker does.
+//! Promises: a delivery names its receiver by origin only and shows nothing secret. Retrying one gives it a
+//! new deadline; dropping one removes it. It sends nothing itself: the worker does.
 
 use agentsite_protocol::{JournalLine, TaskId, Timestamp};
 use agentsite_store::{Change, OutboxChange, OutboxQuery, Parcel};

@@ -1,8 +1,9 @@
 //! The verbs of a site about conversations: begin, say, list, read, change, follow, export, delete.
 //!
-//! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to the people who run the site. What was said is on
-//! disk with its task before the verb answers; the task then runs by itself. Two who change the same conversation at once both get their way,
-//! one after the other, unless one of them insists on what it had read. Guests have no conversations: nobody could tell theirs apart.
+//! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to admins. What
+//! was said is on disk with its task before the verb answers; the task then runs by itself. Two changes of
+//! the same conversation at once both succeed, one after the other, unless one of them insists on the
+//! revision that it read. Anonymous callers have no conversations.
 
 mod export;
 mod follow;
@@ -28,7 +29,8 @@ pub use export::ConversationExport;
 pub use follow::ConversationWatch;
 use follow::event;
 
-/// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
+/// How often a change is decided anew when others changed the conversation meanwhile; people are few and
+/// slow.
 const TRIES: usize = 16;
 
 /// A page of the path of a conversation.
@@ -41,10 +43,12 @@ pub struct TurnPage {
 }
 
 impl Site {
-    /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it has its first turn at once.
+    /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it
+    /// has its first turn at once.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the words.
+    /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the
+    /// words.
     pub async fn begin_conversation(
         &self,
         caller: &Caller,
@@ -84,11 +88,12 @@ impl Site {
         Ok((new.into(), None))
     }
 
-    /// Says something in a conversation: a new turn, whose task runs by itself, or an answer to what an agent asked back.
+    /// Says something in a conversation: a new turn, whose task runs by itself, or an answer to what an agent
+    /// asked back.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], [`SiteError::NoSuchTurn`], [`SiteError::NoSuchAgent`], [`SiteError::TooManyTurns`]; what is wrong
-    /// with the words; what the agent refuses.
+    /// [`SiteError::NoSuchConversation`], [`SiteError::NoSuchTurn`], [`SiteError::NoSuchAgent`],
+    /// [`SiteError::TooManyTurns`]; what is wrong with the words; what the agent refuses.
     pub async fn say(
         &self,
         caller: &Caller,
@@ -119,7 +124,8 @@ impl Site {
         Err(SiteError::ConversationMoved)
     }
 
-    /// The turn after which something is said, and what is said with what it takes from the turn it stands beside.
+    /// The turn after which something is said, and what is said with what it takes from the turn it stands
+    /// beside.
     async fn placed(
         &self,
         kept: &Conversation,
@@ -196,7 +202,8 @@ impl Site {
         place.ok_or(SiteError::IdReused)
     }
 
-    /// The context in which an agent goes on; none when it begins a new one, also because its name has another holder than before.
+    /// The context in which an agent continues; none when it begins a new one, also because its name has
+    /// another holder than before.
     async fn context_for(
         &self,
         path: &[Place],
@@ -231,7 +238,8 @@ impl Site {
         self.turn_view(place).await
     }
 
-    /// The conversations of this caller: pinned ones first, then the last changed first; with a text those in which it stands.
+    /// The conversations of this caller: pinned ones first, then the last changed first; with a text those in
+    /// which it stands.
     ///
     /// # Errors
     /// [`SiteError::BadConversation`] when the text is too long; [`SiteError::Store`].
@@ -317,8 +325,9 @@ impl Site {
     /// Renames a conversation, pins it, or chooses the branch that is shown.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`]; [`SiteError::ConversationMoved`] when
-    /// the edit names a revision and there is a newer one; [`SiteError::BadConversation`].
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`];
+    /// [`SiteError::ConversationMoved`] when the edit names a revision and there is a newer one;
+    /// [`SiteError::BadConversation`].
     pub async fn edit_conversation(
         &self,
         caller: &Caller,
@@ -349,8 +358,8 @@ impl Site {
     /// Removes a conversation with everything that was said in it; what still runs for it is cancelled.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`] when a revision is named and there
-    /// is a newer one.
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`]
+    /// when a revision is named and there is a newer one.
     pub async fn delete_conversation(
         &self,
         caller: &Caller,

@@ -1,7 +1,7 @@
 //! The verbs of a site about pushes: receivers of a task, and deliveries in the outbox.
 //!
-//! Promises: a task of another owner answers like none; the secrets of a receiver are shown only to the owner of its
-//! task. The outbox is for admins.
+//! Promises: a task of another owner answers like none; the secrets of a receiver are shown only to the owner
+//! of its task. The outbox is for admins.
 
 use std::sync::Arc;
 
@@ -35,11 +35,12 @@ impl Site {
         Ok(Arc::new(NewReceiver::new(self.0.push.clone(), receiver)))
     }
 
-    /// Adds a receiver to a task, or lets it take the place of the one of the same id; one without an id gets one.
+    /// Adds a receiver to a task, or lets it take the place of the one of the same id; one without an id gets
+    /// one.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`], [`SiteError::BadPush`],
-    /// [`SiteError::TooManyReceivers`].
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`],
+    /// [`SiteError::BadPush`], [`SiteError::TooManyReceivers`].
     pub async fn put_push_config(
         &self,
         caller: &Caller,
@@ -55,7 +56,8 @@ impl Site {
     /// One receiver of a task.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::NoSuchReceiver`], [`SiteError::PushOff`].
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::NoSuchReceiver`],
+    /// [`SiteError::PushOff`].
     pub async fn push_config(
         &self,
         caller: &Caller,
@@ -80,7 +82,8 @@ impl Site {
         Ok(configs.into_iter().map(PushConfig::without_secrets).collect())
     }
 
-    /// Removes a receiver, and what was still to be told to it; removing one that is not there changes nothing.
+    /// Removes a receiver, and what was still to be told to it; removing one that is not there changes
+    /// nothing.
     ///
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].

@@ -1,7 +1,8 @@
-//! What tasks need to know of an agent: its manifest, its runner, its lane, and which holder of its name it is.
+//! What tasks need to know of an agent: its manifest, its runner, its lane, and which holder of its name it
+//! is.
 //!
-//! Promises: a task stays with the agent that it was opened with; a later holder of the same name does not get it. It
-//! does not know who may call the agent, nor how it is listed.
+//! Promises: a task stays with the agent that it was opened with; a later holder of the same name does not
+//! get it. It does not know who may call the agent, nor how it is listed.
 
 use std::fmt;
 use std::sync::Arc;
@@ -67,9 +68,12 @@ impl TaskAgent {
     }
 }
 
+/// Finds an agent by its name.
+type FindAgent = dyn Fn(&AgentName) -> Option<Arc<TaskAgent>> + Send + Sync;
+
 /// Finds the agents of the site by name, as they are now.
 #[derive(Clone)]
-pub(crate) struct AgentDirectory(Arc<dyn Fn(&AgentName) -> Option<Arc<TaskAgent>> + Send + Sync>);
+pub(crate) struct AgentDirectory(Arc<FindAgent>);
 
 impl AgentDirectory {
     pub(crate) fn new(find: impl Fn(&AgentName) -> Option<Arc<TaskAgent>> + Send + Sync + 'static) -> Self {

@@ -1,7 +1,7 @@
 //! How an anonymous caller reaches the tasks that it opened.
 //!
-//! Promises: an anonymous caller acts in the name of the conversation or task whose id it shows, and of nothing else. It does not know
-//! how ids are enciphered: see `anonymous`.
+//! Promises: an anonymous caller acts in the name of the conversation or task whose id it shows, and of
+//! nothing else. It does not know how ids are enciphered: see `anonymous`.
 
 use agentsite_protocol::{Caller, Message, Owner, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
@@ -12,8 +12,8 @@ use super::supervisor::TaskSupervisor;
 use crate::anonymous::{context_of, plain_uuid};
 
 impl TaskSupervisor {
-    /// In whose name an anonymous caller's message is taken: that of the task or of the conversation that it shows, or one of its own. Gives
-    /// the message with the ids of the store, and with a conversation.
+    /// In whose name an anonymous caller's message is taken: that of the task or of the conversation that it
+    /// shows, or one of its own. Gives the message with the ids of the store, and with a conversation.
     pub(super) async fn enter(
         &self,
         caller: &Caller,

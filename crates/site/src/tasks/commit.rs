@@ -1,6 +1,7 @@
 //! One commit of a task: its own part and what the hooks add.
 //!
-//! Promises: pure; the same part gives the same change, so that a commit can be tried again. It does not write.
+//! Promises: pure; the same part gives the same change, so that a commit can be tried again. It does not
+//! write.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! The changes of the store that tasks make: every one is built here.
 //!
-//! Promises: a commit of a task holds its events, its journal lines and what the hooks add, and nothing of it is
-//! written without the rest. A hook can only add; it cannot alter the task's own part. It writes nothing itself.
+//! Promises: a commit of a task holds its events, its journal lines and what the hooks add, and nothing of it
+//! is written without the rest. A hook can only add; it cannot alter the task's own part. It writes nothing
+//! itself.
 
 use agentsite_protocol::{JournalLine, TaskId};
 use agentsite_store::{

@@ -1,7 +1,7 @@
 //! Why tasks did not do what was asked.
 //!
-//! Promises: variants are what a caller can act on, and each sentence says what to do. Codes and statuses are the
-//! gateway's, which knows these errors as those of the site.
+//! Promises: variants are what a caller can act on, and each sentence says what to do. Codes and statuses are
+//! the gateway's, which knows these errors as those of the site.
 
 use std::time::Duration;
 

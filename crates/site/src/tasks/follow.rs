@@ -1,7 +1,7 @@
 //! Reading, watching and cancelling a task.
 //!
-//! Promises: each verb checks the caller first; a task of another owner answers like one that does not exist. What is
-//! read is committed. It starts no run.
+//! Promises: each verb checks the caller first; a task of another owner answers like one that does not exist.
+//! What is read is committed. It starts no run.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use agentsite_store::StoreError;
 use super::anonymous_caller::about;
 use super::contribution::forget;
 use super::error::TaskError;
-use super::live::Order;
+use super::live::TaskOrder;
 use super::origin::Origin;
 use super::supervisor::TaskSupervisor;
 use super::watch::TaskWatch;
@@ -32,7 +32,7 @@ impl TaskSupervisor {
                 return Err(TaskError::NotCancelable(task.head.state));
             }
             if let Some(live) = self.live.get(id) {
-                if live.orders.send(Order::Cancel).await.is_err() {
+                if live.orders.send(TaskOrder::Cancel).await.is_err() {
                     tokio::task::yield_now().await;
                     continue;
                 }
@@ -76,7 +76,8 @@ impl TaskSupervisor {
         Ok(TaskWatch::ended(&task, after, self.store.clone()))
     }
 
-    /// Follows a task from a cursor until it has ended, also through the times in which it waits for its caller.
+    /// Follows a task from a cursor until it has ended, also through the times in which it waits for its
+    /// caller.
     pub(super) async fn watch_to_end(
         self: &Arc<Self>,
         caller: &Caller,

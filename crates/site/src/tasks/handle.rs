@@ -1,11 +1,11 @@
 //! Tasks: the handle by which the rest of a site works with tasks.
 //!
-//! Promises: clones are handles on the same tasks; every verb for callers checks the caller first, and a task of another
-//! owner answers like one that does not exist. It adds nothing to what the supervisor decides.
+//! Promises: clones are handles on the same tasks; every verb for callers checks the caller first, and a task
+//! of another owner answers like one that does not exist. It adds nothing to what the supervisor decides.
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{Aside, Calls};
+use agentsite_host::{Calls, Ephemeral};
 use agentsite_protocol::{AgentName, Caller, Message, Task, TaskEvent, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
 
@@ -52,8 +52,8 @@ impl Tasks {
         self.0.load(caller, id).await
     }
 
-    /// Tasks of this caller, or of everybody for admins; the last changed first. An anonymous caller sees those of the
-    /// context that the filter names, and none without one.
+    /// Tasks of this caller, or of everybody for admins; the last changed first. An anonymous caller sees
+    /// those of the context that the filter names, and none without one.
     ///
     /// # Errors
     /// [`TaskError::Store`].
@@ -103,8 +103,8 @@ impl Tasks {
         self.0.watch(caller, id, after).await
     }
 
-    /// Follows a task from event `after` on until it has ended: the watch outlasts the times in which the task waits for
-    /// its caller.
+    /// Follows a task from event `after` on until it has ended: the watch outlasts the times in which the
+    /// task waits for its caller.
     ///
     /// # Errors
     /// [`TaskError::NoSuchTask`], also when it belongs to another owner.
@@ -140,8 +140,8 @@ impl Tasks {
     /// Lets an ended task go with everything that was said in it, at the next expiry.
     ///
     /// # Errors
-    /// [`TaskError::NoSuchTask`], also when it belongs to another owner; [`TaskError::TaskBusy`] while it has not ended;
-    /// [`TaskError::Forbidden`] when it is a turn of a conversation, which keeps it.
+    /// [`TaskError::NoSuchTask`], also when it belongs to another owner; [`TaskError::TaskBusy`] while it has
+    /// not ended; [`TaskError::Forbidden`] when it is a turn of a conversation, which keeps it.
     pub async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), TaskError> {
         self.0.forget(caller, id).await
     }
@@ -162,18 +162,19 @@ impl Tasks {
         caller: &Caller,
         agent: &TaskAgent,
         message: Message,
-        ephemeral: Aside,
+        ephemeral: Ephemeral,
     ) -> Result<Message, TaskError> {
         self.0.ask(caller, agent, message, ephemeral).await
     }
 
-    /// Asks an agent that may choose whether it answers this message at once; `None` when the message leads to a task.
+    /// Asks an agent that may choose whether it answers this message at once; `None` when the message leads
+    /// to a task.
     pub(crate) async fn reply(
         &self,
         caller: &Caller,
         agent: &TaskAgent,
         message: &Message,
-        ephemeral: &Aside,
+        ephemeral: &Ephemeral,
     ) -> Result<Option<Message>, TaskError> {
         self.0.reply(caller, agent, message, ephemeral).await
     }
@@ -198,7 +199,7 @@ impl Tasks {
         self.0.recover_later().await;
     }
 
-    /// The committed state of a task, whoever asks; `None` when there is none.
+    /// The committed state of a task without a check of the caller; `None` when there is none.
     pub(crate) async fn current(&self, id: TaskId) -> Result<Option<Task>, TaskError> {
         self.0.current(id).await
     }

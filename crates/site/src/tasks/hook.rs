@@ -1,13 +1,13 @@
 //! TaskHook: how other capabilities take part in what happens to tasks.
 //!
-//! A capability may refuse a message before anything is written, add to the transaction that opens, advances or ends a
-//! task, and be notified after that transaction. Push, usage and conversations work this way.
+//! A capability may refuse a message before anything is written, add to the transaction that opens, advances
+//! or ends a task, and be notified after that transaction. Push, usage and conversations work this way.
 //!
-//! Promises: what a hook contributes is written in the transaction of the events or not at all. A hook is notified of
-//! each commit once, after it and before the caller is answered, whatever made the commit: a run, a cancellation, or
-//! the recovery after a stop. A process that dies right after a commit notifies of it no more, so what must not be lost
-//! belongs into the contribution. Hooks are called in the order in which they were registered; those that came with
-//! the message are called before them.
+//! Promises: what a hook contributes is written in the transaction of the events or not at all. A hook is
+//! notified of each commit once, after it and before the caller is answered, whatever made the commit: a run,
+//! a cancellation, or the recovery after a stop. A process that dies right after a commit notifies of it no
+//! more, so what must not be lost belongs into the contribution. Hooks are called in the order in which they
+//! were registered; those that came with the message are called before them.
 //!
 //! It does not know which capabilities there are, and calls none of them for a task that is merely read.
 
@@ -74,12 +74,13 @@ impl TaskMoment<'_> {
     }
 }
 
-/// A capability that takes part in what happens to tasks. Nothing here may block or wait for long, and each method
-/// returns at once when it has nothing to do: all are called for every task of the site.
+/// A capability that takes part in what happens to tasks. Nothing here may block or wait for long, and each
+/// method returns at once when it has nothing to do: all are called for every task of the site.
 pub(crate) trait TaskHook: Debug + Send + Sync + 'static {
-    /// Refuses a message to an agent. May be called more than once for one message, and an agreement is no promise that
-    /// the task is opened, so it must change nothing. A limit that must hold exactly (a balance) is guarded by the
-    /// contribution, which the store checks in the transaction; this is the early and cheap refusal.
+    /// Refuses a message to an agent. May be called more than once for one message, and an agreement is no
+    /// promise that the task is opened, so it must change nothing. A limit that must hold exactly (a balance)
+    /// is guarded by the contribution, which the store checks in the transaction; this is the early and cheap
+    /// refusal.
     ///
     /// # Errors
     /// The refusal, as the caller gets it.
@@ -88,8 +89,8 @@ pub(crate) trait TaskHook: Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Adds to the transaction of these events. Called again when the transaction is tried again, so it must change
-    /// nothing but the contribution.
+    /// Adds to the transaction of these events. Called again when the transaction is tried again, so it must
+    /// change nothing but the contribution.
     fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
         let _ = (moment, contribution);
     }
@@ -99,7 +100,8 @@ pub(crate) trait TaskHook: Debug + Send + Sync + 'static {
         let _ = moment;
     }
 
-    /// Completes what an agent with a memory gets for a run; `None`, at no cost, when there is nothing to add.
+    /// Completes what an agent with a memory gets for a run; `None`, at no cost, when there is nothing to
+    /// add.
     fn prepare<'a>(&'a self, job: &'a mut Job) -> Option<BoxFuture<'a, Result<(), TaskError>>> {
         let _ = job;
         None

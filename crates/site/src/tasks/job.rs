@@ -1,11 +1,12 @@
 //! From a task to the Job that a runner gets.
 //!
-//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier
-//! conversation as it asked for; never another owner's, and nothing that was said to an earlier holder of the agent's
-//! name. The earlier conversation is what the message refers to, when it refers to tasks, and else the tasks of its
-//! context. It does not judge what is worth remembering; what other capabilities add to a job comes from their hooks.
+//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the
+//! earlier conversation as it asked for; never another owner's, and nothing that was said to an earlier
+//! holder of the agent's name. The earlier conversation is what the message refers to, when it refers to
+//! tasks, and else the tasks of its context. It does not judge what is worth remembering; what other
+//! capabilities add to a job comes from their hooks.
 
-use agentsite_host::{Aside, Job, RuntimeKind};
+use agentsite_host::{Ephemeral, Job, RuntimeKind};
 use agentsite_protocol::{Message, MessageId, Part, Role, Task, TaskId, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
@@ -15,8 +16,8 @@ use super::error::TaskError;
 use super::replay::{opened, replay};
 use super::supervisor::TaskSupervisor;
 
-/// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this is more than any
-/// model is shown.
+/// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this
+/// is more than any model is shown.
 const MEMORY_TASKS: usize = 50;
 
 /// Earlier tasks that a message may refer to for the agent's memory; more than any model is shown.
@@ -46,7 +47,7 @@ impl TaskSupervisor {
             attempt: task.attempt,
             deadline: Some(run_deadline(agent, task, self.ids.clock().now())),
             depth,
-            aside: Aside::default(),
+            ephemeral: Ephemeral::default(),
             used: task.usage,
             used_today: Usage::default(),
             cancel,
@@ -60,7 +61,8 @@ impl TaskSupervisor {
         Ok(job)
     }
 
-    /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the agent remembers.
+    /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the
+    /// agent remembers.
     async fn conversation(&self, agent: &TaskAgent, task: &Task) -> Result<Vec<Message>, TaskError> {
         let most = agent.runner.memory();
         if most == 0 {
@@ -98,8 +100,8 @@ impl TaskSupervisor {
         Ok(said.split_off(from))
     }
 
-    /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then talked with somebody else, and nothing
-    /// of that conversation is for the one who has the name now.
+    /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then
+    /// talked with somebody else, and nothing of that conversation is for the one who has the name now.
     async fn names_other_holder(&self, agent: &TaskAgent, tasks: &[TaskId]) -> Result<bool, TaskError> {
         for id in tasks {
             let opened = opened(&self.store, *id).await?;
@@ -111,8 +113,9 @@ impl TaskSupervisor {
         Ok(false)
     }
 
-    /// What was said in the tasks that the message refers to, in that order, at most the last `most` messages. A task of another owner counts
-    /// as none. Words of other agents name who said them; the agent's own are its own.
+    /// What was said in the tasks that the message refers to, in that order, at most the last `most`
+    /// messages. A task of another owner counts as none. Words of other agents name who said them; the
+    /// agent's own are its own.
     async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, TaskError> {
         let message = task.history.first().map(|first| &first.message_id);
         let mut newest_first = Vec::new();
@@ -151,7 +154,8 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
     };
     let mut history = earlier.history;
     if !own {
-        // Of what another agent said on the way only what it asked back matters: what the caller then answered.
+        // Of what another agent said on the way only what it asked back matters: what the caller then
+        // answered.
         let roles: Vec<Role> = history.iter().map(|message| message.role).collect();
         let mut at = 0;
         history.retain(|message| {
@@ -162,7 +166,8 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
     history.into_iter().chain(answer).map(mark).collect()
 }
 
-/// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
+/// When a run that begins now must be done: within the agent's time limit, and before the task that it is
+/// part of.
 pub(super) fn run_deadline(agent: &TaskAgent, task: &Task, now: Timestamp) -> Timestamp {
     let own = now.plus(agent.manifest.limits.timeout.0);
     task.deadline.map_or(own, |inherited| inherited.min(own))

@@ -1,7 +1,7 @@
 //! What people read about a task: one line for each turn it takes.
 //!
-//! Promises: pure; names who did what, with a short excerpt of the words. Chunks and notes in between are left out, because the
-//! journal is read by people.
+//! Promises: pure; names who did what, with a short excerpt of the words. Chunks and notes in between are
+//! left out, because the journal is read by people.
 
 use std::sync::Arc;
 

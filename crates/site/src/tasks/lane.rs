@@ -1,7 +1,7 @@
 //! Lane: how many tasks of one agent run at once and how many may wait.
 //!
-//! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when to try again.
-//! Those that wait are served in order.
+//! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when
+//! to try again. Those that wait are served in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -54,7 +54,8 @@ impl Lane {
         }
     }
 
-    /// Lets a task in, or says when to try again. `forced` tasks (left over from before a restart) are never turned away.
+    /// Lets a task in, or says when to try again. `forced` tasks (left over from before a restart) are never
+    /// turned away.
     pub(crate) fn admit(self: &Arc<Self>, forced: bool) -> Result<Admission, Duration> {
         if let Ok(permit) = self.slots.clone().try_acquire_owned() {
             return Ok(Admission::Now(Slot { _permit: permit }));

@@ -1,7 +1,7 @@
 //! The live tasks: those that wait for a slot or run, and how each is reached.
 //!
-//! Promises: at most one runner for a task. A task that becomes live wakes the watchers that waited for it. It starts
-//! and ends nothing itself.
+//! Promises: at most one runner for a task. A task that becomes live wakes the watchers that waited for it.
+//! It starts and ends nothing itself.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,7 +19,7 @@ const ORDERS: usize = 4;
 
 /// What others ask of a live task.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Order {
+pub(super) enum TaskOrder {
     /// End the task.
     Cancel,
 }
@@ -30,7 +30,7 @@ pub(super) struct LiveTask {
     /// What is committed of it.
     pub(super) log: Arc<TaskLog>,
     /// The mailbox of its runner.
-    pub(super) orders: mpsc::Sender<Order>,
+    pub(super) orders: mpsc::Sender<TaskOrder>,
 }
 
 /// All live tasks of a site.
@@ -48,7 +48,7 @@ impl LiveTasks {
     }
 
     /// Makes a task live; `None` when it is already.
-    pub(super) fn insert(&self, id: TaskId, log: &Arc<TaskLog>) -> Option<mpsc::Receiver<Order>> {
+    pub(super) fn insert(&self, id: TaskId, log: &Arc<TaskLog>) -> Option<mpsc::Receiver<TaskOrder>> {
         let (orders, mailbox) = mpsc::channel(ORDERS);
         let mut tasks = self.lock();
         if tasks.contains_key(&id) {

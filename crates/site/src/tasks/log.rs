@@ -1,7 +1,7 @@
 //! TaskLog: the committed events of a live task.
 //!
-//! Promises: only committed events get in, in order. It does not read the store, and it knows no watcher: a watch holds
-//! a cursor, so a slow one costs nothing.
+//! Promises: only committed events get in, in order. It does not read the store, and it knows no watcher: a
+//! watch holds a cursor, so a slow one costs nothing.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ pub(super) struct TaskLog {
 #[derive(Debug)]
 struct LogState {
     task: Option<Task>,
-    /// The task before `events`, when it goes on.
+    /// The task before `events`, when it is continued.
     start: Option<Task>,
     /// Number of the last event before `events`.
     base: u64,
@@ -34,7 +34,7 @@ impl TaskLog {
         Self::with(None)
     }
 
-    /// The log of a task that goes on; its earlier events are in the store.
+    /// The log of a task that is continued; its earlier events are in the store.
     pub(super) fn resumed(task: Task) -> Arc<Self> {
         Self::with(Some(task))
     }

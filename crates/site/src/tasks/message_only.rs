@@ -1,10 +1,10 @@
 //! Agents that answer with a message and keep no record, always or when they choose to.
 //!
-//! Promises: the same limits on time, places and output as for tasks; nothing is written. What cannot be said in one message (a question
-//! back, a failure) becomes words or an error. An agent that may choose is asked before a task exists, so that the path of tasks is the
-//! same for all.
+//! Promises: the same limits on time, slots and output as for tasks; nothing is written. What cannot be said
+//! in one message (a question back, a failure) becomes words or an error. An agent that may choose is asked
+//! before a task exists, so that the path of tasks is the same for all.
 
-use agentsite_host::{Aside, Job, Reporter};
+use agentsite_host::{Ephemeral, Job, Reporter};
 use agentsite_protocol::{Caller, ContextId, Message, Outcome, Part, Role, Step, Usage};
 use tokio_util::sync::CancellationToken;
 
@@ -23,14 +23,14 @@ impl TaskSupervisor {
         caller: &Caller,
         agent: &TaskAgent,
         message: Message,
-        aside: Aside,
+        ephemeral: Ephemeral,
     ) -> Result<Message, TaskError> {
         if let Some(task) = &message.task_id {
             return Err(TaskError::NoSuchTask(excerpt(task)));
         }
         if caller.is_anonymous() {
             let (holder, message) = self.enter(caller, message).await?;
-            let mut answer = Box::pin(self.ask(&holder, agent, message, aside)).await?;
+            let mut answer = Box::pin(self.ask(&holder, agent, message, ephemeral)).await?;
             self.cipher.show_message(&mut answer);
             return Ok(answer);
         }
@@ -39,34 +39,35 @@ impl TaskSupervisor {
             Admission::Now(slot) => slot,
             Admission::Later(place) => place.slot().await,
         };
-        let job = self.unrecorded(caller, agent, message, aside);
-        let _stops_the_run_when_nobody_waits = job.cancel.clone().drop_guard();
+        let job = self.unrecorded(caller, agent, message, ephemeral);
+        let _stops_the_run_with_its_caller = job.cancel.clone().drop_guard();
         let context = job.context.clone();
         let answer = self.listen(agent, job).await;
         drop(slot);
         Ok(placed(answer?, context))
     }
 
-    /// Asks an agent that may choose ([`TaskAgent::may_reply`]) whether it answers this message at once; `None` when the message leads to a task.
+    /// Asks an agent that may choose ([`TaskAgent::may_reply`]) whether it answers this message at once;
+    /// `None` when the message leads to a task.
     pub(super) async fn reply(
         &self,
         caller: &Caller,
         agent: &TaskAgent,
         message: &Message,
-        aside: &Aside,
+        ephemeral: &Ephemeral,
     ) -> Result<Option<Message>, TaskError> {
         if !agent.may_reply(message) {
             return Ok(None);
         }
         if caller.is_anonymous() {
             let (holder, message) = self.enter(caller, message.clone()).await?;
-            let mut answer = Box::pin(self.reply(&holder, agent, &message, aside)).await?;
+            let mut answer = Box::pin(self.reply(&holder, agent, &message, ephemeral)).await?;
             answer.iter_mut().for_each(|answer| self.cipher.show_message(answer));
             return Ok(answer);
         }
         self.check_intent(caller, agent, message)?;
-        let job = self.unrecorded(caller, agent, message.clone(), aside.clone());
-        let _stops_the_reply_when_nobody_waits = job.cancel.clone().drop_guard();
+        let job = self.unrecorded(caller, agent, message.clone(), ephemeral.clone());
+        let _stops_the_reply_with_its_caller = job.cancel.clone().drop_guard();
         let limit = agent.manifest.limits.timeout;
         match tokio::time::timeout(limit.0, agent.runner.reply(&job)).await {
             Ok(answer) => Ok(answer.map(|answer| placed(answer, job.context))),
@@ -81,7 +82,7 @@ impl TaskSupervisor {
     }
 
     /// A run of which nothing is kept.
-    fn unrecorded(&self, caller: &Caller, agent: &TaskAgent, message: Message, aside: Aside) -> Job {
+    fn unrecorded(&self, caller: &Caller, agent: &TaskAgent, message: Message, ephemeral: Ephemeral) -> Job {
         Job {
             task: self.ids.task(),
             context: message.context_id.clone().unwrap_or_else(|| self.ids.context()),
@@ -94,7 +95,7 @@ impl TaskSupervisor {
             attempt: 1,
             deadline: None,
             depth: 0,
-            aside,
+            ephemeral,
             used: Usage::default(),
             used_today: Usage::default(),
             cancel: CancellationToken::new(),

@@ -1,7 +1,7 @@
 //! Origin: where a task came from.
 //!
-//! Promises: the origin is a fact about the task and is stored with its first event. What merely travels with a message
-//! is in `request`. It decides nothing.
+//! Promises: the origin is a fact about the task and is stored with its first event. What merely travels with
+//! a message is in `request`. It decides nothing.
 
 use agentsite_protocol::{ConversationId, Task, TaskId};
 

@@ -1,8 +1,8 @@
 //! Watchers of tasks that wait for their caller.
 //!
-//! Promises: a task that waits costs no memory unless it is watched, and then one entry, which goes with its last
-//! watcher. A watcher wakes when the task continues or ends; one that looks at the task after it subscribed misses
-//! nothing. It does not know what happened to the task.
+//! Promises: a task that waits costs no memory unless it is watched, and then one entry, which goes with its
+//! last watcher. A watcher wakes when the task continues or ends; one that looks at the task after it
+//! subscribed misses nothing. It does not know what happened to the task.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

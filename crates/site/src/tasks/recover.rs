@@ -1,8 +1,8 @@
 //! After a stop or a crash: what becomes of the tasks that had not ended.
 //!
-//! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and says why;
-//! work that waits for its caller keeps waiting; work for an agent that is not installed now waits until it is. Work for
-//! an agent whose name has another owner now fails: it never reaches the new owner.
+//! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and
+//! says why; work that waits for its caller keeps waiting; work for an agent that is not installed now waits
+//! until it is. Work for an agent whose name has another owner now fails: it never reaches the new owner.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! From the stored events of a task to the task.
 //!
-//! Promises: reads in pages, so that a long task is never read as one answer. It does not know which tasks are live and
-//! checks no caller.
+//! Promises: reads in pages, so that a long task is never read as one answer. It does not know which tasks
+//! are live and checks no caller.
 
 use agentsite_protocol::{Task, TaskId};
 use agentsite_store::{SharedStore, StoreError};

@@ -1,12 +1,12 @@
 //! TaskRequest: a message for an agent, and what goes with it.
 //!
-//! Promises: only the message and the origin are written to the task; the rest is for its opening, for the first run,
-//! or for one commit. It checks nothing.
+//! Promises: only the message and the origin are written to the task; the rest is for its opening, for the
+//! first run, or for one commit. It checks nothing.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::Aside;
+use agentsite_host::Ephemeral;
 use agentsite_protocol::{Message, TaskId, Timestamp};
 
 use super::hook::TaskHook;
@@ -19,7 +19,7 @@ pub(crate) struct TaskRequest {
     pub(crate) message: Message,
     /// Where a new task comes from; a task that is continued keeps its origin.
     pub(crate) origin: Origin,
-    /// The id of a new task, when whoever asks had to know it before.
+    /// The id of a new task, when it had to be known before.
     pub(crate) id: Option<TaskId>,
     /// How many calls of agents by agents lead to this one.
     pub(crate) depth: u32,
@@ -28,7 +28,7 @@ pub(crate) struct TaskRequest {
     /// How long a new task is kept after it has ended.
     pub(crate) ttl: Option<Duration>,
     /// What only the agent sees, in its first run only.
-    pub(crate) ephemeral: Aside,
+    pub(crate) ephemeral: Ephemeral,
     /// Hooks for the commit of this message alone.
     pub(crate) attached: Vec<Arc<dyn TaskHook>>,
 }
@@ -42,7 +42,7 @@ impl From<Message> for TaskRequest {
             depth: 0,
             deadline: None,
             ttl: None,
-            ephemeral: Aside::default(),
+            ephemeral: Ephemeral::default(),
             attached: Vec::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! TaskRunner: the one owner of a live task. It waits for a slot, runs the agent, and writes what happens.
 //!
-//! Promises: nothing is shown before it is on disk; everything that is ready goes into one commit; a run that is
-//! cancelled, too long, over its output limit or broken ends with a reason. A run of an agent that changes the world
-//! begins only after its start is on disk.
+//! Promises: nothing is shown before it is on disk; everything that is ready goes into one commit; a run that
+//! is cancelled, too long, over its output limit or broken ends with a reason. A run of an agent that changes
+//! the world begins only after its start is on disk.
 //!
 //! Decisions are the task machine's (`protocol`); this is the thin driver around it.
 
@@ -12,7 +12,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{Aside, Job, Reporter};
+use agentsite_host::{Ephemeral, Job, Reporter};
 use agentsite_protocol::{
     Command, Message, Outcome, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp,
 };
@@ -27,7 +27,7 @@ use super::error::TaskError;
 use super::hook::TaskHook;
 use super::job::run_deadline;
 use super::lane::{Admission, Slot};
-use super::live::Order;
+use super::live::TaskOrder;
 use super::log::TaskLog;
 use super::supervisor::TaskSupervisor;
 
@@ -37,7 +37,8 @@ const MAX_GATHERED: usize = 64;
 /// How long a run may take to stop after it was told to; then it is dropped.
 const STOP_GRACE: Duration = Duration::from_secs(5);
 
-/// What a runner begins with: events that are decided and must be written first, and what came with the message.
+/// What a runner begins with: events that are decided and must be written first, and what came with the
+/// message.
 pub(super) struct TaskStart {
     /// The events.
     pub(super) events: Vec<TaskEvent>,
@@ -50,7 +51,7 @@ pub(super) struct TaskStart {
     /// How many calls of agents by agents lead to this one.
     pub(super) depth: u32,
     /// What only the agent sees, in its first run only.
-    pub(super) ephemeral: Aside,
+    pub(super) ephemeral: Ephemeral,
 }
 
 /// The runner ends without a result: the store or the site stopped.
@@ -77,7 +78,7 @@ pub(super) struct TaskRunner {
     /// The task with everything decided so far, written or not.
     task: Task,
     log: Arc<TaskLog>,
-    orders: mpsc::Receiver<Order>,
+    orders: mpsc::Receiver<TaskOrder>,
     pending: Vec<TaskEvent>,
     /// Number of the last event on disk.
     committed: u64,
@@ -90,7 +91,7 @@ pub(super) struct TaskRunner {
     admission: Option<Admission>,
     slot: Option<Slot>,
     depth: u32,
-    ephemeral: Aside,
+    ephemeral: Ephemeral,
     produced: u64,
     /// How the next commit stands to the limits of storage.
     admittance: Admittance,
@@ -103,7 +104,7 @@ impl TaskRunner {
         agent: Arc<TaskAgent>,
         task: Task,
         log: Arc<TaskLog>,
-        orders: mpsc::Receiver<Order>,
+        orders: mpsc::Receiver<TaskOrder>,
         admission: Admission,
     ) -> Self {
         let committed = task.head.seq;
@@ -122,7 +123,7 @@ impl TaskRunner {
             admission: Some(admission),
             slot: None,
             depth: 0,
-            ephemeral: Aside::default(),
+            ephemeral: Ephemeral::default(),
             produced: 0,
             admittance: Admittance::Running,
         }
@@ -169,7 +170,7 @@ impl TaskRunner {
                 let left = self.task.deadline.map(|deadline| deadline.since(self.now()));
                 let turn = tokio::select! {
                     slot = place.slot() => Ok(Turn::Mine(slot)),
-                    Some(Order::Cancel) = self.orders.recv() => Ok(Turn::Never(Command::Cancel(None))),
+                    Some(TaskOrder::Cancel) = self.orders.recv() => Ok(Turn::Never(Command::Cancel(None))),
                     () = passed(left) => Ok(Turn::Never(Command::Expire(self.too_late()))),
                     () = self.tasks.lifetime.stopping().cancelled() => Err(Halted),
                 };
@@ -195,7 +196,7 @@ impl TaskRunner {
         self.tasks.metrics.started_after(began.since(self.task.head.created_at));
         let cancel = CancellationToken::new();
         let job = match self.tasks.job(&self.agent, &self.task, self.depth, cancel.clone()).await {
-            Ok(job) => Job { aside: std::mem::take(&mut self.ephemeral), ..job },
+            Ok(job) => Job { ephemeral: std::mem::take(&mut self.ephemeral), ..job },
             Err(error) => {
                 let why = self.words(format!("the task could not be prepared: {error}"));
                 return self.decide(Command::Finish(Outcome::Failed(why)));
@@ -240,7 +241,7 @@ impl TaskRunner {
             let dirty = !self.pending.is_empty();
             let end = tokio::select! {
                 biased;
-                Some(Order::Cancel) = self.orders.recv() => End::Cancelled,
+                Some(TaskOrder::Cancel) = self.orders.recv() => End::Cancelled,
                 () = halted.cancelled() => {
                     cancel.cancel();
                     let _ = tokio::time::timeout(STOP_GRACE, run).await;
@@ -298,7 +299,8 @@ impl TaskRunner {
         self.over_output()
     }
 
-    /// Joins a chunk of text to the chunk before it, when that is not written yet; gives back what cannot be joined.
+    /// Joins a chunk of text to the chunk before it, when that is not written yet; gives back what cannot be
+    /// joined.
     fn join_chunk(&mut self, step: Step) -> Option<Step> {
         let Step::Artifact { artifact, append: true, last_chunk } = step else { return Some(step) };
         match self.task.join_chunk(self.pending.last_mut(), artifact, last_chunk) {
@@ -363,8 +365,8 @@ async fn passed(left: Option<Duration>) {
     }
 }
 
-/// What a trace shows of the work on a task. Below the level that is logged, so that it costs nothing unless traces are
-/// collected.
+/// What a trace shows of the work on a task. Below the level that is logged, so that it costs nothing unless
+/// traces are collected.
 pub(super) fn run_span(task: &Task) -> tracing::Span {
     let head = &task.head;
     tracing::debug_span!("task", otel.name = format!("task {}", head.agent), task = %head.id, agent = %head.agent)

@@ -1,7 +1,8 @@
 //! How a message opens a task or continues one.
 //!
-//! Promises: `send` answers when the task is on disk; the same message sent twice gives the same task; the run starts at
-//! once when a slot is free. A message that a hook refuses takes no slot and leaves nothing behind.
+//! Promises: `send` answers when the task is on disk; the same message sent twice gives the same task; the
+//! run starts at once when a slot is free. A message that a hook refuses takes no slot and leaves nothing
+//! behind.
 
 use std::sync::Arc;
 
@@ -202,7 +203,8 @@ impl TaskSupervisor {
     }
 }
 
-/// By what a repeat of a message is recognised; none when the agent takes each message as a new one, unless `once`.
+/// By what a repeat of a message is recognised; none when the agent takes each message as a new one, unless
+/// `once`.
 fn sent_key(caller: &Caller, agent: &TaskAgent, request: &TaskRequest, once: bool) -> Option<SentKey> {
     (once || agent.manifest.repeats == Repeats::Same).then(|| SentKey {
         owner: caller.owner().clone(),

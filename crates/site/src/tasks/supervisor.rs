@@ -1,7 +1,7 @@
 //! TaskSupervisor: what all runners of tasks share.
 //!
-//! Promises: every change of a task is one commit that the hooks take part in. It holds no task itself: `live` lists
-//! those that run, the store has the others.
+//! Promises: every change of a task is one commit that the hooks take part in. It holds no task itself:
+//! `live` lists those that run, the store has the others.
 
 use std::sync::{Arc, OnceLock};
 
@@ -73,7 +73,7 @@ impl TaskSupervisor {
         self.live.get(id).is_some()
     }
 
-    /// The committed state of a task, whoever asks; `None` when there is none.
+    /// The committed state of a task without a check of the caller; `None` when there is none.
     pub(super) async fn current(&self, id: TaskId) -> Result<Option<Task>, TaskError> {
         match self.live.get(id).and_then(|live| live.log.task()) {
             Some(task) => Ok(Some(task)),

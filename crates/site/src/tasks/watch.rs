@@ -1,8 +1,9 @@
 //! TaskWatch: follows the committed events of one task.
 //!
-//! Promises: every watch sees all events, in order, once. A slow watch costs nothing: it holds a cursor, not a queue.
-//! When the task is no longer live, a watch reads what it still lacks from the store. A watch that was made to outlast
-//! the times in which the task waits for its caller finds the task again when it continues.
+//! Promises: every watch sees all events, in order, once. A slow watch costs nothing: it holds a cursor, not
+//! a queue. When the task is no longer live, a watch reads what it still lacks from the store. A watch that
+//! was made to outlast the times in which the task waits for its caller finds the task again when it
+//! continues.
 
 use std::sync::Arc;
 
@@ -87,7 +88,7 @@ impl TaskWatch {
         &self.context
     }
 
-    /// The committed state now; [`Self::next`] goes on after it.
+    /// The committed state now; [`Self::next`] continues after it.
     ///
     /// # Panics
     /// Never: a watch is made only of tasks that have a committed state.
@@ -98,8 +99,8 @@ impl TaskWatch {
         self.shown(task)
     }
 
-    /// The state in which the message that made this watch put the task: accepted and waiting for its turn. [`Self::next`] then gives everything
-    /// that happened since, also for a task that has ended meanwhile.
+    /// The state in which the message that made this watch put the task: accepted and waiting for its turn.
+    /// [`Self::next`] then gives everything that happened since, also for a task that has ended meanwhile.
     ///
     /// # Panics
     /// Never: a watch is made only of tasks that have a committed state.
@@ -111,8 +112,9 @@ impl TaskWatch {
         self.shown(task)
     }
 
-    /// The next events after the cursor, waiting for them. `None` when the task has ended, or waits for its caller and the watch is not to
-    /// outlast that, and everything was given. Cancellation safe: events that were not returned are given by the next call.
+    /// The next events after the cursor, waiting for them. `None` when the task has ended, or waits for its
+    /// caller and the watch is not to outlast that, and everything was given. Cancellation safe: events that
+    /// were not returned are given by the next call.
     pub async fn next(&mut self) -> Option<Vec<Arc<TaskEvent>>> {
         loop {
             self.tick.mark_unchanged();
@@ -153,7 +155,8 @@ impl TaskWatch {
         }
     }
 
-    /// Waits until the task continues or was ended, and finds it again; `None` when the site stops or the task is gone.
+    /// Waits until the task continues or was ended, and finds it again; `None` when the site stops or the
+    /// task is gone.
     async fn outlast_pause(&mut self) -> Option<()> {
         let live = self.live.clone()?;
         loop {

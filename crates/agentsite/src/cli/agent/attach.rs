@@ -10,7 +10,7 @@ use std::sync::Arc;
 use agentsite_client::agent::{Agent, Ending, EndingWay, News, Work};
 use agentsite_client::{Circuits, Egress, Token};
 use agentsite_host::{
-    AgentLog, Aside, Confinement, Credential, Environment, InMemory, Job, Manifest, NoCalls, Reporter,
+    AgentLog, Confinement, Credential, Environment, Ephemeral, InMemory, Job, Manifest, NoCalls, Reporter,
     Runner, Workshop,
 };
 use agentsite_protocol::link::{Assignment, Introduction, Progress};
@@ -227,7 +227,11 @@ fn job(ids: Ids, agent: AgentName, given: Assignment, cancel: &CancellationToken
         attempt: given.attempt,
         deadline: given.deadline,
         depth: 0,
-        aside: Aside { credential: given.credential.map(Credential::new), trace, ..Aside::default() },
+        ephemeral: Ephemeral {
+            credential: given.credential.map(Credential::new),
+            trace,
+            ..Ephemeral::default()
+        },
         used: Usage::default(),
         used_today: Usage::default(),
         cancel: cancel.clone(),

@@ -93,12 +93,12 @@ impl Errand {
     async fn ask(&self, name: &AgentName, message: Message, refusals: &str) -> Came {
         let (tasks, hub) = (&self.site.0.tasks, &self.site.0.hub);
         // A credential is for whoever asked for it.
-        let aside = match &message.task_id {
-            Some(_) => self.job.aside.clone(),
-            None => agentsite_host::Aside { credential: None, ..self.job.aside.clone() },
+        let ephemeral = match &message.task_id {
+            Some(_) => self.job.ephemeral.clone(),
+            None => agentsite_host::Ephemeral { credential: None, ..self.job.ephemeral.clone() },
         };
         let begun = tokio::select! {
-            begun = begin(tasks, hub, self.job.from(), name.clone(), message, aside) => begun,
+            begun = begin(tasks, hub, self.job.from(), name.clone(), message, ephemeral) => begun,
             () = self.job.cancel.cancelled() => return Came::Ended(Outcome::Canceled(None)),
         };
         let done = || Outcome::Completed(Some(self.job.words(format!("{refusals}I asked {name}."))));

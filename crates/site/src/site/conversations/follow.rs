@@ -1,7 +1,8 @@
 //! Following conversations: what changed, for every browser that has them open.
 //!
-//! Promises: a follower sees its owner's conversations alone; one who was too slow is told how things stand instead of what was missed.
-//! It does not keep events: a follower that comes back begins with how things stand.
+//! Promises: a follower sees its owner's conversations alone; one that was too slow gets the present state
+//! instead of what it missed. It does not keep events: a follower that comes back begins with how things
+//! stand.
 
 use agentsite_protocol::{Caller, ConversationId};
 use agentsite_store::Conversation;
@@ -23,8 +24,8 @@ pub struct ConversationWatch {
 }
 
 impl ConversationWatch {
-    /// What changed next; waits for it. `None` after the conversation that is followed was removed. Cancellation safe: a change that was not
-    /// returned is followed by how the conversation stands then.
+    /// What changed next; waits for it. `None` after the conversation that is followed was removed.
+    /// Cancellation safe: a change that was not returned is followed by how the conversation stands then.
     pub async fn next(&mut self) -> Option<ConversationEvent> {
         if let Some(first) = self.first.take() {
             return Some(first);

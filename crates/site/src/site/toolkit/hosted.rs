@@ -8,7 +8,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use agentsite_host::{Aside, Exchange, ToolFault, Toolbox, ToolboxRunner};
+use agentsite_host::{Ephemeral, Exchange, ToolFault, Toolbox, ToolboxRunner};
 use agentsite_protocol::mcp::{Content, Reply, TaskSupport, ToolCall, ToolResult};
 use agentsite_protocol::{Caller, Message, Part, Role, Task};
 use futures::FutureExt;
@@ -62,8 +62,9 @@ async fn submit(
 ) -> Result<Called, ToolkitError> {
     let message = ToolboxRunner::request(blank(site), &call);
     check_message(&message, site.settings().max_message.0)?;
-    let aside = Aside { trace: caller.trace().cloned(), state: call.round.state, ..Aside::default() };
-    let request = TaskRequest { ephemeral: aside, ..TaskRequest::from(message) };
+    let ephemeral =
+        Ephemeral { trace: caller.trace().cloned(), state: call.round.state, ..Ephemeral::default() };
+    let request = TaskRequest { ephemeral, ..TaskRequest::from(message) };
     let mut watch = site.0.tasks.send(caller, entry.agent.clone(), request).await?;
     Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
 }

@@ -1,7 +1,8 @@
 //! How a runner writes what happened, and what it does when the store refuses.
 //!
-//! Promises: what was refused is shown to nobody. A full disk delays a task that was accepted and refuses a new one; an
-//! owner without storage left ends the task with that reason. Hooks are notified once for each commit.
+//! Promises: what was refused is never shown. A full disk delays a task that was accepted and refuses a new
+//! one; an owner without storage left ends the task with that reason. Hooks are notified once for each
+//! commit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,8 +72,8 @@ impl TaskRunner {
         TaskMoment { task: &self.task, events, resumed: self.resumed, now }
     }
 
-    /// Ends a task whose owner has no storage left: what is on disk stays, what was refused was shown to nobody, and the
-    /// task says why it failed. The run that is still under way is dropped with the runner.
+    /// Ends a task whose owner has no storage left: what is on disk stays, what was refused was never shown,
+    /// and the task says why it failed. The run that is still under way is dropped with the runner.
     async fn end_over_limit(&mut self, error: StoreError) -> Halted {
         let id = self.task.head.id;
         let why = self.words(format!("the work was stopped: {error}"));
