@@ -16,7 +16,7 @@ use agentsite_protocol::{
 use futures::future::{BoxFuture, join_all};
 use tokio_util::sync::CancellationToken;
 
-use crate::{Aside, Job, NoCalls, Reporter, Runner};
+use crate::{Ephemeral, Job, NoCalls, Reporter, Runner};
 
 /// Longest that a step of the suite may take; it is only there to turn a hang into a failure, however busy the machine is.
 pub(crate) const HANG: Duration = Duration::from_secs(600);
@@ -83,7 +83,7 @@ pub(crate) fn job_at(text: &str, moment: Timestamp) -> Job {
         attempt: 1,
         deadline: None,
         depth: 0,
-        aside: Aside::default(),
+        ephemeral: Ephemeral::default(),
         used: Usage::default(),
         used_today: Usage::default(),
         cancel: CancellationToken::new(),

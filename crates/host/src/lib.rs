@@ -9,11 +9,11 @@
 
 pub mod a2a;
 mod acp;
-mod aside;
 pub mod builtin;
 mod child;
 mod connected;
 mod contract;
+mod ephemeral;
 mod exec;
 mod launch;
 pub mod llm;
@@ -36,8 +36,8 @@ mod toolbox;
 mod toolbox_runner;
 mod workshop;
 
-pub use aside::{Aside, Credential};
 pub use connected::{ConnectedRunner, LINK_QUEUE, Link, LinkEnd, Presence};
+pub use ephemeral::{Credential, Ephemeral};
 pub use log::{AgentLog, LogLine, LogSource};
 pub use login::{LoginBegun, LoginError, ServerLogin};
 pub use manifest::{

@@ -227,7 +227,8 @@ fn model_of(runtime: &McpRuntime, manifest: &Manifest) -> LlmRuntime {
 impl Runner for McpRunner {
     fn run(&self, mut job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
         // What the server's tools ask of the site's model counts for the whole task.
-        job.aside.budget = job.aside.budget.below(&job.agent, self.tokens_per_task, job.used.tokens());
+        job.ephemeral.budget =
+            job.ephemeral.budget.below(&job.agent, self.tokens_per_task, job.used.tokens());
         let (calls, interpreter) = (self.calls.clone(), self.interpreter.clone());
         Box::pin(async move {
             let cancel = job.cancel.clone();

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::{Aside, ServerLogin, TaskBudget, ToolPins, Toolbox};
+use crate::{Ephemeral, ServerLogin, TaskBudget, ToolPins, Toolbox};
 
 /// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
 /// disk is slower than the agent.
@@ -147,7 +147,7 @@ pub struct Job {
     /// How many agents stand between the first caller and this run.
     pub depth: u32,
     /// What came with `message` and is not written down; empty when the run is tried again.
-    pub aside: Aside,
+    pub ephemeral: Ephemeral,
     /// What the task has used before this run.
     pub used: Usage,
     /// What the agent has used today in all tasks.
@@ -186,8 +186,8 @@ impl Job {
             owner: self.owner.clone(),
             depth: self.depth,
             deadline: self.deadline,
-            trace: self.aside.trace.clone(),
-            budget: self.aside.budget.clone(),
+            trace: self.ephemeral.trace.clone(),
+            budget: self.ephemeral.budget.clone(),
         }
     }
 }

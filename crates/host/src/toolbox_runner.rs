@@ -116,7 +116,7 @@ async fn work(toolbox: &dyn Toolbox, job: &Job, report: &Reporter) -> Result<Out
     let mut open = match job.memo.as_ref().and_then(OpenCall::remembered) {
         Some(open) => open,
         None => match requested(&job.message) {
-            Some(data) => OpenCall::begin(data, job.aside.state.clone()),
+            Some(data) => OpenCall::begin(data, job.ephemeral.state.clone()),
             None => return Ok(Outcome::Rejected(job.words(what_to_send(toolbox, job).await))),
         },
     };
@@ -158,7 +158,7 @@ async fn call(
     let abilities = Abilities { tasks: false, ..Abilities::ALL };
     let (mut exchange, mut notices) = Exchange::new(Caller::inside(job.owner.clone()), abilities);
     exchange.cancel = job.cancel.clone();
-    exchange.budget = job.aside.budget.clone();
+    exchange.budget = job.ephemeral.budget.clone();
     let mut call = toolbox.call(exchange, open.call(round));
     tokio::select! {
         biased;

@@ -1,18 +1,18 @@
 //! The way from a running agent to the other agents of its site.
 //!
-//! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is cancelled when the caller no longer
-//! waits. Chains of agents have a bounded length.
+//! Promises: a called agent's task belongs to the same owner, names the task it was started from, and is
+//! cancelled when the caller no longer waits. Chains of agents have a bounded length.
 
 mod tools;
 
 use std::sync::{Arc, Weak};
 
-use agentsite_host::{Aside, CallError, CallFrom, Calls, Toolbox};
-use agentsite_protocol::{AgentName, Caller, Message, Role, Task, TaskState};
+use agentsite_host::{CallError, CallFrom, Calls, Ephemeral, Toolbox};
+use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState};
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
-use crate::tasks::{Desk, Origin, TaskWatch, Waiter};
+use crate::tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
 use tools::Neighbour;
 
 /// Longest chain of agents that call each other; people's own delegations are three or four deep.
@@ -21,25 +21,26 @@ const MAX_DEPTH: u32 = 16;
 /// Calls within one site.
 #[derive(Debug)]
 pub(crate) struct SiteCalls {
-    desk: Weak<Desk>,
+    tasks: WeakTasks,
+    ids: Ids,
     hub: Weak<Hub>,
 }
 
 impl SiteCalls {
-    pub(crate) fn new(desk: &Arc<Desk>, hub: &Arc<Hub>) -> Self {
-        Self { desk: Arc::downgrade(desk), hub: Arc::downgrade(hub) }
+    pub(crate) fn new(tasks: WeakTasks, hub: &Arc<Hub>, ids: Ids) -> Self {
+        Self { tasks, hub: Arc::downgrade(hub), ids }
     }
 
     async fn ask(&self, from: CallFrom, agent: AgentName, text: String) -> Result<String, CallError> {
         let gone = || CallError::Failed("the site is stopping".into());
-        let (desk, hub) = (self.desk.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
-        let message = Message::text(desk.ids.message(), Role::User, text);
-        let aside = Aside { trace: from.trace.clone(), ..Aside::default() };
-        match begin(&desk, &hub, from, agent, message, aside).await? {
+        let (tasks, hub) = (self.tasks.upgrade().ok_or_else(gone)?, self.hub.upgrade().ok_or_else(gone)?);
+        let message = Message::text(self.ids.message(), Role::User, text);
+        let ephemeral = Ephemeral { trace: from.trace.clone(), ..Ephemeral::default() };
+        match begin(&tasks, &hub, from, agent, message, ephemeral).await? {
             Begun::Answered(answer) => Ok(answer.plain_text()),
-            Begun::Working(watch, waiter) => {
+            Begun::Working(watch, guard) => {
                 let task = watch.settled().await;
-                waiter.leave();
+                guard.release();
                 if task.head.state == TaskState::Completed {
                     Ok(task.answer())
                 } else {
@@ -55,40 +56,45 @@ impl SiteCalls {
 pub(crate) enum Begun {
     /// The agent answered at once; there is no task.
     Answered(Message),
-    /// A task is at work, which ends when nobody waits for it any more.
-    Working(TaskWatch, Waiter),
+    /// A task is at work; it is cancelled when the guard is dropped.
+    Working(TaskWatch, CancelGuard),
 }
 
-/// Gives a message to an agent, or goes on with the task that the message names.
+/// Gives a message to an agent, or continues the task that the message names.
 pub(crate) async fn begin(
-    desk: &Arc<Desk>,
+    tasks: &Tasks,
     hub: &Hub,
     from: CallFrom,
     agent: AgentName,
     mut message: Message,
-    aside: Aside,
+    ephemeral: Ephemeral,
 ) -> Result<Begun, CallError> {
     if from.depth >= MAX_DEPTH {
         return Err(CallError::TooDeep(MAX_DEPTH));
     }
-    let aside = Aside { budget: from.budget, ..aside };
+    let ephemeral = Ephemeral { budget: from.budget, ..ephemeral };
     let caller = Caller::inside(from.owner).in_trace(from.trace);
     let entry = hub.visible(&caller, &agent).map_err(|_| CallError::Unknown(agent))?;
     message.context_id = Some(from.context);
-    let failed = |error: crate::SiteError| CallError::Failed(error.to_string());
+    let failed = |error: TaskError| CallError::Failed(error.to_string());
     if entry.is_message_only() {
-        return desk.ask(&caller, &entry, message, aside).await.map(Begun::Answered).map_err(failed);
+        return tasks.ask(&caller, &entry, message, ephemeral).await.map(Begun::Answered).map_err(failed);
     }
-    let spending = Aside { budget: aside.budget.clone(), ..Aside::default() };
-    let at_once = desk.reply(&caller, &entry, &message, &spending).await.map_err(failed)?;
+    let spending = Ephemeral { budget: ephemeral.budget.clone(), ..Ephemeral::default() };
+    let at_once = tasks.reply(&caller, &entry, &message, &spending).await.map_err(failed)?;
     if let Some(answer) = at_once {
         return Ok(Begun::Answered(answer));
     }
-    let (parent, depth) = (Some(from.task), from.depth + 1);
-    let origin = Origin { parent, depth, deadline: from.deadline, aside, ..Origin::default() };
-    let watch = desk.send(&caller, entry, message, origin).await.map_err(failed)?;
-    let waiter = desk.waiter(&caller, watch.id());
-    Ok(Begun::Working(watch, waiter))
+    let request = TaskRequest {
+        origin: Origin::Task(from.task),
+        depth: from.depth + 1,
+        deadline: from.deadline,
+        ephemeral,
+        ..TaskRequest::from(message)
+    };
+    let watch = tasks.send(&caller, entry.agent.clone(), request).await.map_err(failed)?;
+    let guard = tasks.cancel_guard(&caller, watch.id());
+    Ok(Begun::Working(watch, guard))
 }
 
 /// Why a task that settled is no answer.

@@ -1,23 +1,26 @@
 //! Conversations: what a person keeps of talking with agents, as a tree of turns.
 //!
-//! Promises: a turn comes with its task in one commit and is named by it; question and answer are read from the task. What is decided here is
-//! decided by pure functions (`decide`, `passage`, `export`); the verbs are in `site`. It starts no work and knows no driver of tasks.
+//! Promises: a turn comes with its task in one commit and is named by it; question and answer are read from
+//! the task. What is decided here is decided by pure functions (`decide`, `passage`, `export`); the verbs are
+//! in `site`. It starts no work; it takes part in the commits of tasks by a hook.
 
 pub(crate) mod decide;
 pub(crate) mod export;
 mod feed;
+mod hook;
 pub(crate) mod passage;
 mod view;
 
-use agentsite_protocol::{AgentName, ConversationId, MessageId, Part, Task, TaskId};
-use agentsite_store::{Conversation, ConversationChange, Turn};
+use agentsite_protocol::{AgentName, MessageId, Part, TaskId};
 
 pub use feed::ConversationEvent;
-pub(crate) use feed::{Feed, News, Told};
+pub(crate) use feed::{Feed, FeedChange, FeedEvent};
+pub(crate) use hook::NewTurn;
 pub(crate) use view::STARTED;
 pub use view::{ArtifactView, AsksView, ConversationView, Passage, SaidView, StartedView, TurnView};
 
-/// Most conversations of one owner. A person who begins thirty a day needs a year for them; the list and the search stay quick.
+/// Most conversations of one owner. A person who begins thirty a day needs a year for them; the list and the
+/// search stay quick.
 pub const MAX_CONVERSATIONS: usize = 10_000;
 
 /// Most turns of one conversation, on all branches: ten times what the pages are measured with.
@@ -29,12 +32,6 @@ pub const MAX_TITLE: usize = 200;
 /// Longest text that is searched for, in bytes; people type a few words.
 pub const MAX_SEARCH: usize = 512;
 
-/// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
-const INDEXED: usize = 64 << 10;
-
-/// Turns that an agent remembers of the path to a new one; more than any model is shown.
-pub(crate) const REMEMBERED: usize = 64;
-
 /// Where a new turn hangs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Placing {
@@ -45,14 +42,15 @@ pub enum Placing {
     After(TaskId),
     /// Beside this turn: an edit, or without words of its own a retry.
     Instead(TaskId),
-    /// Nowhere: the words answer what the agent of this turn asked back, and its task goes on.
+    /// Nowhere: the words answer what the agent of this turn asked back, and its task continues.
     Answering(TaskId),
 }
 
 /// What a person says.
 #[derive(Debug, Clone, Default)]
 pub struct Utterance {
-    /// To whom; the agent of the turn it stands beside or answers, else the one that the conversation was begun with.
+    /// To whom; the agent of the turn it stands beside or answers, else the one that the conversation was
+    /// begun with.
     pub agent: Option<AgentName>,
     /// What; may be left out only beside a turn, whose words are then said again.
     pub parts: Option<Vec<Part>>,
@@ -73,42 +71,4 @@ pub struct ConversationEdit {
     pub head: Option<TaskId>,
     /// The revision that the change was decided on; the change is refused when there is a newer one.
     pub revision: Option<u64>,
-}
-
-/// A turn that comes with the first event of its task.
-#[derive(Debug, Clone)]
-pub(crate) struct Said {
-    pub(crate) conversation: Conversation,
-    pub(crate) turn: Turn,
-    pub(crate) words: String,
-}
-
-impl Said {
-    /// The task, by which the turn is named.
-    pub(crate) fn task(&self) -> TaskId {
-        self.turn.task
-    }
-
-    /// Its conversation.
-    pub(crate) fn conversation(&self) -> ConversationId {
-        self.conversation.id
-    }
-}
-
-impl From<Said> for ConversationChange {
-    fn from(said: Said) -> Self {
-        let Said { conversation, turn, words } = said;
-        Self::Said {
-            conversation: Box::new(conversation),
-            turn: Box::new(turn),
-            words: decide::start(&words, INDEXED).to_owned(),
-        }
-    }
-}
-
-/// What the end of a task means to the conversation of which it is a turn, if it is one and has ended.
-pub(crate) fn ended(task: &Task) -> Option<ConversationChange> {
-    task.conversation.filter(|_| task.head.state.is_terminal())?;
-    let words = decide::start(&task.answer(), INDEXED).to_owned();
-    Some(ConversationChange::Ended { task: task.head.id, words, at: task.head.updated_at })
 }

@@ -4,9 +4,11 @@
 
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, Refusal, TaskState};
+use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_search::FindError;
 use agentsite_store::StoreError;
+
+use crate::tasks::TaskError;
 
 /// Why a site did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -15,21 +17,19 @@ pub enum SiteError {
     #[error("there is no agent `{0}` here; list the agents to see which there are")]
     NoSuchAgent(String),
     /// There is none, or it belongs to somebody else.
-    #[error("task not found: there is no task `{0}` here")]
+    #[error("{}", TaskError::NoSuchTask(.0.clone()))]
     NoSuchTask(String),
     /// It has ended.
-    #[error("the task cannot be canceled: it is {}", .0.word())]
+    #[error("{}", TaskError::NotCancelable(*.0))]
     NotCancelable(TaskState),
     /// It has ended and takes no further message.
-    #[error("the task has ended ({}); send the message without its id to begin another", .0.word())]
+    #[error("{}", TaskError::TaskEnded(*.0))]
     TaskEnded(TaskState),
     /// It is at work and takes no message now.
-    #[error("the task is {}; wait until it asks for input, or cancel it", .0.word())]
+    #[error("{}", TaskError::TaskBusy(*.0))]
     TaskBusy(TaskState),
     /// The agent that the task was opened with has gone, and its name belongs to another one.
-    #[error(
-        "The agent `{0}` that this task was opened with is gone; another agent has its name now. Send the message without the task id to begin a new task."
-    )]
+    #[error("{}", TaskError::AgentReplaced(.0.clone()))]
     AgentReplaced(AgentName),
     /// The name is reserved or belongs to somebody else.
     #[error("{0}")]
@@ -38,7 +38,7 @@ pub enum SiteError {
     #[error("The name `{0}` is not reserved. List the reserved names with `agentsite agent names`.")]
     NoSuchReservation(String),
     /// The message names another conversation than its task's.
-    #[error("the message's contextId is not that of its task; leave it out or send the task's own")]
+    #[error("{}", TaskError::ContextMismatch)]
     ContextMismatch,
     /// The message is not well formed.
     #[error("{0}")]
@@ -55,10 +55,10 @@ pub enum SiteError {
         taken: String,
     },
     /// Two different messages with one id.
-    #[error("this messageId was used before for another message; give each message an id of its own")]
+    #[error("{}", TaskError::IdReused)]
     IdReused,
     /// Too many tasks wait for the agent.
-    #[error("{agent} has as many tasks waiting as it may (limits.queue); try again in {} s", .retry_after.as_secs().max(1))]
+    #[error("{}", queue_full(.agent, *.retry_after))]
     Busy {
         /// The agent.
         agent: AgentName,
@@ -153,7 +153,7 @@ pub enum SiteError {
     #[error(transparent)]
     Search(#[from] FindError),
     /// The site is closing.
-    #[error("the site is stopping; try again when it is back")]
+    #[error("{}", TaskError::Stopping)]
     Stopping,
     /// The store did not take it.
     #[error(transparent)]
@@ -174,15 +174,6 @@ impl SiteError {
     pub(crate) const fn is_conflict(&self) -> bool {
         matches!(self, Self::Store(StoreError::Moved(_) | StoreError::Foreign(_)))
     }
-
-    /// What a refusal of the task machine means to a caller.
-    pub(crate) const fn refused(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Ended(state) => Self::TaskEnded(state),
-            Refusal::Busy(state) | Refusal::NotWorking(state) => Self::TaskBusy(state),
-            Refusal::TooManyEvents => Self::TaskBusy(TaskState::Working),
-        }
-    }
 }
 
 impl From<StoreError> for SiteError {
@@ -192,4 +183,30 @@ impl From<StoreError> for SiteError {
             other => Self::Store(other),
         }
     }
+}
+
+/// The errors of tasks are told as those of the site, because the table of the gateway knows these.
+impl From<TaskError> for SiteError {
+    fn from(error: TaskError) -> Self {
+        match error {
+            TaskError::NoSuchTask(id) => Self::NoSuchTask(id),
+            TaskError::NotCancelable(state) => Self::NotCancelable(state),
+            TaskError::TaskEnded(state) => Self::TaskEnded(state),
+            TaskError::TaskBusy(state) => Self::TaskBusy(state),
+            TaskError::AgentReplaced(agent) => Self::AgentReplaced(agent),
+            TaskError::ContextMismatch => Self::ContextMismatch,
+            TaskError::BadMessage(why) => Self::BadMessage(why),
+            TaskError::IdReused => Self::IdReused,
+            TaskError::QueueFull { agent, retry_after } => Self::Busy { agent, retry_after },
+            TaskError::Forbidden(why) => Self::Forbidden(why),
+            TaskError::Agent(why) => Self::Agent(why),
+            TaskError::Stopping => Self::Stopping,
+            TaskError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// The sentence of tasks for a full queue.
+fn queue_full(agent: &AgentName, retry_after: Duration) -> TaskError {
+    TaskError::QueueFull { agent: agent.clone(), retry_after }
 }

@@ -7,17 +7,16 @@ mod card;
 mod media;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Deref;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
 use agentsite_library::IndexFolders;
-use agentsite_protocol::{
-    AgentInstance, AgentName, Caller, Clock, Owner, Skill, Task, Timestamp, Usage, Visibility,
-};
+use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Owner, Skill, Timestamp, Visibility};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -25,8 +24,8 @@ use tokio::sync::Notify;
 
 use crate::SiteError;
 use crate::feeds::Feeds;
-use crate::lane::Lane;
 use crate::registry::shape_of;
+use crate::tasks::TaskAgent;
 
 pub(crate) use card::for_both_versions;
 
@@ -36,11 +35,10 @@ pub(crate) const AGENT_RESOURCES: &str = "agentsite://agents/";
 /// One agent of the site with everything needed to run it.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    pub(crate) manifest: Manifest,
+    /// What tasks need of it; its fields are read through the entry.
+    pub(crate) agent: Arc<TaskAgent>,
     /// What its name looks like, by which names that look alike are found.
     pub(crate) shape: String,
-    pub(crate) runner: Arc<dyn Runner>,
-    pub(crate) lane: Arc<Lane>,
     pub(crate) log: AgentLog,
     pub(crate) folder: Option<PathBuf>,
     /// Belongs to the site itself and is not listed.
@@ -49,9 +47,6 @@ pub(crate) struct Entry {
     pub(crate) holder: Option<Holder>,
     /// What the operator should look at in its file and the environment, although it may work.
     pub(crate) notice: Option<String>,
-    /// What the agent has used on the day, once read from the store.
-    // A std lock: held for an addition, never across an await.
-    pub(crate) today: Mutex<Option<(i64, Usage)>>,
 }
 
 /// To whom an agent belongs that is not the site's own.
@@ -256,6 +251,15 @@ impl Hub {
     }
 }
 
+/// The manifest, the runner and the lane are those of the agent.
+impl Deref for Entry {
+    type Target = TaskAgent;
+
+    fn deref(&self) -> &TaskAgent {
+        &self.agent
+    }
+}
+
 impl Entry {
     pub(crate) fn new(
         manifest: Manifest,
@@ -263,40 +267,27 @@ impl Entry {
         log: AgentLog,
         folder: Option<PathBuf>,
     ) -> Self {
-        let lane = Arc::new(Lane::new(&manifest.limits));
-        let (hidden, holder, notice, today) = (false, None, None, Mutex::new(None));
+        Self::held(manifest, runner, log, folder, None)
+    }
+
+    /// An agent that belongs to a holder, or to the site itself without one.
+    pub(crate) fn held(
+        manifest: Manifest,
+        runner: Arc<dyn Runner>,
+        log: AgentLog,
+        folder: Option<PathBuf>,
+        holder: Option<Holder>,
+    ) -> Self {
         let shape = shape_of(manifest.name.as_str());
-        Self { manifest, shape, runner, lane, log, folder, hidden, holder, notice, today }
+        let tenure = holder.as_ref().map(|holder| (holder.instance.clone(), holder.since));
+        let agent = TaskAgent::new(manifest, runner, tenure);
+        Self { agent, shape, log, folder, hidden: false, holder, notice: None }
     }
 
     /// Whether this caller may call it; whoever it belongs to may.
     pub(crate) fn is_for(&self, caller: &Caller) -> bool {
         caller.may_call(&self.manifest.name, self.manifest.visibility)
             || self.holder.as_ref().is_some_and(|holder| holder.owner == *caller.owner())
-    }
-
-    /// Which holder of its name this is; none for an agent of the site itself.
-    pub(crate) fn instance(&self) -> Option<&AgentInstance> {
-        self.holder.as_ref().map(|holder| &holder.instance)
-    }
-
-    /// Whether this is the agent that a task was opened with, rather than a later holder of the same name.
-    pub(crate) fn holds(&self, task: &Task) -> bool {
-        if self.manifest.name != task.head.agent {
-            return false;
-        }
-        match (&self.holder, &task.instance) {
-            (None, None) => true,
-            (Some(holder), Some(instance)) => holder.instance == *instance,
-            // Tasks of earlier versions have no instance: they are this holder's if it had the name already.
-            (Some(holder), None) => holder.since <= task.head.created_at,
-            (None, Some(_)) => false,
-        }
-    }
-
-    /// Refuses a task that was opened with another holder of the name.
-    pub(crate) fn check_holds(&self, task: &Task) -> Result<(), SiteError> {
-        if self.holds(task) { Ok(()) } else { Err(SiteError::AgentReplaced(task.head.agent.clone())) }
     }
 
     /// Whether it answers from documents.
@@ -330,25 +321,6 @@ impl Entry {
             queue: self.manifest.limits.queue,
             folder: self.folder.as_ref().map(|folder| folder.display().to_string()),
             demo: self.folder.is_none() && self.holder.is_none(),
-        }
-    }
-
-    /// Adds to what was used on `day` and gives the sum; `None` while the day's sum has not been read from the store.
-    pub(crate) fn use_today(&self, day: i64, more: Usage) -> Option<Usage> {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let (known, sum) = today.as_mut()?;
-        if *known != day {
-            (*known, *sum) = (day, Usage::default());
-        }
-        sum.add(more);
-        Some(*sum)
-    }
-
-    /// Takes the sum of the day as the store has it, unless it is known already.
-    pub(crate) fn know_today(&self, day: i64, stored: Usage) {
-        let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        if today.is_none_or(|(known, _)| known != day) {
-            *today = Some((day, stored));
         }
     }
 }

@@ -20,7 +20,7 @@ mod feeds;
 mod hub;
 mod identity;
 mod keys;
-mod lane;
+mod lifetime;
 mod logins;
 mod metrics;
 mod names;
@@ -35,6 +35,7 @@ mod site;
 mod submission;
 mod tasks;
 mod tokens;
+mod usage;
 mod workers;
 mod world;
 
@@ -63,7 +64,7 @@ pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use metrics::{SiteFigures, SiteMetrics};
 pub use names::ReleasedName;
-pub use push::Letter;
+pub use push::{DeliveryView, DeliveryView as Letter};
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
@@ -73,7 +74,7 @@ pub use site::{
     ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
-pub use tasks::{Recovery, Sent, TaskWatch};
+pub use tasks::{Recovery, Sent, TaskError, TaskWatch, Tasks};
 pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};

@@ -1,66 +1,42 @@
-//! Push: receivers are told about tasks, from the outbox, until they have taken it or it is given up.
+//! Push: deliveries about tasks to their receivers, from the outbox, until they are taken or given up.
 //!
-//! Promises: what a task's receivers are told of is written in the transaction of the events themselves; each receiver is told in order and
-//! at least once, under an id that stays the same over all tries; a receiver that is slow or down does not hold up others. After a
-//! deadline, or a refusal, a delivery is kept as a dead letter until its task goes. Secrets of a config leave the store only towards its
-//! receiver and its owner.
+//! Promises: the deliveries about a task are written in the transaction of the events themselves; each
+//! receiver gets them in order and at least once, under an id that stays the same over all attempts; a
+//! receiver that is slow or down does not hold up others. After a deadline, or a refusal, a delivery is kept
+//! as dead until its task goes. Secrets of a config leave the store only towards its receiver and its owner.
 //!
 //! Where a receiver may be is the egress's judgement; the wire form is `protocol`'s.
 
+mod attempt;
 mod back_off;
-mod courier;
 mod deliver;
-mod letters;
+mod hook;
+mod identify;
+mod outbox;
 mod worker;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use agentsite_egress::{Circuits, Egress};
-use agentsite_protocol::{Ids, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{Change, Notice, PushChange, SharedStore};
+use agentsite_protocol::{Ids, PushConfig, TaskHead, TaskId};
+use agentsite_store::{Change, PushChange, SharedStore};
 use tokio::sync::Notify;
 
-pub(crate) use courier::Courier;
+pub(crate) use attempt::Courier;
 #[cfg(test)]
-pub(crate) use courier::Post;
-pub use letters::Letter;
+pub(crate) use attempt::DeliveryAttempt;
+pub(crate) use hook::NewReceiver;
+pub use outbox::DeliveryView;
 
 use crate::anonymous::IdCipher;
 use crate::identity::Identity;
 use crate::{PushSettings, SiteError, SiteMetrics};
+use hook::LiveReceivers;
 
-/// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for every event.
+/// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for
+/// every event.
 pub(crate) const MAX_CONFIGS: usize = 10;
-
-/// How tasks tell of themselves: what their driver needs to know of pushes.
-#[derive(Debug)]
-pub(crate) struct Bell {
-    on: bool,
-    deadline: Duration,
-    ring: Notify,
-}
-
-impl Bell {
-    pub(crate) fn new(settings: &PushSettings) -> Arc<Self> {
-        Arc::new(Self { on: settings.enabled, deadline: settings.deadline.0, ring: Notify::new() })
-    }
-
-    /// What the receivers of a task are told of these events, if there are any.
-    pub(crate) fn notice(&self, task: TaskId, events: &[TaskEvent], now: Timestamp) -> Option<Notice> {
-        if !self.on {
-            return None;
-        }
-        let events: Vec<u64> = events.iter().filter(|event| event.is_told()).map(|event| event.seq).collect();
-        (!events.is_empty()).then(|| Notice { task, events, due: now, deadline: now.plus(self.deadline) })
-    }
-
-    /// Says that something may have to leave now.
-    pub(crate) fn ring(&self) {
-        self.ring.notify_one();
-    }
-}
 
 /// Everything about pushes of one site.
 #[derive(Debug)]
@@ -72,10 +48,14 @@ pub(crate) struct Push {
     metrics: SiteMetrics,
     egress: Egress,
     courier: Arc<dyn Courier>,
-    bell: Arc<Bell>,
+    /// Wakes the worker.
+    signal: Notify,
+    /// The live tasks that are known to have receivers.
+    receivers: LiveReceivers,
     /// The ids that anonymous callers get.
     cipher: IdCipher,
-    /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never across an await.
+    /// Deliveries in flight, by account and the receiver's origin. A std lock: held for one look-up, never
+    /// across an await.
     in_flight: Mutex<HashMap<(String, String), usize>>,
     /// Receivers that are left alone because they do not answer.
     circuits: Circuits,
@@ -93,14 +73,14 @@ pub(crate) struct PushParts {
     pub(crate) metrics: SiteMetrics,
     pub(crate) egress: Egress,
     pub(crate) courier: Arc<dyn Courier>,
-    pub(crate) bell: Arc<Bell>,
     pub(crate) cipher: IdCipher,
 }
 
 impl Push {
     pub(crate) fn new(parts: PushParts) -> Arc<Self> {
-        let PushParts { settings, store, ids, identity, metrics, egress, courier, bell, cipher } = parts;
-        // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are called.
+        let PushParts { settings, store, ids, identity, metrics, egress, courier, cipher } = parts;
+        // Apart from the circuits of agents: whom callers name as receivers must not decide which agents are
+        // called.
         let circuits = Circuits::new(ids.rng().clone());
         Arc::new(Self {
             settings,
@@ -110,7 +90,8 @@ impl Push {
             metrics,
             egress,
             courier,
-            bell,
+            signal: Notify::new(),
+            receivers: LiveReceivers::default(),
             cipher,
             in_flight: Mutex::default(),
             circuits,
@@ -118,9 +99,20 @@ impl Push {
         })
     }
 
-    /// Says that something may have to leave now.
-    pub(crate) fn ring(&self) {
-        self.bell.ring();
+    /// Wakes the worker, because there may be deliveries now.
+    pub(crate) fn wake(&self) {
+        self.signal.notify_one();
+    }
+
+    /// Says that a task has receivers; `is_live` tells whether it waits for a slot or runs.
+    pub(crate) fn expect_deliveries(&self, task: TaskId, is_live: impl Fn() -> bool) {
+        if is_live() {
+            self.receivers.insert(task);
+            // It may have settled meanwhile, and then nothing else would remove it.
+            if !is_live() {
+                self.receivers.remove(task);
+            }
+        }
     }
 
     /// Refuses when the operator has switched pushes off.
@@ -165,7 +157,8 @@ impl Push {
         Ok(self.store.push_configs(head.id).await?)
     }
 
-    /// Removes a receiver and what was still to be told to it; removing one that is not there changes nothing.
+    /// Removes a receiver and what was still to be told to it; removing one that is not there changes
+    /// nothing.
     pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
         self.check_on()?;
         let push = vec![PushChange::Remove(head.id, id.to_owned())];

@@ -1,29 +1,30 @@
 //! Retention: finished work and old lines go, so that memory and disk stay bounded.
 //!
-//! Promises: removes in small portions, so that the writer is never held up for long; tells how it goes; never touches work that has not
-//! ended. Ages are told by settled time (`settled`), so that a clock that jumps removes nothing; what is removed is in no file afterwards.
+//! Promises: removes in small portions, so that the writer is never held up for long; reports its progress;
+//! never touches work that has not ended. Ages go by settled time (`settled`), so that a clock that jumps
+//! removes nothing; what is removed is in no file afterwards.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::Clock;
-use agentsite_store::{Change, Expiry};
+use agentsite_store::{Change, Expiry, SharedStore};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
 use crate::settled::SettledClock;
-use crate::tasks::Desk;
 use crate::{Retention, SiteError, Worker};
 
 /// Tasks removed in one transaction: a few milliseconds of the writer's time.
 const PORTION: usize = 500;
 
-/// How long a result for a caller without a key stays even when their share of the storage is nearly full: time to fetch it.
+/// How long a result for a caller without a key stays even when their share of the storage is nearly full:
+/// time to fetch it.
 const ANONYMOUS_SPARE: Duration = Duration::from_secs(600);
 
-/// Looks again and again until the site stops.
+/// Removes what has expired, again and again, until the site stops.
 pub(crate) async fn keep_bounded(
-    desk: Arc<Desk>,
+    store: SharedStore,
     keys: Arc<Keys>,
     clock: Arc<SettledClock>,
     retention: Retention,
@@ -32,7 +33,7 @@ pub(crate) async fn keep_bounded(
 ) {
     loop {
         worker.working("removing what has expired");
-        match expire(&desk, &keys, &clock, &retention).await {
+        match expire(&store, &keys, &clock, &retention).await {
             Ok(0) => worker.idle("nothing had expired"),
             Ok(gone) => worker.idle(&format!("removed {gone} finished tasks")),
             Err(error) => worker.failing(&error.to_string()),
@@ -46,13 +47,13 @@ pub(crate) async fn keep_bounded(
 
 /// Removes everything that has expired; gives the number of tasks.
 pub(crate) async fn expire(
-    desk: &Desk,
+    store: &SharedStore,
     keys: &Keys,
     clock: &SettledClock,
     retention: &Retention,
 ) -> Result<usize, SiteError> {
     let settings = vec![clock.setting()];
-    if let Err(error) = desk.store.commit(Change { settings, ..Change::default() }).await {
+    if let Err(error) = store.commit(Change { settings, ..Change::default() }).await {
         // A full disk must not keep what is old from going; the next look writes it down.
         tracing::debug!(%error, "The settled time was not written down.");
     }
@@ -71,11 +72,11 @@ pub(crate) async fn expire(
     };
     let mut gone = 0;
     loop {
-        let portion = desk.store.expire(expiry).await?;
+        let portion = store.expire(expiry).await?;
         gone += portion;
         if portion < PORTION {
             // What was removed is in no file from here on, backups aside.
-            desk.store.scrub().await?;
+            store.scrub().await?;
             return Ok(gone);
         }
         tokio::task::yield_now().await;

@@ -6,31 +6,32 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, Aside, Workshop};
+use agentsite_host::{AgentLog, Ephemeral, Workshop};
 use agentsite_library::IndexFolders;
-use agentsite_protocol::{
-    AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
-};
-use agentsite_store::{Change, Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
+use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_store::{Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
 use tokio::sync::Mutex;
 
 use crate::anonymous::IdCipher;
 use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
 use crate::connected::Connected;
+use crate::conversations::Feed;
 use crate::federation::Federation;
 use crate::hub::{Entry, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
+use crate::lifetime::Lifetime;
 use crate::logins::Logins;
 use crate::names::Names;
-use crate::push::{Bell, Courier, Push, PushParts};
+use crate::push::{Courier, Push, PushParts};
 use crate::queries::Queries;
 use crate::registry::{EgressScout, Registry, Scout};
 use crate::secret::Secret;
 use crate::settled::SettledClock;
-use crate::tasks::{Desk, Origin, check_message};
+use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, TaskRequest, Tasks, check_message};
 use crate::tokens::Tokens;
+use crate::usage::UsageHook;
 use crate::{
     Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, audit,
     retention,
@@ -84,6 +85,16 @@ const RUNNER_STOP: Duration = Duration::from_secs(5);
 #[derive(Debug, Clone)]
 pub struct Site(Arc<Inner>);
 
+/// Parts of a site that tests replace.
+pub(crate) struct SiteParts {
+    /// The way out for pushes.
+    pub(crate) courier: Arc<dyn Courier>,
+    /// How the registry looks around.
+    pub(crate) scout: Arc<dyn Scout>,
+    /// Further hooks of tasks, called after the site's own.
+    pub(crate) hooks: Vec<Arc<dyn TaskHook>>,
+}
+
 #[derive(Debug)]
 struct Inner {
     settings: SiteSettings,
@@ -91,7 +102,12 @@ struct Inner {
     store: SharedStore,
     workshop: Workshop,
     hub: Arc<Hub>,
-    desk: Arc<Desk>,
+    ids: Ids,
+    metrics: SiteMetrics,
+    lifetime: Lifetime,
+    tasks: Tasks,
+    /// The changes of conversations, for their followers.
+    feed: Arc<Feed>,
     keys: Arc<Keys>,
     tokens: Option<Tokens>,
     identity: Arc<Identity>,
@@ -127,27 +143,26 @@ impl Site {
     ) -> Result<Self, SiteError> {
         let egress = workshop.egress.clone();
         let scout = Arc::new(EgressScout { egress: egress.clone(), rng: world.rng.clone() });
-        Self::open_with(settings, world, store, workshop, metrics, (Arc::new(egress), scout)).await
+        let parts = SiteParts { courier: Arc::new(egress), scout, hooks: Vec::new() };
+        Self::open_with(settings, world, store, workshop, metrics, parts).await
     }
 
-    /// Opens a site whose pushes leave, and whose registry looks around, by another way.
+    /// Opens a site with other parts than the real ones.
     pub(crate) async fn open_with(
         settings: SiteSettings,
         world: World,
         store: SharedStore,
         workshop: Workshop,
         metrics: SiteMetrics,
-        (courier, scout): (Arc<dyn Courier>, Arc<dyn Scout>),
+        SiteParts { courier, scout, hooks }: SiteParts,
     ) -> Result<Self, SiteError> {
         let settled = SettledClock::open(world.clock, &store).await?;
         let world = World { clock: settled.clone(), ..world };
         let ids = world.ids();
         let folders = IndexFolders::at(settings.libraries.clone());
         let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
-        let bell = Bell::new(&settings.push);
         let (secret, new_secret) = Secret::open(&store, &ids).await?;
         let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
-        let desk = Desk::new(store.clone(), ids.clone(), metrics.clone(), bell.clone(), cipher);
         let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
         let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
         let identity = Arc::new(identity);
@@ -167,15 +182,29 @@ impl Site {
         let push = Push::new(PushParts {
             settings: settings.push.clone(),
             store: store.clone(),
-            ids,
+            ids: ids.clone(),
             identity: identity.clone(),
-            metrics,
+            metrics: metrics.clone(),
             egress: workshop.egress.clone(),
             courier,
-            bell,
             cipher,
         });
-        let _ = desk.calls.set(Arc::new(SiteCalls::new(&desk, &hub)));
+        let feed = Arc::new(Feed::default());
+        let usage = Arc::new(UsageHook::new(store.clone(), metrics.clone()));
+        // The order of the hooks: what is counted, what leaves the site, what people follow.
+        let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
+        let hooks = TaskHooks::new(own.into_iter().chain(hooks).collect());
+        let (directory, lifetime) = (hub.clone(), Lifetime::default());
+        let parts = TaskParts {
+            store: store.clone(),
+            ids: ids.clone(),
+            metrics: metrics.clone(),
+            cipher,
+            hooks,
+            agents: AgentDirectory::new(move |name| directory.get(name).map(|entry| entry.agent.clone())),
+            lifetime: lifetime.clone(),
+        };
+        let tasks = Tasks::new(parts, |tasks| Arc::new(SiteCalls::new(tasks, &hub, ids.clone())));
         let workers = Workers::new(world.clock.clone());
         let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
         let started_at = world.clock.now();
@@ -185,8 +214,12 @@ impl Site {
             started_at,
             store,
             workshop,
+            ids,
+            metrics,
             hub,
-            desk,
+            lifetime,
+            tasks,
+            feed,
             keys,
             tokens,
             identity,
@@ -218,31 +251,23 @@ impl Site {
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
         self.commit_founding().await?;
-        let hub = self.0.hub.clone();
-        self.0.names.keep_step(&hub.own_names()).await?;
-        let recovery = self.0.desk.recover(None, |name| hub.get(name)).await?;
+        self.0.names.keep_step(&self.0.hub.own_names()).await?;
+        let recovery = self.0.tasks.recover(None).await?;
         if recovery.put_off > 0 {
-            let hub = self.0.hub.clone();
-            self.0.desk.running.spawn(self.0.desk.clone().recover_later(move |name| hub.get(name)));
+            self.0.lifetime.spawn(self.0.tasks.clone().recover_later());
         }
         let worker = self
             .0
             .workers
             .register("retention", "Removes finished tasks, old journal lines and expired keys.");
         let retention = self.0.settings.retention.clone();
-        let (desk, keys, stop) = (self.0.desk.clone(), self.0.keys.clone(), self.0.desk.stopping.clone());
+        let (store, keys, stop) =
+            (self.0.store.clone(), self.0.keys.clone(), self.0.lifetime.stopping().clone());
         let settled = self.0.settled.clone();
-        self.0.desk.running.spawn(retention::keep_bounded(
-            desk,
-            keys,
-            settled,
-            retention,
-            worker,
-            stop.clone(),
-        ));
+        self.0.lifetime.spawn(retention::keep_bounded(store, keys, settled, retention, worker, stop.clone()));
         let worker = self.0.workers.register("audit", "Signs the journal, so that nobody can write another.");
         let (store, identity) = (self.0.store.clone(), self.0.identity.clone());
-        self.0.desk.running.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
+        self.0.lifetime.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
         if let Err(error) = self.drop_strangers().await {
             tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
         }
@@ -254,37 +279,33 @@ impl Site {
             .0
             .workers
             .register("search", "Keeps the index of agents in step and makes their full vectors.");
-        self.0.desk.running.spawn(self.clone().keep_in_step(worker, stop.clone()));
+        self.0.lifetime.spawn(self.clone().keep_in_step(worker, stop.clone()));
         if self.pushes() {
             let worker =
                 self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
-            self.0.desk.running.spawn(self.0.push.clone().send_all(worker, stop.clone()));
+            self.0.lifetime.spawn(self.0.push.clone().send_all(worker, stop.clone()));
         }
         let worker = self
             .0
             .workers
             .register("connected", "Keeps the places of programs that connected and went away.");
-        self.0.desk.running.spawn(self.clone().keep_connected(worker, stop.clone()));
+        self.0.lifetime.spawn(self.clone().keep_connected(worker, stop.clone()));
         let worker =
             self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
-        self.0.desk.running.spawn(self.0.registry.clone().keep_fresh(worker, stop));
+        self.0.lifetime.spawn(self.0.registry.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }
 
     /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued work stays queued for the
     /// next start.
     pub async fn stop(&self) {
-        let desk = &self.0.desk;
-        desk.stopping.cancel();
-        desk.running.close();
-        if tokio::time::timeout(self.0.settings.drain.0, desk.running.wait()).await.is_err() {
-            let left = desk.live_count();
+        if !self.0.lifetime.drain(self.0.settings.drain.0).await {
+            let left = self.0.tasks.live_count();
             tracing::warn!(
                 left,
                 "Some tasks did not finish in time; they are taken up again at the next start."
             );
-            desk.halted.cancel();
-            let _ = tokio::time::timeout(RUNNER_STOP, desk.running.wait()).await;
+            self.0.lifetime.halt(RUNNER_STOP).await;
         }
         let runners = self.0.hub.all();
         let ends = runners.iter().map(|entry| entry.runner.stop());
@@ -306,7 +327,7 @@ impl Site {
     /// Whether the site takes no more work.
     #[must_use]
     pub fn is_stopping(&self) -> bool {
-        self.0.desk.stopping.is_cancelled()
+        self.0.lifetime.is_stopping()
     }
 
     /// Sends a message to an agent: opens a task, continues the one it names, or gets an answer at once.
@@ -321,127 +342,112 @@ impl Site {
     ) -> Result<Sent, SiteError> {
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
-        let (entry, message, ttl, aside) = self.accept(caller, agent, submission)?;
+        let (entry, mut request) = self.accept(caller, agent, submission)?;
         // Each way has its own box: this future lies inside those of every face, which are moved several times for a request, and one that had room
         // for all ways at once would cost more to move than the way takes.
-        let receiver = match receiver {
-            Some(_) => Box::pin(self.receiver(caller, receiver, &message)).await?,
-            None => None,
-        };
-        if entry.is_message_only() {
-            return Box::pin(self.0.desk.ask(caller, &entry, message, aside)).await.map(Sent::Message);
+        if let Some(receiver) = receiver {
+            request.attached.push(Box::pin(self.receiver(caller, receiver, &request.message)).await?);
         }
-        if entry.may_reply(&message)
-            && let Some(answer) = Box::pin(self.0.desk.reply(caller, &entry, &message, &aside)).await?
-        {
+        if entry.is_message_only() {
+            let TaskRequest { message, ephemeral, .. } = request;
+            let answer = Box::pin(self.0.tasks.ask(caller, &entry, message, ephemeral)).await?;
             return Ok(Sent::Message(answer));
         }
-        let origin = Origin { ttl, aside, receiver, ..Origin::default() };
-        Box::pin(self.0.desk.send(caller, entry, message, origin)).await.map(Sent::Task)
+        if entry.may_reply(&request.message) {
+            let (message, ephemeral) = (&request.message, &request.ephemeral);
+            let answer = Box::pin(self.0.tasks.reply(caller, &entry, message, ephemeral)).await?;
+            if let Some(answer) = answer {
+                return Ok(Sent::Message(answer));
+            }
+        }
+        Ok(Sent::Task(Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?))
     }
 
-    /// Checks a message for an agent; gives the agent, what is written down, how long, and what only the agent sees.
+    /// Checks a message for an agent; gives the agent, and the message with what goes with it.
     fn accept(
         &self,
         caller: &Caller,
         agent: &AgentName,
         submission: Submission,
-    ) -> Result<(Arc<Entry>, Message, Option<Duration>, Aside), SiteError> {
+    ) -> Result<(Arc<Entry>, TaskRequest), SiteError> {
         let entry = self.0.hub.visible(caller, agent)?;
-        let (message, ttl, aside) = submission.part()?;
-        entry.check_extensions(&aside.extensions)?;
-        let aside = Aside { trace: caller.trace().cloned(), ..aside };
+        let (message, ttl, ephemeral) = submission.part()?;
+        entry.check_extensions(&ephemeral.extensions)?;
+        let ephemeral = Ephemeral { trace: caller.trace().cloned(), ..ephemeral };
         check_message(&message, self.0.settings.max_message.0)?;
         entry.check_media_types(&message)?;
-        Ok((entry, message, ttl, aside))
+        Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))
     }
 
-    /// A task as it is on disk.
+    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors of a site.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.0.tasks
+    }
+
+    /// See [`Tasks::get`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        self.0.desk.load(caller, id).await
+        Ok(self.0.tasks.get(caller, id).await?)
     }
 
-    /// Tasks of this caller, or of everybody for the people who run the site; the last changed first. An anonymous caller sees those of the
-    /// conversation that the filter names, and none without one.
+    /// See [`Tasks::list`].
     ///
     /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn tasks(
+    /// As there.
+    pub async fn list_tasks(
         &self,
         caller: &Caller,
-        mut filter: TaskFilter,
+        filter: TaskFilter,
         after: Option<TaskCursor>,
         limit: usize,
     ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
-        let limit = limit.clamp(1, MAX_PAGE);
-        if caller.is_anonymous() {
-            let Some(filter) = self.0.desk.listed_to(caller, filter) else {
-                return Ok(Page { items: Vec::new(), next: None });
-            };
-            return Ok(self.0.desk.show_page(self.0.store.tasks(filter, after, limit).await?));
-        }
-        if !caller.is_admin() {
-            filter.owner = Some(caller.owner().clone());
-        }
-        Ok(self.0.store.tasks(filter, after, limit).await?)
+        Ok(self.0.tasks.list(caller, filter, after, limit).await?)
     }
 
-    /// How many tasks [`Self::tasks`] would list in all.
+    /// See [`Tasks::count`].
     ///
     /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn count_tasks(&self, caller: &Caller, mut filter: TaskFilter) -> Result<u64, SiteError> {
-        if caller.is_anonymous() {
-            let Some(filter) = self.0.desk.listed_to(caller, filter) else { return Ok(0) };
-            return Ok(self.0.store.count_tasks(filter).await?);
-        }
-        if !caller.is_admin() {
-            filter.owner = Some(caller.owner().clone());
-        }
-        Ok(self.0.store.count_tasks(filter).await?)
+    /// As there.
+    pub async fn count_tasks(&self, caller: &Caller, filter: TaskFilter) -> Result<u64, SiteError> {
+        Ok(self.0.tasks.count(caller, filter).await?)
     }
 
-    /// Ends a task.
+    /// See [`Tasks::cancel`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], [`SiteError::NotCancelable`].
+    /// As there.
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        let task = self.0.desk.cancel(caller, id).await?;
-        // A task that waited for its caller has no run that could hear of it.
-        if let Some(entry) = self.0.hub.get(&task.head.agent).filter(|entry| entry.holds(&task)) {
-            entry.runner.forget(if caller.is_anonymous() { self.0.desk.cipher.read_task(id) } else { id });
-        }
-        Ok(task)
+        Ok(self.0.tasks.cancel(caller, id).await?)
     }
 
-    /// Follows a task from event `after` on.
+    /// See [`Tasks::watch`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
-        self.0.desk.watch(caller, id, after).await
+        Ok(self.0.tasks.watch(caller, id, after).await?)
     }
 
-    /// Follows a task from event `after` on until it has ended: the watch outlasts the times in which the task waits for its caller.
+    /// See [`Tasks::watch_to_end`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn watch_to_end(
         &self,
         caller: &Caller,
         id: TaskId,
         after: u64,
     ) -> Result<TaskWatch, SiteError> {
-        self.0.desk.watch_to_end(caller, id, after).await
+        Ok(self.0.tasks.watch_to_end(caller, id, after).await?)
     }
 
-    /// Events of a task after a cursor.
+    /// See [`Tasks::events`].
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's.
+    /// As there.
     pub async fn events(
         &self,
         caller: &Caller,
@@ -449,13 +455,7 @@ impl Site {
         after: u64,
         limit: usize,
     ) -> Result<Vec<TaskEvent>, SiteError> {
-        let (holder, inner) = self.0.desk.holder(caller, id).await?;
-        self.0.desk.agent_of(&holder, inner).await?;
-        let mut events = self.0.store.events(inner, after, limit.clamp(1, MAX_PAGE)).await?;
-        if caller.is_anonymous() {
-            events.iter_mut().for_each(|event| *event = self.0.desk.cipher.show_event(event));
-        }
-        Ok(events)
+        Ok(self.0.tasks.events(caller, id, after, limit).await?)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.
@@ -463,7 +463,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn expire(&self) -> Result<usize, SiteError> {
-        retention::expire(&self.0.desk, &self.0.keys, &self.0.settled, &self.0.settings.retention).await
+        retention::expire(&self.0.store, &self.0.keys, &self.0.settled, &self.0.settings.retention).await
     }
 
     /// Removes a task that has ended, with everything that was said in it; what somebody must still be told of it leaves first.
@@ -472,23 +472,7 @@ impl Site {
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended; [`SiteError::Forbidden`]
     /// when it is a turn of a conversation, which keeps it.
     pub async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
-        let task = self.task(caller, id).await?;
-        if !task.head.state.is_terminal() {
-            return Err(SiteError::TaskBusy(task.head.state));
-        }
-        if task.conversation.is_some() {
-            let why = "the task is a turn of a conversation and stays as long as it; delete the conversation";
-            return Err(SiteError::Forbidden(why.into()));
-        }
-        let line = JournalLine {
-            at: self.ids().clock().now(),
-            actor: caller.owner().as_str().into(),
-            agent: Some(task.head.agent),
-            // The lines of the task lose their texts with it; this one stays.
-            task: None,
-            text: format!("removed the finished task {id}"),
-        };
-        self.0.store.commit(Change { forget: vec![id], journal: vec![line], ..Change::default() }).await?;
+        self.0.tasks.forget(caller, id).await?;
         self.expire().await.map(|_| ())
     }
 
@@ -501,7 +485,7 @@ impl Site {
     /// Makes ids and tells the time.
     #[must_use]
     pub fn ids(&self) -> &Ids {
-        &self.0.desk.ids
+        &self.0.ids
     }
 
     /// The site's own key for one purpose, such as sealing what a caller keeps for it; the same after a restart.

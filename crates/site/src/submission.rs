@@ -1,11 +1,11 @@
 //! Submission: a message and everything that comes with it.
 //!
-//! Promises: a credential in the metadata of a message is taken out before anything is written, so that it reaches the agent and
-//! nothing else. What is foreign is bounded. It does not look at the message's content.
+//! Promises: a credential in the metadata of a message is taken out before anything is written, so that it
+//! reaches the agent and nothing else. What is foreign is bounded. It does not look at the message's content.
 
 use std::time::Duration;
 
-use agentsite_host::{Aside, Credential};
+use agentsite_host::{Credential, Ephemeral};
 use agentsite_protocol::extension::TASK_AUTH_CREDENTIAL;
 use agentsite_protocol::{Message, Period, PushConfig};
 use serde_json::Value;
@@ -24,8 +24,8 @@ pub struct Submission {
     pub ttl: Option<Period>,
     /// Extensions of the protocol that the caller wants to be used.
     pub extensions: Vec<String>,
-    /// Who is to be told about the task, from its first event on or from now on; kept in the same transaction as the message. An agent
-    /// that answers with a message has nothing to tell.
+    /// A receiver of pushes about the task, from its first event on or from now on; kept in the same
+    /// transaction as the message. An agent that answers with a message has nothing to push.
     pub receiver: Option<PushConfig>,
 }
 
@@ -37,10 +37,10 @@ impl From<Message> for Submission {
 
 impl Submission {
     /// Parts what is written down from what only the agent sees.
-    pub(crate) fn part(mut self) -> Result<(Message, Option<Duration>, Aside), SiteError> {
+    pub(crate) fn part(mut self) -> Result<(Message, Option<Duration>, Ephemeral), SiteError> {
         let credential = take_credential(&mut self.message)?;
-        let aside = Aside { credential, extensions: self.extensions, ..Aside::default() };
-        Ok((self.message, self.ttl.map(|ttl| ttl.0), aside))
+        let ephemeral = Ephemeral { credential, extensions: self.extensions, ..Ephemeral::default() };
+        Ok((self.message, self.ttl.map(|ttl| ttl.0), ephemeral))
     }
 }
 
@@ -75,9 +75,9 @@ mod tests {
 
     #[test]
     fn a_credential_leaves_no_trace_in_the_message() {
-        let (message, _, aside) =
+        let (message, _, ephemeral) =
             with_metadata(&json!({ TASK_AUTH_CREDENTIAL: "s3cret", "mood": 1 })).part().unwrap();
-        assert_eq!(aside.credential.unwrap().secret(), "s3cret");
+        assert_eq!(ephemeral.credential.unwrap().secret(), "s3cret");
         assert_eq!(message.extra["metadata"], json!({ "mood": 1 }));
         let (message, ..) = with_metadata(&json!({ TASK_AUTH_CREDENTIAL: "s3cret" })).part().unwrap();
         assert!(message.extra.is_empty());
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn other_metadata_stays() {
         for metadata in [json!({ "a": 1 }), json!([]), json!("text")] {
-            let (message, ttl, aside) = with_metadata(&metadata).part().unwrap();
-            assert!(aside.credential.is_none() && ttl.is_none());
+            let (message, ttl, ephemeral) = with_metadata(&metadata).part().unwrap();
+            assert!(ephemeral.credential.is_none() && ttl.is_none());
             assert_eq!(message.extra["metadata"], metadata);
         }
     }

@@ -13,6 +13,7 @@ mod crashes;
 mod far;
 mod federation;
 mod find;
+mod hooks;
 mod hub;
 mod identity;
 mod library;
@@ -31,6 +32,8 @@ use agentsite_host::{Environment, Manifest, Runner, ScriptedRunner, Workshop};
 use agentsite_protocol::{AgentName, Caller, Clock, Message, Rng, Role, Task, TaskState, Timestamp};
 use agentsite_store::{MemStore, SharedStore};
 
+use crate::site::SiteParts;
+use crate::tasks::TaskHook;
 use crate::{Sent, Site, SiteError, SiteMetrics, SiteSettings, TaskWatch, World};
 
 /// A clock that moves only when a story moves it.
@@ -84,11 +87,28 @@ impl Story {
         Self::open(settings, MemStore::new(), clock, Arc::default()).await
     }
 
+    /// A site with one more hook of tasks.
+    async fn with_hook(hook: Arc<dyn TaskHook>) -> Self {
+        let clock = Arc::new(StoryClock::default());
+        clock.advance(1_700_000_000_000);
+        Self::open_with(SiteSettings::default(), MemStore::new(), clock, Arc::default(), vec![hook]).await
+    }
+
     async fn open(
         settings: SiteSettings,
         store: MemStore,
         clock: Arc<StoryClock>,
         rng: Arc<StoryRng>,
+    ) -> Self {
+        Self::open_with(settings, store, clock, rng, Vec::new()).await
+    }
+
+    async fn open_with(
+        settings: SiteSettings,
+        store: MemStore,
+        clock: Arc<StoryClock>,
+        rng: Arc<StoryRng>,
+        hooks: Vec<Arc<dyn TaskHook>>,
     ) -> Self {
         let world = World { clock: clock.clone(), rng: rng.clone() };
         let workshop = Workshop {
@@ -104,15 +124,20 @@ impl Story {
         let courier = Arc::new(push::StoryCourier::default());
         let scout = Arc::new(registry::StoryScout::default());
         let metrics = SiteMetrics::default();
-        let ways = (courier.clone() as Arc<_>, scout.clone() as Arc<_>);
-        let site = Site::open_with(settings, world, shared, workshop, metrics, ways).await.unwrap();
+        let parts = SiteParts { courier: courier.clone(), scout: scout.clone(), hooks };
+        let site = Site::open_with(settings, world, shared, workshop, metrics, parts).await.unwrap();
         Self { site, store, clock, rng, courier, scout }
     }
 
     /// The process dies; another one opens what was synced. Agents must be installed again.
     async fn crash(self) -> Self {
+        self.crash_to(Vec::new()).await
+    }
+
+    /// The same, with further hooks of tasks in the new process.
+    async fn crash_to(self, hooks: Vec<Arc<dyn TaskHook>>) -> Self {
         let store = self.store.reopen();
-        Self::open(SiteSettings::default(), store, self.clock, self.rng).await
+        Self::open_with(SiteSettings::default(), store, self.clock, self.rng, hooks).await
     }
 
     fn agent(&self, name: &str, runner: impl Runner) -> AgentName {

@@ -27,7 +27,7 @@ fn job(id: &str) -> Job {
         attempt: 1,
         deadline: None,
         depth: 0,
-        aside: agentsite_host::Aside::default(),
+        ephemeral: agentsite_host::Ephemeral::default(),
         used: Usage::default(),
         used_today: Usage::default(),
         cancel: CancellationToken::new(),

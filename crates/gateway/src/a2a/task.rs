@@ -142,7 +142,7 @@ pub(super) async fn list(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskLis
         }
     };
     let filter = filter(call, wanted)?;
-    let page = call.front.site.tasks(&call.caller, filter.clone(), after, size).await?;
+    let page = call.front.site.list_tasks(&call.caller, filter.clone(), after, size).await?;
     let mut tasks = Vec::with_capacity(page.items.len());
     for head in &page.items {
         match call.front.site.task(&call.caller, head.id).await {

@@ -241,7 +241,7 @@ impl Call {
             states: vec![TaskState::InputRequired, TaskState::AuthRequired],
             ..TaskFilter::default()
         };
-        let page = self.front.site.tasks(&self.caller, filter, None, 1).await?;
+        let page = self.front.site.list_tasks(&self.caller, filter, None, 1).await?;
         Ok(Thread { context, waiting: page.items.first().map(|head| head.id) })
     }
 }

@@ -200,9 +200,10 @@ impl Errand {
 
     /// The client, with the caller's trace in every request, and with those of the wanted extensions that the agent has.
     fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
-        let mut headers = self.job.aside.trace_headers();
+        let mut headers = self.job.ephemeral.trace_headers();
         let known = &client.card().capabilities.extensions;
-        let wanted = self.job.aside.extensions.iter().filter(|uri| known.iter().any(|one| one.uri == **uri));
+        let wanted =
+            self.job.ephemeral.extensions.iter().filter(|uri| known.iter().any(|one| one.uri == **uri));
         let wanted: Vec<&str> = wanted.map(String::as_str).collect();
         if let Ok(value) = HeaderValue::from_str(&wanted.join(","))
             && !wanted.is_empty()
@@ -225,7 +226,7 @@ impl Errand {
             task_id: self.memo.remote_task.clone(),
             role: Role::User,
             parts,
-            extra: with_credential(self.job.message.extra.clone(), self.job.aside.credential.as_ref()),
+            extra: with_credential(self.job.message.extra.clone(), self.job.ephemeral.credential.as_ref()),
         };
         // The ids of our tasks mean nothing there.
         message.refer_to(&[]);

@@ -174,7 +174,7 @@ impl<'a> Errand<'a> {
 
 /// What a program is told of a job.
 fn assignment(job: &Job, lost: u32) -> Assignment {
-    let trace = job.aside.trace.as_ref();
+    let trace = job.ephemeral.trace.as_ref();
     Assignment {
         task: job.task,
         context: job.context.clone(),
@@ -183,7 +183,7 @@ fn assignment(job: &Job, lost: u32) -> Assignment {
         message: job.message.clone(),
         history: recent(&job.history),
         deadline: job.deadline,
-        credential: job.aside.credential.as_ref().map(|credential| credential.secret().to_owned()),
+        credential: job.ephemeral.credential.as_ref().map(|credential| credential.secret().to_owned()),
         traceparent: trace.map(|trace| trace.parent().to_owned()),
         tracestate: trace.and_then(|trace| trace.state().map(str::to_owned)),
     }

@@ -73,7 +73,7 @@ impl Start {
             ("AGENTSITE_ATTEMPT".to_owned(), job.attempt.to_string()),
         ]);
         variables.extend(self.variables.clone());
-        let credential = job.aside.credential.as_ref();
+        let credential = job.ephemeral.credential.as_ref();
         variables
             .extend(credential.map(|credential| (CREDENTIAL.to_owned(), credential.secret().to_owned())));
         let program = Program { command: &self.command, folder: &self.folder, variables };

@@ -16,7 +16,7 @@ use tokio::net::unix::pipe;
 use super::*;
 use crate::contract::{self, BEGINNING, Ran, Specimen, Subject, VirtualClock, job, soon};
 use crate::sandbox::Bounds;
-use crate::{Aside, Credential, LogSource, Manifest, Runtime};
+use crate::{Credential, Ephemeral, LogSource, Manifest, Runtime};
 
 /// An agent folder with a runner in it.
 struct Bench {
@@ -248,8 +248,8 @@ async fn exit_code_eleven_asks_for_a_credential_which_comes_in_the_environment()
     assert_eq!(bench.run("").await.ending(), ("auth-required", "Your token, please".into()));
     let silent = Bench::sh("exit 11").run("").await;
     assert_eq!(silent.ending(), ("auth-required", "The agent needs a credential.".into()));
-    let aside = Aside { credential: Some(Credential::new("s3cret")), ..Aside::default() };
-    let ran = contract::run(&bench.runner(), Job { aside, ..job("here") }).await;
+    let ephemeral = Ephemeral { credential: Some(Credential::new("s3cret")), ..Ephemeral::default() };
+    let ran = contract::run(&bench.runner(), Job { ephemeral, ..job("here") }).await;
     assert_eq!(ran.answer(), "welcome\n");
 }
 

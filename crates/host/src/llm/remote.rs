@@ -47,7 +47,7 @@ impl RemoteAgent {
 
     /// Asks and waits for the answer.
     pub(super) async fn ask(&self, job: &Job, words: String) -> Result<String, String> {
-        let client = self.client(job.ids.clock().now()).await?.with_headers(job.aside.trace_headers());
+        let client = self.client(job.ids.clock().now()).await?.with_headers(job.ephemeral.trace_headers());
         let message = Message::text(job.ids.message(), Role::User, words);
         match client.send(&message, SendOptions::default()).await {
             Ok(Reply::Message(words)) => Ok(words.plain_text()),

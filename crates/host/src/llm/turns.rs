@@ -113,7 +113,7 @@ impl Run {
     pub(super) fn new(setup: Arc<Setup>, model: Arc<dyn Model>, mut job: Job, report: Reporter) -> Self {
         setup.ledger.learn(job.ids.clock().now(), job.used_today);
         let most = setup.ledger.tokens_per_task();
-        job.aside.budget = job.aside.budget.below(&job.agent, most, job.used.tokens());
+        job.ephemeral.budget = job.ephemeral.budget.below(&job.agent, most, job.used.tokens());
         let (used, answer) = (job.used, Answer::new(report.clone()));
         let (counter, unreported) = (Counter::default(), Usage::default());
         Self { setup, model, job, report, answer, counter, used, unreported, flight: None }
@@ -218,7 +218,7 @@ impl Run {
         let (now, reads) = (self.job.ids.clock().now(), request.estimated_tokens());
         let reserved = self.setup.ledger.reserve(now, &self.used, reads, self.setup.max_tokens);
         let reserved = reserved.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
-        let share = self.job.aside.budget.reserve(reads, reserved.max_tokens);
+        let share = self.job.ephemeral.budget.reserve(reads, reserved.max_tokens);
         let share = share.map_err(|over| Stop::Failed(over.to_string()))?;
         let max_tokens = share.max_tokens;
         self.flight = Some(Flight { reserved, share, reads: 0, bytes: 0, told: None });
@@ -270,7 +270,7 @@ impl Run {
         if let Some(flight) = self.flight.take() {
             let used = flight.used();
             self.setup.ledger.book(self.job.ids.clock().now(), used);
-            self.job.aside.budget.book(used.tokens());
+            self.job.ephemeral.budget.book(used.tokens());
             drop((flight.reserved, flight.share));
             self.used.add(used);
             self.unreported.add(used);

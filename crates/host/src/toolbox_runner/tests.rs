@@ -282,7 +282,7 @@ async fn answers_of_before_the_task_come_with_the_request() {
     };
     let blank = Message::text("m".parse().unwrap(), Role::User, "");
     let mut job = Job { message: ToolboxRunner::request(blank, &call), ..contract::job("") };
-    job.aside.state = Some(json!("kept"));
+    job.ephemeral.state = Some(json!("kept"));
     let play: Play = |_, call| done(format!("{} {}", field(&call, "a").unwrap(), call.round.state.unwrap()));
     let (steps, _) = run(play, job).await;
     assert_eq!(made(&steps).unwrap().plain_text(), "x \"kept\"");

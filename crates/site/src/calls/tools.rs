@@ -1,7 +1,7 @@
 //! The tools of an agent, as another agent of the site uses them.
 //!
-//! Promises: a call takes a place in the lane of the agent whose tool it is, so that its limits hold whoever calls. It is part of the
-//! task of the one who calls, and opens none of its own.
+//! Promises: a call takes a slot in the lane of the agent whose tool it is, so that its limits hold for every
+//! caller. It is part of the task of the one who calls, and opens none of its own.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
 use futures::future::BoxFuture;
 
 use crate::hub::Entry;
-use crate::lane::{Admission, Slot};
+use crate::tasks::{Admission, Slot};
 
 /// The tools of an agent of this site.
 #[derive(Debug)]

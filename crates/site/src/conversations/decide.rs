@@ -1,7 +1,9 @@
-//! What is decided about conversations without looking anywhere: titles, and in which context an agent is asked.
+//! What is decided about conversations without looking anywhere: titles, and in which context an agent is
+//! asked.
 //!
-//! Promises: pure. A title is one line of printable letters. A context is never shared by two branches, so that an agent which remembers by
-//! context, at this site or at another, never hears of a branch that was left. It does not read tasks.
+//! Promises: pure. A title is one line of printable letters. A context is never shared by two branches, so
+//! that an agent which remembers by context, at this site or at another, never hears of a branch that was
+//! left. It does not read tasks.
 
 use agentsite_protocol::{AgentName, ContextId, Part};
 use agentsite_store::Place;
@@ -45,8 +47,9 @@ fn one_line(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The context in which an agent goes on that was asked before on this path; none when it begins a new one. `path` is the way to the new turn,
-/// the nearest first; `alone` says that nothing else hangs where the new turn will.
+/// The context in which an agent continues that was asked before on this path; none when it begins a new one.
+/// `path` is the way to the new turn, the nearest first; `alone` says that nothing else hangs where the new
+/// turn will.
 pub(crate) fn context<'a>(path: &'a [Place], agent: &AgentName, alone: bool) -> Option<&'a ContextId> {
     if !alone {
         return None;

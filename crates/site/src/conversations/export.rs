@@ -1,7 +1,7 @@
 //! Export: a conversation as Markdown for people and as JSON for programs, written piece by piece.
 //!
-//! Promises: pure; Markdown has the path that is shown, JSON every turn on every branch. What people and agents wrote is written as it is.
-//! It does not carry files: it names them.
+//! Promises: pure; Markdown has the path that is shown, JSON every turn on every branch. What people and
+//! agents wrote is written as it is. It does not carry files: it names them.
 
 use serde_json::json;
 
@@ -43,7 +43,7 @@ impl ExportFormat {
         }
     }
 
-    /// What stands behind the turns.
+    /// What follows the turns.
     pub(crate) fn end(self) -> &'static str {
         match self {
             Self::Markdown => "",

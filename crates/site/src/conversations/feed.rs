@@ -1,7 +1,7 @@
-//! Feed: who is told that a conversation has changed.
+//! Feed: the changes of conversations, for their followers.
 //!
-//! Promises: nothing here waits; a listener that is too slow is told that it missed something, and reads again. Listeners hear only what was
-//! committed. It keeps nothing: what happened while nobody listened is read from the store.
+//! Promises: nothing here waits; a subscriber that is too slow learns that it missed something, and reads
+//! again. It keeps nothing: what happened before a subscription is read from the store.
 
 use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState};
 use serde::Serialize;
@@ -9,12 +9,12 @@ use tokio::sync::broadcast;
 
 use super::ConversationView;
 
-/// Changes that a listener may lag behind; people's conversations change a few times in a second.
+/// Changes that a subscriber may lag behind; people's conversations change a few times in a second.
 const QUEUE: usize = 256;
 
 /// What has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Told {
+pub(crate) enum FeedChange {
     /// Title, pin, or the branch that is shown.
     Changed,
     /// A turn was added or stands elsewhere.
@@ -25,15 +25,15 @@ pub(crate) enum Told {
 
 /// One change of one conversation.
 #[derive(Debug, Clone)]
-pub(crate) struct News {
+pub(crate) struct FeedEvent {
     pub(crate) owner: Owner,
     pub(crate) conversation: ConversationId,
-    pub(crate) told: Told,
+    pub(crate) change: FeedChange,
 }
 
-/// The listeners of a site.
+/// The subscribers of a site.
 #[derive(Debug)]
-pub(crate) struct Feed(broadcast::Sender<News>);
+pub(crate) struct Feed(broadcast::Sender<FeedEvent>);
 
 impl Default for Feed {
     fn default() -> Self {
@@ -42,18 +42,18 @@ impl Default for Feed {
 }
 
 impl Feed {
-    /// Tells whoever listens.
-    pub(crate) fn tell(&self, owner: &Owner, conversation: ConversationId, told: Told) {
-        let _ = self.0.send(News { owner: owner.clone(), conversation, told });
+    /// Sends a change to all subscribers.
+    pub(crate) fn publish(&self, owner: &Owner, conversation: ConversationId, change: FeedChange) {
+        let _ = self.0.send(FeedEvent { owner: owner.clone(), conversation, change });
     }
 
-    /// Hears everything from now on.
-    pub(crate) fn listen(&self) -> broadcast::Receiver<News> {
+    /// Receives everything from now on.
+    pub(crate) fn subscribe(&self) -> broadcast::Receiver<FeedEvent> {
         self.0.subscribe()
     }
 }
 
-/// What a follower of conversations is told.
+/// What a follower of conversations gets.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConversationEvent {

@@ -1,7 +1,7 @@
 //! Passage: the words of a search with what stands around them.
 //!
-//! Promises: pure; the passage holds the first place where one of the words stands, or else the beginning of the text. It does not mark the
-//! words: that is the page's.
+//! Promises: pure; the passage holds the first place where one of the words stands, or else the beginning of
+//! the text. It does not mark the words: that is the page's.
 
 /// Letters before the words.
 const BEFORE: usize = 60;

@@ -1,8 +1,9 @@
 //! What people see of conversations and turns, made from rows and tasks.
 //!
-//! Promises: everything about question and answer comes from the task. Long answers are cut and say so, files are named and not carried: the
-//! task has them whole. What was said on the way and what was started in the course of it is told as far as people read it. A turn whose task
-//! cannot be found says so and is shown all the same.
+//! Promises: everything about question and answer comes from the task. Long answers are cut and say so, files
+//! are named and not carried: the task has them whole. What was said on the way and what was started in the
+//! course of it is told as far as people read it. A turn whose task cannot be found says so and is shown all
+//! the same.
 
 use agentsite_protocol::{
     AgentName, Artifact, ContextId, ConversationId, Message, MessageId, Part, Role, Task, TaskHead, TaskId,
@@ -17,7 +18,8 @@ use super::decide::start;
 /// Bytes of an answer that are shown with its turn; longer ones are read from the task.
 const SHOWN: usize = 256 << 10;
 
-/// Messages of a turn that are told beside its question and its answer, the last ones: steps on the way are read, not studied.
+/// Messages of a turn that are told beside its question and its answer, the last ones: steps on the way are
+/// read, not studied.
 const TOLD: usize = 64;
 
 /// Bytes of the words of one of them.
@@ -119,7 +121,8 @@ pub struct TurnView {
     /// What the agent asks back, as it sent it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asks: Option<AsksView>,
-    /// What was said after the question: the agent's words on the way, what it asked back, and what was answered.
+    /// What was said after the question: the agent's words on the way, what it asked back, and what was
+    /// answered.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub said: Vec<SaidView>,
     /// The tasks that were started in its course, the first ones.
@@ -133,7 +136,8 @@ pub struct TurnView {
     /// How long it took, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
-    /// The turns that stand beside it, itself among them, in the order in which they were said: the branches of this place.
+    /// The turns that stand beside it, itself among them, in the order in which they were said: the branches
+    /// of this place.
     pub siblings: Vec<TaskId>,
 }
 

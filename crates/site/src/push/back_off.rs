@@ -1,14 +1,14 @@
 //! Back-off: how long to wait before the next try.
 //!
-//! Promises: pure; full jitter (any wait up to a ceiling that doubles with each try), so that receivers which were down together are not
-//! all told at once when they come back. A receiver's own wish is a lower bound.
+//! Promises: pure; full jitter (any wait up to a ceiling that doubles with each try), so that receivers which
+//! were down together are not all told at once when they come back. A receiver's own wish is a lower bound.
 
 use std::time::Duration;
 
 /// The ceiling of the first wait: long enough for a restart of a small service, short enough to go unnoticed.
 const FIRST: Duration = Duration::from_millis(500);
 
-/// The highest ceiling: a receiver that comes back is told within five minutes.
+/// The highest ceiling: a receiver that comes back gets its deliveries within five minutes.
 const HIGHEST: Duration = Duration::from_secs(300);
 
 /// The wait after so many failed tries (0 for the first), by a random number.

@@ -1,7 +1,8 @@
 //! One delivery: from a claimed row of the outbox to what becomes of it.
 //!
-//! Promises: every claimed row ends in exactly one change of the outbox; if that is not written, the lease runs out and the row is
-//! delivered again. The body is made from the stored event, so that it is the same at every try.
+//! Promises: every claimed row ends in exactly one change of the outbox; if that is not written, the lease
+//! runs out and the row is delivered again. The body is made from the stored event, so that it is the same at
+//! every try.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -11,18 +12,19 @@ use agentsite_protocol::{
     AgentName, Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
 };
 use agentsite_store::{Change, Claim, OutboxChange, OutboxRow, StoreError};
-use sha2::{Digest, Sha256};
 
+use super::Push;
+use super::attempt::DeliveryAttempt;
 use super::back_off::back_off;
-use super::courier::Post;
-use super::{Push, letters};
+use super::identify::{delivery_id, origin};
 use crate::queries::{self, Queries};
 
-/// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a slow one leaves the account
-/// room for its other receivers.
+/// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a
+/// slow one leaves the account room for its other receivers.
 const PER_ORIGIN: usize = 4;
 
-/// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its callers use.
+/// Deliveries of all accounts to one origin at once, so that a site is no flood to a service that many of its
+/// callers use.
 const PER_ORIGIN_IN_ALL: usize = 16;
 
 /// How long a delivery steps back when its receiver has as many as it may.
@@ -50,8 +52,8 @@ impl Subject {
     }
 }
 
-/// What a claimed row is.
-enum Found {
+/// What a claimed delivery is about, once looked up.
+enum DeliveryContent {
     Subject(Box<Subject>),
     /// Nobody wants it any more.
     Unwanted,
@@ -61,52 +63,55 @@ enum Found {
 
 impl Push {
     /// Delivers a claimed row and writes down what became of it.
-    pub(super) async fn deliver(&self, claim: Claim) -> Result<(), StoreError> {
-        let (outbox, journal) = self.settle(&claim).await?;
+    pub(super) async fn deliver(&self, queued: Claim) -> Result<(), StoreError> {
+        let (outbox, journal) = self.settle(&queued).await?;
         self.store.commit(Change { outbox: vec![outbox], journal, ..Change::default() }).await
     }
 
-    async fn settle(&self, claim: &Claim) -> Result<(OutboxChange, Vec<JournalLine>), StoreError> {
-        let id = claim.id;
-        let subject = match self.find(claim).await? {
-            Found::Subject(subject) => subject,
-            Found::Unwanted => return Ok((OutboxChange::Done(id), Vec::new())),
-            Found::Lost(why) => return Ok((OutboxChange::Dead { id, error: why.into() }, Vec::new())),
+    async fn settle(&self, queued: &Claim) -> Result<(OutboxChange, Vec<JournalLine>), StoreError> {
+        let id = queued.id;
+        let subject = match self.find(queued).await? {
+            DeliveryContent::Subject(subject) => subject,
+            DeliveryContent::Unwanted => return Ok((OutboxChange::Done(id), Vec::new())),
+            DeliveryContent::Lost(why) => {
+                return Ok((OutboxChange::Dead { id, error: why.into() }, Vec::new()));
+            }
         };
-        let origin = letters::origin(&subject.config.url);
+        let origin = origin(&subject.config.url);
         let now = self.ids.clock().now();
-        let Some(_place) = self.take_place(&claim.row.account, &origin) else {
+        let Some(_slot) = self.take_slot(&queued.row.account, &origin) else {
             return Ok((OutboxChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
         };
         // The last try may have been the one that a kill cut off; the first is always made.
-        if self.ids.clock().settled() >= claim.row.deadline && claim.attempts > 0 {
-            return Ok(self.dead(id, &subject, "the deadline passed", claim.attempts));
+        if self.ids.clock().settled() >= queued.row.deadline && queued.attempts > 0 {
+            return Ok(self.dead(id, &subject, "the deadline passed", queued.attempts));
         }
-        // One circuit for each account and origin: a receiver of one account that hangs must not close the origin to the others.
-        let passage = match self.circuits.enter_for(&claim.row.account, &origin) {
+        // One circuit for each account and origin: a receiver of one account that hangs must not close the
+        // origin to the others.
+        let passage = match self.circuits.enter_for(&queued.row.account, &origin) {
             Ok(passage) => passage,
-            Err(rest) => return Ok(self.rest(claim, &subject, now, rest)),
+            Err(rest) => return Ok(self.rest(queued, &subject, now, rest)),
         };
-        let receipt = self.courier.carry(self.post(&subject, now)).await;
+        let receipt = self.courier.carry(self.attempt(&subject, now)).await;
         passage.learn(&receipt);
-        Ok(self.after(claim, &subject, receipt))
+        Ok(self.after(queued, &subject, receipt))
     }
 
-    /// Puts a delivery off while its receiver is left alone; it takes no place and counts as no attempt.
+    /// Puts a delivery off while its receiver is left alone; it takes no slot and counts as no attempt.
     fn rest(
         &self,
-        claim: &Claim,
+        queued: &Claim,
         subject: &Subject,
         now: Timestamp,
         rest: Duration,
     ) -> (OutboxChange, Vec<JournalLine>) {
         let due = now.plus(rest + back_off(0, self.random(), None));
-        if due >= claim.row.deadline {
+        if due >= queued.row.deadline {
             let why = "the receiver did not answer again and again until the deadline";
-            return self.dead(claim.id, subject, why, claim.attempts);
+            return self.dead(queued.id, subject, why, queued.attempts);
         }
         self.metrics.pushed("deferred");
-        (OutboxChange::Defer { id: claim.id, due }, Vec::new())
+        (OutboxChange::Defer { id: queued.id, due }, Vec::new())
     }
 
     fn random(&self) -> u64 {
@@ -115,19 +120,19 @@ impl Push {
         u64::from_le_bytes(random)
     }
 
-    fn after(&self, claim: &Claim, subject: &Subject, receipt: Receipt) -> (OutboxChange, Vec<JournalLine>) {
-        let id = claim.id;
+    fn after(&self, queued: &Claim, subject: &Subject, receipt: Receipt) -> (OutboxChange, Vec<JournalLine>) {
+        let id = queued.id;
         match receipt {
             Receipt::Taken => {
                 self.metrics.pushed("delivered");
                 (OutboxChange::Done(id), Vec::new())
             }
-            Receipt::Refused(why) => self.dead(id, subject, &why, claim.attempts + 1),
+            Receipt::Refused(why) => self.dead(id, subject, &why, queued.attempts + 1),
             Receipt::Later { why, wait, .. } => {
-                let wait = back_off(claim.attempts, self.random(), wait);
+                let wait = back_off(queued.attempts, self.random(), wait);
                 let due = self.ids.clock().now().plus(wait);
-                if self.ids.clock().settled().plus(wait) >= claim.row.deadline {
-                    return self.dead(id, subject, &why, claim.attempts + 1);
+                if self.ids.clock().settled().plus(wait) >= queued.row.deadline {
+                    return self.dead(id, subject, &why, queued.attempts + 1);
                 }
                 self.metrics.pushed("retried");
                 (OutboxChange::Retry { id, due, error: why }, Vec::new())
@@ -139,7 +144,7 @@ impl Push {
     fn dead(&self, id: u64, subject: &Subject, why: &str, tries: u32) -> (OutboxChange, Vec<JournalLine>) {
         self.metrics.pushed("dead");
         let (agent, task) = subject.of.clone().unzip();
-        let origin = letters::origin(&subject.config.url);
+        let origin = origin(&subject.config.url);
         tracing::warn!(
             task = task.map(|task| task.to_string()),
             delivery = id,
@@ -157,19 +162,19 @@ impl Push {
     }
 
     /// Reads what a row is about.
-    async fn find(&self, claim: &Claim) -> Result<Found, StoreError> {
-        let row = &claim.row;
+    async fn find(&self, queued: &Claim) -> Result<DeliveryContent, StoreError> {
+        let row = &queued.row;
         if row.kind == Queries::KIND {
             return self.find_match(row).await;
         }
         let (Some(task), Some(lane), Ok(seq)) = (row.task, &row.lane, row.body.parse::<u64>()) else {
-            return Ok(Found::Lost("this is no delivery of this version; drop it"));
+            return Ok(DeliveryContent::Lost("this is no delivery of this version; drop it"));
         };
         let configs = self.store.push_configs(task).await?;
         let Some(config) = configs.into_iter().find(|config| config.id == *lane) else {
-            return Ok(Found::Unwanted);
+            return Ok(DeliveryContent::Unwanted);
         };
-        let Some(head) = self.store.task(task).await? else { return Ok(Found::Unwanted) };
+        let Some(head) = self.store.task(task).await? else { return Ok(DeliveryContent::Unwanted) };
         if config.is_old {
             return self.find_old(head, config, seq).await;
         }
@@ -183,36 +188,45 @@ impl Push {
         };
         let body = event.and_then(|event| event.told(&context));
         Ok(match body {
-            Some(body) => Found::Subject(Box::new(Subject::event(head, config, seq, body))),
-            None => Found::Lost("the event is not one that receivers are told of; drop it"),
+            Some(body) => DeliveryContent::Subject(Box::new(Subject::event(head, config, seq, body))),
+            None => DeliveryContent::Lost("the event is not one that receivers are told of; drop it"),
         })
     }
 
     /// Reads the match of a kept query that a row tells of.
-    async fn find_match(&self, row: &OutboxRow) -> Result<Found, StoreError> {
+    async fn find_match(&self, row: &OutboxRow) -> Result<DeliveryContent, StoreError> {
         let (Some(query), Ok(seq)) = (&row.lane, row.body.parse::<u64>()) else {
-            return Ok(Found::Lost("this is no delivery of this version; drop it"));
+            return Ok(DeliveryContent::Lost("this is no delivery of this version; drop it"));
         };
-        let Some(stored) = queries::read(&self.store, query).await? else { return Ok(Found::Unwanted) };
-        let Some(config) = stored.kept.push else { return Ok(Found::Unwanted) };
+        let Some(stored) = queries::read(&self.store, query).await? else {
+            return Ok(DeliveryContent::Unwanted);
+        };
+        let Some(config) = stored.kept.push else { return Ok(DeliveryContent::Unwanted) };
         let Some(appeared) = stored.kept.matches.iter().find(|one| one.seq == seq) else {
-            return Ok(Found::Lost("so many agents appeared since that this one is forgotten; drop it"));
+            return Ok(DeliveryContent::Lost(
+                "so many agents appeared since that this one is forgotten; drop it",
+            ));
         };
         let body = serde_json::json!({
             "agentAppeared": { "query": query, "text": stored.kept.query.text, "seq": seq, "at": appeared.at, "match": appeared.found },
         });
         let id = delivery_id(query.as_bytes(), &config.id, seq);
         let body = body.to_string().into_bytes();
-        Ok(Found::Subject(Box::new(Subject { of: None, id, config, seq, body })))
+        Ok(DeliveryContent::Subject(Box::new(Subject { of: None, id, config, seq, body })))
     }
 
     /// Receivers of A2A 0.3 are told the whole task as it stood then, whenever it came to stand elsewhere.
-    async fn find_old(&self, head: TaskHead, config: PushConfig, seq: u64) -> Result<Found, StoreError> {
+    async fn find_old(
+        &self,
+        head: TaskHead,
+        config: PushConfig,
+        seq: u64,
+    ) -> Result<DeliveryContent, StoreError> {
         let most = usize::try_from(seq).unwrap_or(usize::MAX);
         let mut events = self.store.events(head.id, 0, most).await?;
         events.retain(|event| event.seq <= seq);
         if matches!(events.last().map(|event| &event.kind), Some(TaskEventKind::Artifact { .. })) {
-            return Ok(Found::Unwanted);
+            return Ok(DeliveryContent::Unwanted);
         }
         let then = Task::replay(&events).ok().flatten().filter(|task| task.head.seq == seq);
         let then =
@@ -220,56 +234,53 @@ impl Push {
         let wire = then.and_then(|task| serde_json::to_value(task.wire(None)).ok());
         let old = wire.map(|task| legacy::downgrade_result("GetTask", task));
         Ok(match old.and_then(|task| serde_json::to_vec(&task).ok()) {
-            Some(body) => Found::Subject(Box::new(Subject::event(head, config, seq, body))),
-            None => Found::Lost("the task as it stood then cannot be read; drop it"),
+            Some(body) => DeliveryContent::Subject(Box::new(Subject::event(head, config, seq, body))),
+            None => DeliveryContent::Lost("the task as it stood then cannot be read; drop it"),
         })
     }
 
-    fn post(&self, subject: &Subject, now: Timestamp) -> Post {
+    fn attempt(&self, subject: &Subject, now: Timestamp) -> DeliveryAttempt {
         let Subject { id, config, body, .. } = subject;
         let url = self.egress.receiver(config).map_or_else(|_| config.url.clone(), |url| url.to_string());
         let delivery = Delivery { url: &url, content_type: config.media_type(), body, id };
         let proof = self.identity.sign_delivery(&delivery, now, GOOD_FOR);
-        Post { config: config.clone(), body: body.clone(), proof, timeout: self.settings.timeout.0, now }
+        DeliveryAttempt {
+            config: config.clone(),
+            body: body.clone(),
+            proof,
+            timeout: self.settings.timeout.0,
+            now,
+        }
     }
 
-    /// A place among the deliveries to one origin.
-    fn take_place(&self, account: &str, origin: &str) -> Option<Place<'_>> {
-        let mut places = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        let all: usize = places.iter().filter(|((_, to), _)| to == origin).map(|(_, count)| count).sum();
-        let place = (account.to_owned(), origin.to_owned());
-        let taken = places.get(&place).copied().unwrap_or(0);
+    /// A slot among the deliveries to one origin.
+    fn take_slot(&self, account: &str, origin: &str) -> Option<OriginSlot<'_>> {
+        let mut slots = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        let all: usize = slots.iter().filter(|((_, to), _)| to == origin).map(|(_, count)| count).sum();
+        let key = (account.to_owned(), origin.to_owned());
+        let taken = slots.get(&key).copied().unwrap_or(0);
         if taken >= PER_ORIGIN || all >= PER_ORIGIN_IN_ALL {
             return None;
         }
-        places.insert(place.clone(), taken + 1);
-        Some(Place { push: self, place })
+        slots.insert(key.clone(), taken + 1);
+        Some(OriginSlot { push: self, key })
     }
 }
 
-/// A place among the deliveries of an account to one origin; dropping it frees it.
-struct Place<'a> {
+/// A slot among the deliveries of an account to one origin; dropping it frees it.
+struct OriginSlot<'a> {
     push: &'a Push,
-    place: (String, String),
+    key: (String, String),
 }
 
-impl Drop for Place<'_> {
+impl Drop for OriginSlot<'_> {
     fn drop(&mut self) {
-        let mut places = self.push.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(taken) = places.get_mut(&self.place) {
+        let mut slots = self.push.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(taken) = slots.get_mut(&self.key) {
             *taken = taken.saturating_sub(1);
             if *taken == 0 {
-                places.remove(&self.place);
+                slots.remove(&self.key);
             }
         }
     }
-}
-
-/// The id of a delivery: the same for one event and one receiver, whenever it is tried and by whichever process.
-pub(super) fn delivery_id(of: &[u8], config: &str, seq: u64) -> String {
-    let mut hash = Sha256::new();
-    hash.update(of);
-    hash.update(seq.to_be_bytes());
-    hash.update(config.as_bytes());
-    hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,9 @@
 //! The worker: takes what is due from the outbox and sends it, some at a time, in turns among accounts.
 //!
-//! Promises: at most [`AT_ONCE`] deliveries in flight, [`PER_ACCOUNT`] of one account and [`PER_ANONYMOUS`] of all callers without a key, so
-//! that receivers that hang hold up nobody but their own account (the choice is `store::fair`); whatever is cut off by a stop or a kill comes again when its lease has run out.
-//! It looks when the bell rings, when a delivery is done, and every second for what is due again.
+//! Promises: at most [`AT_ONCE`] deliveries in flight, [`PER_ACCOUNT`] of one account and [`PER_ANONYMOUS`]
+//! of all callers without a key, so that receivers that hang hold up their own account only (the choice is
+//! `store::fair`); what is cut off by a stop or a kill comes again when its lease has run out. It looks when
+//! it is woken, when a delivery is done, and every second for what is due again.
 
 use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
@@ -18,8 +19,8 @@ use tokio_util::sync::CancellationToken;
 use super::Push;
 use crate::Worker;
 
-/// Deliveries in flight at once: waiting costs a socket and a body each, and it takes 32 accounts full of receivers that hang to use
-/// them up; even then one place becomes free every 40 ms on average.
+/// Deliveries in flight at once: waiting costs a socket and a body each, and it takes 32 accounts full of
+/// receivers that hang to use them up; even then one place becomes free every 40 ms on average.
 const AT_ONCE: usize = 256;
 
 /// Deliveries of one account in flight: enough to keep a quick receiver busy, one place in thirty-two.
@@ -64,7 +65,7 @@ impl Push {
             }
             tokio::select! {
                 Some(done) = flying.join_next() => self.landed(&worker, &mut busy, done),
-                () = self.bell.ring.notified() => {}
+                () = self.signal.notified() => {}
                 () = tokio::time::sleep(LOOK) => {}
                 () = stop.cancelled() => break,
             }
@@ -96,12 +97,12 @@ impl Push {
         };
         let claims = self.store.claim(request).await?;
         *turn = claims.turn;
-        for claim in claims.rows {
-            let (push, account) = (self.clone(), claim.row.account.clone());
+        for queued in claims.rows {
+            let (push, account) = (self.clone(), queued.row.account.clone());
             *busy.entry(account.clone()).or_default() += 1;
             flying.spawn(async move {
                 // A delivery that breaks down frees its place like any other.
-                let sent = AssertUnwindSafe(push.deliver(claim)).catch_unwind().await;
+                let sent = AssertUnwindSafe(push.deliver(queued)).catch_unwind().await;
                 let broken = |_| Err(StoreError::Engine("a delivery broke down".into()));
                 (account, sent.unwrap_or_else(broken))
             });

@@ -49,8 +49,7 @@ impl Site {
         self.0.names.hold(&name).await?;
         self.relay_changes(&name);
         if !known && !self.is_stopping() {
-            let hub = self.0.hub.clone();
-            self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
+            self.0.tasks.recover(Some(&name)).await?;
         }
         Ok(())
     }

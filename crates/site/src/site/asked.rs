@@ -41,7 +41,7 @@ impl Site {
         let (limit, wanted) = (limit.clamp(1, MAX_PAGE), text.trim().to_lowercase());
         let (mut items, mut looked) = (Vec::new(), 0);
         loop {
-            let page = self.tasks(caller, filter.clone(), after, limit).await?;
+            let page = self.list_tasks(caller, filter.clone(), after, limit).await?;
             for head in page.items {
                 (looked, after) = (looked + 1, Some(TaskCursor { updated_at: head.updated_at, id: head.id }));
                 let question = self.question(head.id).await?;

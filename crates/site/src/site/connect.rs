@@ -266,8 +266,7 @@ impl Site {
         let holder = Some(Holder { owner, instance, since, warnings: record.warnings.clone() });
         let same = |entry: &Arc<Entry>| entry.manifest == manifest && entry.holder == holder;
         if !before.as_ref().is_some_and(same) {
-            let entry = Entry::new(manifest, runner.clone(), log, None);
-            self.0.hub.put(Entry { holder, ..entry });
+            self.0.hub.put(Entry::held(manifest, runner.clone(), log, None, holder));
         }
         connected.hold(Kept { record, revision, runner: runner.clone(), told: runner.presence() });
         runner

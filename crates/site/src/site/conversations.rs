@@ -1,13 +1,15 @@
 //! The verbs of a site about conversations: begin, say, list, read, change, follow, export, delete.
 //!
-//! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to the people who run the site. What was said is on
-//! disk with its task before the verb answers; the task then runs by itself. Two who change the same conversation at once both get their way,
-//! one after the other, unless one of them insists on what it had read. Guests have no conversations: nobody could tell theirs apart.
+//! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to admins. What
+//! was said is on disk with its task before the verb answers; the task then runs by itself. Two changes of
+//! the same conversation at once both succeed, one after the other, unless one of them insists on the
+//! revision that it read. Anonymous callers have no conversations.
 
 mod export;
 mod follow;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, ContextId, ConversationId, Message, Part, Role, Task, TaskId};
 use agentsite_store::{
@@ -19,16 +21,17 @@ use super::{MAX_PAGE, Site};
 use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
-    ConversationEdit, ConversationView, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, Passage, Placing,
-    REMEMBERED, STARTED, Said, Told, TurnView, Utterance, decide,
+    ConversationEdit, ConversationView, FeedChange, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, NewTurn,
+    Passage, Placing, STARTED, TurnView, Utterance, decide,
 };
-use crate::tasks::Origin;
+use crate::tasks::{Origin, REMEMBERED, TaskRequest};
 use crate::{SiteError, Submission};
 pub use export::ConversationExport;
 pub use follow::ConversationWatch;
 use follow::event;
 
-/// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
+/// How often a change is decided anew when others changed the conversation meanwhile; people are few and
+/// slow.
 const TRIES: usize = 16;
 
 /// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is read in
@@ -45,10 +48,12 @@ pub struct TurnPage {
 }
 
 impl Site {
-    /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it has its first turn at once.
+    /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it
+    /// has its first turn at once.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the words.
+    /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the
+    /// words.
     pub async fn begin_conversation(
         &self,
         caller: &Caller,
@@ -88,11 +93,12 @@ impl Site {
         Ok((new.into(), None))
     }
 
-    /// Says something in a conversation: a new turn, whose task runs by itself, or an answer to what an agent asked back.
+    /// Says something in a conversation: a new turn, whose task runs by itself, or an answer to what an agent
+    /// asked back.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], [`SiteError::NoSuchTurn`], [`SiteError::NoSuchAgent`], [`SiteError::TooManyTurns`]; what is wrong
-    /// with the words; what the agent refuses.
+    /// [`SiteError::NoSuchConversation`], [`SiteError::NoSuchTurn`], [`SiteError::NoSuchAgent`],
+    /// [`SiteError::TooManyTurns`]; what is wrong with the words; what the agent refuses.
     pub async fn say(
         &self,
         caller: &Caller,
@@ -123,7 +129,8 @@ impl Site {
         Err(SiteError::ConversationMoved)
     }
 
-    /// The turn after which something is said, and what is said with what it takes from the turn it stands beside.
+    /// The turn after which something is said, and what is said with what it takes from the turn it stands
+    /// beside.
     async fn placed(
         &self,
         kept: &Conversation,
@@ -135,7 +142,7 @@ impl Site {
             Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
         };
         if said.parts.is_none() {
-            let task = self.0.desk.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
+            let task = self.0.tasks.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
             if let Some(entry) = self.0.hub.get(said.agent.as_ref().unwrap_or(&beside.agent))
                 && entry.manifest.name == beside.agent
             {
@@ -187,16 +194,21 @@ impl Site {
         };
         let message = asked(&turn, parts, path);
         let words = message.plain_text();
-        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, message.into())?;
-        let said = Said { conversation, turn, words };
-        let origin = Origin { ttl, aside, said: Some(said), ..Origin::default() };
-        let watch = Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let (entry, request) = self.accept(caller, &turn.agent, message.into())?;
+        let request = TaskRequest {
+            id: Some(turn.task),
+            origin: Origin::Conversation(turn.conversation),
+            attached: vec![Arc::new(NewTurn { conversation, turn, words })],
+            ..request
+        };
+        let watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
         // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
         place.ok_or(SiteError::IdReused)
     }
 
-    /// The context in which an agent goes on; none when it begins a new one, also because its name has another holder than before.
+    /// The context in which an agent continues; none when it begins a new one, also because its name has
+    /// another holder than before.
     async fn context_for(
         &self,
         path: &[Place],
@@ -206,7 +218,7 @@ impl Site {
         let Some(context) = decide::context(path, agent, alone) else { return Ok(None) };
         let last = path.iter().find(|place| place.turn.agent == *agent);
         let (Some(last), Some(entry)) = (last, self.0.hub.get(agent)) else { return Ok(None) };
-        let opened = self.0.desk.opened(last.turn.task).await?;
+        let opened = self.0.tasks.opened(last.turn.task).await?;
         Ok(opened.filter(|task| entry.holds(task)).map(|_| context.clone()))
     }
 
@@ -225,14 +237,14 @@ impl Site {
             .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
         let mut message = Message::text(said.message.unwrap_or_else(|| self.ids().message()), Role::User, "");
         (message.parts, message.task_id) = (parts, Some(turn.task.to_string()));
-        let (entry, message, ttl, aside) = self.accept(caller, &turn.agent, Submission::from(message))?;
-        let origin = Origin { ttl, aside, ..Origin::default() };
-        Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let (entry, request) = self.accept(caller, &turn.agent, Submission::from(message))?;
+        Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         let place = self.path_in(id, turn.task, 1).await?.remove(0);
         self.turn_view(place).await
     }
 
-    /// The conversations of this caller: pinned ones first, then the last changed first; with a text those in which it stands.
+    /// The conversations of this caller: pinned ones first, then the last changed first; with a text those in
+    /// which it stands.
     ///
     /// # Errors
     /// [`SiteError::BadConversation`] when the text is too long; [`SiteError::Store`].
@@ -316,8 +328,9 @@ impl Site {
     /// Renames a conversation, pins it, or chooses the branch that is shown.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`]; [`SiteError::ConversationMoved`] when
-    /// the edit names a revision and there is a newer one; [`SiteError::BadConversation`].
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`];
+    /// [`SiteError::ConversationMoved`] when the edit names a revision and there is a newer one;
+    /// [`SiteError::BadConversation`].
     pub async fn edit_conversation(
         &self,
         caller: &Caller,
@@ -348,8 +361,8 @@ impl Site {
     /// Removes a conversation with everything that was said in it; what still runs for it is cancelled.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`] when a revision is named and there
-    /// is a newer one.
+    /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`]
+    /// when a revision is named and there is a newer one.
     pub async fn delete_conversation(
         &self,
         caller: &Caller,
@@ -365,7 +378,7 @@ impl Site {
                 Err(StoreError::Moved(_)) => continue,
                 done => done?,
             }
-            self.0.desk.conversations.tell(&kept.owner, id, Told::Removed);
+            self.0.feed.publish(&kept.owner, id, FeedChange::Removed);
             for task in running {
                 // One that ended by itself meanwhile needs no more.
                 let _ = self.cancel(caller, task).await;
@@ -396,9 +409,9 @@ impl Site {
         id: Option<ConversationId>,
     ) -> Result<ConversationWatch, SiteError> {
         known(caller)?;
-        let news = self.0.desk.conversations.listen();
+        let news = self.0.feed.subscribe();
         let first = match id {
-            Some(id) => Some(event(id, Told::Changed, Some(self.own(caller, id).await?))),
+            Some(id) => Some(event(id, FeedChange::Changed, Some(self.own(caller, id).await?))),
             None => None,
         };
         Ok(ConversationWatch { site: self.clone(), caller: caller.clone(), id, news, first, ended: false })
@@ -470,7 +483,7 @@ impl Site {
             let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, STARTED).await?;
             left.drain(..read.len().clamp(1, left.len()));
             for (history, place) in read.into_iter().zip(places.by_ref()) {
-                let task = match self.0.desk.live(history.id).and_then(|live| live.log.task()) {
+                let task = match self.0.tasks.live(history.id) {
                     Some(task) => Some(task),
                     None => replayed(&history)?,
                 };
@@ -486,7 +499,7 @@ impl Site {
         let (owner, id) = (kept.owner.clone(), kept.id);
         let conversations = vec![ConversationChange::Put(Box::new(kept))];
         self.0.store.commit(Change { conversations, ..Change::default() }).await?;
-        self.0.desk.conversations.tell(&owner, id, Told::Changed);
+        self.0.feed.publish(&owner, id, FeedChange::Changed);
         Ok(())
     }
 }

@@ -87,13 +87,12 @@ impl Site {
         let log = AgentLog::new(self.ids().clock().clone());
         let runner = self.0.workshop.launch(&manifest, None, &log);
         let runner = runner.map_err(|error| SiteError::BadListing(format!("{name}: {error}")))?;
-        self.0.hub.put(Entry { hidden: true, holder, ..Entry::new(manifest, runner, log, None) });
+        self.0.hub.put(Entry { hidden: true, ..Entry::held(manifest, runner, log, None, holder) });
         if let Some(before) = before {
             before.runner.stop().await;
         }
         self.relay_changes(&name);
-        let hub = self.0.hub.clone();
-        self.0.desk.recover(Some(&name), |name| hub.get(name)).await?;
+        self.0.tasks.recover(Some(&name)).await?;
         Ok(name)
     }
 

@@ -7,7 +7,7 @@ use agentsite_protocol::{Caller, Task, TaskHead, TaskId};
 use agentsite_store::TaskFilter;
 
 use super::Site;
-use crate::tasks::Origin;
+use crate::tasks::TaskRequest;
 use crate::{Placing, SiteError, Submission, Utterance};
 
 /// How deep a graph goes: as deep as agents may call each other.
@@ -80,10 +80,9 @@ impl Site {
         let first = task.history.into_iter().next();
         let mut message = first.ok_or_else(|| SiteError::NoSuchTask(id.to_string()))?;
         (message.message_id, message.task_id) = (self.ids().message(), None);
-        let (entry, message, ttl, aside) =
-            self.accept(caller, &task.head.agent, Submission::from(message))?;
-        let origin = Origin { ttl: ttl.or(task.ttl), aside, ..Origin::default() };
-        let mut watch = Box::pin(self.0.desk.send(caller, entry, message, origin)).await?;
+        let (entry, request) = self.accept(caller, &task.head.agent, Submission::from(message))?;
+        let request = TaskRequest { ttl: request.ttl.or(task.ttl), ..request };
+        let mut watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         Ok(watch.snapshot())
     }
 }

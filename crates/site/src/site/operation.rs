@@ -84,7 +84,7 @@ impl Site {
             store: self.0.store.stats().await?,
             storage: self.storage(caller).await?,
             search: self.0.finding.status(),
-            live_tasks: self.0.desk.live_count(),
+            live_tasks: self.0.tasks.live_count(),
         })
     }
 
@@ -109,7 +109,7 @@ impl Site {
     /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.
     #[must_use]
     pub fn figures(&self) -> SiteFigures {
-        self.0.desk.metrics.figures()
+        self.0.metrics.figures()
     }
 
     /// Writes a line into the journal about what somebody who runs the site did to it.

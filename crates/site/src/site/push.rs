@@ -1,13 +1,17 @@
-//! The verbs of a site about pushes: receivers of a task, and letters of the outbox.
+//! The verbs of a site about pushes: receivers of a task, and deliveries in the outbox.
 //!
-//! Promises: a task of somebody else answers like none; the secrets of a receiver are shown to the owner of its task and to nobody else.
-//! Letters are for the people who run the site.
+//! Promises: a task of another owner answers like none; the secrets of a receiver are shown only to the owner
+//! of its task. The outbox is for admins.
 
-use agentsite_protocol::{Caller, Message, PushConfig, TaskHead, TaskId};
+use std::sync::Arc;
+
+use agentsite_protocol::{Caller, Message, PushConfig, TaskId};
 use agentsite_store::OutboxQuery;
 
 use super::{MAX_PAGE, Site, admin_only};
-use crate::{Letter, SiteError};
+use crate::push::NewReceiver;
+use crate::tasks::{TaskHook, excerpt};
+use crate::{DeliveryView, SiteError};
 
 impl Site {
     /// Whether receivers are told about tasks here.
@@ -16,37 +20,35 @@ impl Site {
         self.0.push.check_on().is_ok()
     }
 
-    /// The receiver that comes with a message, if it may be kept.
+    /// The receiver that comes with a message, if it may be kept, as what writes it with the message.
     pub(super) async fn receiver(
         &self,
         caller: &Caller,
-        receiver: Option<PushConfig>,
+        receiver: PushConfig,
         message: &Message,
-    ) -> Result<Option<PushConfig>, SiteError> {
-        let Some(receiver) = receiver else { return Ok(None) };
+    ) -> Result<Arc<dyn TaskHook>, SiteError> {
         let receiver = self.0.push.prepare(receiver)?;
         if let Some(Ok(task)) = message.task_id.as_ref().map(|id| id.parse::<TaskId>()) {
-            let task = if caller.is_anonymous() { self.0.desk.cipher.read_task(task) } else { task };
+            let task = self.0.tasks.stored_id(caller, task);
             self.0.push.check_room(task, &receiver.id).await?;
         }
-        Ok(Some(receiver))
+        Ok(Arc::new(NewReceiver::new(self.0.push.clone(), receiver)))
     }
 
-    /// Adds a receiver to a task, or lets it take the place of the one of the same id; one without an id gets one.
+    /// Adds a receiver to a task, or lets it take the place of the one of the same id; one without an id gets
+    /// one.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`], [`SiteError::BadPush`],
-    /// [`SiteError::TooManyReceivers`].
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`],
+    /// [`SiteError::BadPush`], [`SiteError::TooManyReceivers`].
     pub async fn put_push_config(
         &self,
         caller: &Caller,
         task: TaskId,
         config: PushConfig,
     ) -> Result<PushConfig, SiteError> {
-        let (_, head) = self.head(caller, task).await?;
-        if let Some(live) = self.0.desk.live(head.id) {
-            live.log.tell();
-        }
+        let (_, head) = self.0.tasks.head(caller, task).await?;
+        self.0.push.expect_deliveries(head.id, || self.0.tasks.is_live(head.id));
         let kept = self.0.push.put(&head, config).await?;
         Ok(PushConfig { task_id: task.to_string(), ..kept })
     }
@@ -54,7 +56,8 @@ impl Site {
     /// One receiver of a task.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::NoSuchReceiver`], [`SiteError::PushOff`].
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::NoSuchReceiver`],
+    /// [`SiteError::PushOff`].
     pub async fn push_config(
         &self,
         caller: &Caller,
@@ -62,7 +65,7 @@ impl Site {
         id: &str,
     ) -> Result<PushConfig, SiteError> {
         let found = self.push_configs(caller, task).await?.into_iter().find(|config| config.id == id);
-        found.ok_or_else(|| SiteError::NoSuchReceiver(crate::tasks::excerpt(id)))
+        found.ok_or_else(|| SiteError::NoSuchReceiver(excerpt(id)))
     }
 
     /// The receivers of a task, by id; there are at most ten.
@@ -70,7 +73,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn push_configs(&self, caller: &Caller, task: TaskId) -> Result<Vec<PushConfig>, SiteError> {
-        let (holder, head) = self.head(caller, task).await?;
+        let (holder, head) = self.0.tasks.head(caller, task).await?;
         let mut configs = self.0.push.list(&head).await?;
         configs.iter_mut().for_each(|config| config.task_id = task.to_string());
         if holder.owner().is(&head.owner) {
@@ -79,56 +82,54 @@ impl Site {
         Ok(configs.into_iter().map(PushConfig::without_secrets).collect())
     }
 
-    /// Removes a receiver, and what was still to be told to it; removing one that is not there changes nothing.
+    /// Removes a receiver, and what was still to be told to it; removing one that is not there changes
+    /// nothing.
     ///
     /// # Errors
     /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::PushOff`].
     pub async fn remove_push_config(&self, caller: &Caller, task: TaskId, id: &str) -> Result<(), SiteError> {
-        let (_, head) = self.head(caller, task).await?;
+        let (_, head) = self.0.tasks.head(caller, task).await?;
         self.0.push.remove(&head, id).await
     }
 
-    /// What lies in the outbox, in the order in which it came.
+    /// The deliveries in the outbox, in the order in which they were added.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn letters(&self, caller: &Caller, mut query: OutboxQuery) -> Result<Vec<Letter>, SiteError> {
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub async fn letters(
+        &self,
+        caller: &Caller,
+        mut query: OutboxQuery,
+    ) -> Result<Vec<DeliveryView>, SiteError> {
         admin_only(caller)?;
         query.limit = query.limit.clamp(1, MAX_PAGE);
-        self.0.push.letters(query).await
+        self.0.push.deliveries(query).await
     }
 
-    /// One letter of the outbox.
+    /// One delivery in the outbox.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
-    pub async fn letter(&self, caller: &Caller, id: u64) -> Result<Letter, SiteError> {
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchLetter`].
+    pub async fn letter(&self, caller: &Caller, id: u64) -> Result<DeliveryView, SiteError> {
         admin_only(caller)?;
-        self.0.push.letter(id).await
+        self.0.push.delivery(id).await
     }
 
-    /// Sends a letter again, with a new deadline, whether it was given up or waits.
+    /// Tries a delivery again, with a new deadline, whether it was given up or waits.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
-    pub async fn send_letter_again(&self, caller: &Caller, id: u64) -> Result<Letter, SiteError> {
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchLetter`].
+    pub async fn send_letter_again(&self, caller: &Caller, id: u64) -> Result<DeliveryView, SiteError> {
         admin_only(caller)?;
-        self.0.push.send_again(caller.owner().as_str(), id).await
+        self.0.push.retry(caller.owner().as_str(), id).await
     }
 
-    /// Forgets a letter.
+    /// Removes a delivery.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchLetter`].
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchLetter`].
     pub async fn drop_letter(&self, caller: &Caller, id: u64) -> Result<(), SiteError> {
         admin_only(caller)?;
-        self.0.push.forget(caller.owner().as_str(), id).await
-    }
-
-    /// The head of a task, if it is this caller's, and in whose name the caller reaches it.
-    async fn head(&self, caller: &Caller, id: TaskId) -> Result<(Caller, TaskHead), SiteError> {
-        let (holder, inner) = self.0.desk.holder(caller, id).await?;
-        let head = self.0.store.task(inner).await?.filter(|head| holder.may_see(&head.owner));
-        head.map(|head| (holder, head)).ok_or_else(|| SiteError::NoSuchTask(id.to_string()))
+        self.0.push.drop_delivery(caller.owner().as_str(), id).await
     }
 }

@@ -126,7 +126,7 @@ impl Site {
             if !new.is_empty() {
                 let deadline = self.ids().clock().now().plus(self.0.settings.push.deadline.0);
                 self.0.queries.tell(&kept.id, new, deadline).await?;
-                self.0.push.ring();
+                self.0.push.wake();
             }
         }
         Ok(())

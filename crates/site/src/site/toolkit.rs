@@ -32,8 +32,8 @@ use serde_json::Value;
 pub use task::{ToolTask, ToolTaskState};
 
 use super::Site;
-use crate::SiteError;
 use crate::hub::Entry;
+use crate::{SiteError, TaskError};
 use offers::Offer;
 
 /// How a model should use the whole site.
@@ -81,6 +81,12 @@ pub enum ToolkitError {
     /// The site says no.
     #[error(transparent)]
     Site(#[from] SiteError),
+}
+
+impl From<TaskError> for ToolkitError {
+    fn from(error: TaskError) -> Self {
+        Self::Site(error.into())
+    }
 }
 
 impl Site {

@@ -100,7 +100,7 @@ impl Site {
             TaskFilter { agent: Some(name.clone()), updated_since: Some(since), ..TaskFilter::default() };
         let (mut heads, mut after) = (Vec::new(), None);
         loop {
-            let page = self.tasks(caller, filter.clone(), after, MAX_PAGE).await?;
+            let page = self.list_tasks(caller, filter.clone(), after, MAX_PAGE).await?;
             heads.extend(page.items);
             match page.next {
                 Some(_) if heads.len() >= MAX_LOOKED => return Ok((heads, true)),

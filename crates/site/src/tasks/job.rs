@@ -1,81 +1,76 @@
 //! From a task to the Job that a runner gets.
 //!
-//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the earlier conversation as it
-//! asked for; never another owner's, and nothing that was said to an earlier holder of the agent's name. The earlier conversation is what the message refers to, when it refers to tasks, and else the
-//! tasks of its context. It does not judge what is worth remembering.
+//! Promises: a runner sees the caller's last words, what was said before in the task, and as much of the
+//! earlier conversation as it asked for; never another owner's, and nothing that was said to an earlier
+//! holder of the agent's name. The earlier conversation is what the message refers to, when it refers to
+//! tasks, and else the tasks of its context. It does not judge what is worth remembering; what other
+//! capabilities add to a job comes from their hooks.
 
-use agentsite_host::{Aside, Job, RuntimeKind};
+use agentsite_host::{Ephemeral, Job, RuntimeKind};
 use agentsite_protocol::{Message, MessageId, Part, Role, Task, TaskId, Timestamp, Usage};
 use agentsite_store::TaskFilter;
 use tokio_util::sync::CancellationToken;
 
-use super::Desk;
-use crate::SiteError;
-use crate::conversations::REMEMBERED;
-use crate::hub::Entry;
+use super::agent::TaskAgent;
+use super::error::TaskError;
+use super::replay::{opened, replay};
+use super::supervisor::TaskSupervisor;
 
-/// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this is more than any
-/// model is shown.
+/// Earlier tasks of a conversation that are looked at for its memory; with two messages or more in each this
+/// is more than any model is shown.
 const MEMORY_TASKS: usize = 50;
 
-impl Desk {
+/// Earlier tasks that a message may refer to for the agent's memory; more than any model is shown.
+pub(crate) const REMEMBERED: usize = 64;
+
+impl TaskSupervisor {
     /// What the runner of `entry` gets to work on `task`.
     pub(super) async fn job(
         &self,
-        entry: &Entry,
+        agent: &TaskAgent,
         task: &Task,
         depth: u32,
         cancel: CancellationToken,
-    ) -> Result<Job, SiteError> {
+    ) -> Result<Job, TaskError> {
         let mut history = task.history.clone();
         let last = history.iter().rposition(|message| message.role == Role::User).unwrap_or(0);
         let message = history.remove(last);
-        let (conversation, used_today) =
-            if entry.manifest.runtime.kind() == RuntimeKind::Llm || entry.runner.memory() > 0 {
-                (self.conversation(entry, task).await?, self.used_today(entry).await?)
-            } else {
-                (Vec::new(), Usage::default())
-            };
-        Ok(Job {
+        let mut job = Job {
             task: task.head.id,
             context: task.head.context.clone(),
             agent: task.head.agent.clone(),
             owner: task.head.owner.clone(),
             message,
             history,
-            conversation,
+            conversation: Vec::new(),
             memo: task.memo.clone(),
             attempt: task.attempt,
-            deadline: Some(run_deadline(entry, task, self.ids.clock().now())),
+            deadline: Some(run_deadline(agent, task, self.ids.clock().now())),
             depth,
-            aside: Aside::default(),
+            ephemeral: Ephemeral::default(),
             used: task.usage,
-            used_today,
+            used_today: Usage::default(),
             cancel,
             ids: self.ids.clone(),
             calls: self.calls(),
-        })
-    }
-
-    async fn used_today(&self, entry: &Entry) -> Result<Usage, SiteError> {
-        let day = self.ids.clock().now().day();
-        if let Some(sum) = entry.use_today(day, Usage::default()) {
-            return Ok(sum);
+        };
+        if agent.manifest.runtime.kind() == RuntimeKind::Llm || agent.runner.memory() > 0 {
+            job.conversation = self.conversation(agent, task).await?;
+            self.hooks.prepare(&mut job).await?;
         }
-        let stored = self.store.usage(&entry.manifest.name, day).await?;
-        entry.know_today(day, stored);
-        Ok(stored)
+        Ok(job)
     }
 
-    /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the agent remembers.
-    async fn conversation(&self, entry: &Entry, task: &Task) -> Result<Vec<Message>, SiteError> {
-        let most = entry.runner.memory();
+    /// What was said in earlier tasks of the conversation, oldest first, at most as many messages as the
+    /// agent remembers.
+    async fn conversation(&self, agent: &TaskAgent, task: &Task) -> Result<Vec<Message>, TaskError> {
+        let most = agent.runner.memory();
         if most == 0 {
             return Ok(Vec::new());
         }
         let referred = task.history.first().map(|first| first.references(REMEMBERED)).unwrap_or_default();
         if !referred.is_empty() {
-            if self.names_other_holder(entry, &referred).await? {
+            if self.names_other_holder(agent, &referred).await? {
                 return Ok(Vec::new());
             }
             return self.referred(task, &referred, most).await;
@@ -91,8 +86,8 @@ impl Desk {
         earlier.sort_by_key(|head| head.id);
         let mut said = Vec::new();
         for head in earlier {
-            let Some(earlier) = self.replay(head.id).await? else { continue };
-            if !entry.holds(&earlier) {
+            let Some(earlier) = replay(&self.store, head.id).await? else { continue };
+            if !agent.holds(&earlier) {
                 continue;
             }
             let answer = earlier.answer();
@@ -105,30 +100,30 @@ impl Desk {
         Ok(said.split_off(from))
     }
 
-    /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then talked with somebody else, and nothing
-    /// of that conversation is for the one who has the name now.
-    async fn names_other_holder(&self, entry: &Entry, tasks: &[TaskId]) -> Result<bool, SiteError> {
+    /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then
+    /// talked with somebody else, and nothing of that conversation is for the one who has the name now.
+    async fn names_other_holder(&self, agent: &TaskAgent, tasks: &[TaskId]) -> Result<bool, TaskError> {
         for id in tasks {
-            let opened = self.opened(*id).await?;
-            let same_name = |task: &Task| task.head.agent == entry.manifest.name;
-            if opened.is_some_and(|task| same_name(&task) && !entry.holds(&task)) {
+            let opened = opened(&self.store, *id).await?;
+            let same_name = |task: &Task| task.head.agent == agent.manifest.name;
+            if opened.is_some_and(|task| same_name(&task) && !agent.holds(&task)) {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// What was said in the tasks that the message refers to, in that order, at most the last `most` messages. A task of another owner counts
-    /// as none. Words of other agents name who said them; the agent's own are its own.
-    async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, SiteError> {
+    /// What was said in the tasks that the message refers to, in that order, at most the last `most`
+    /// messages. A task of another owner counts as none. Words of other agents name who said them; the
+    /// agent's own are its own.
+    async fn referred(&self, task: &Task, to: &[TaskId], most: usize) -> Result<Vec<Message>, TaskError> {
         let message = task.history.first().map(|first| &first.message_id);
         let mut newest_first = Vec::new();
         for id in to.iter().rev().filter(|id| **id != task.head.id) {
             if newest_first.len() >= most {
                 break;
             }
-            let live = self.live(*id).and_then(|live| live.log.task());
-            let earlier = if live.is_some() { live } else { self.replay(*id).await? };
+            let earlier = self.current(*id).await?;
             let Some(earlier) = earlier.filter(|earlier| earlier.head.owner.is(&task.head.owner)) else {
                 continue;
             };
@@ -159,7 +154,8 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
     };
     let mut history = earlier.history;
     if !own {
-        // Of what another agent said on the way only what it asked back matters: what the caller then answered.
+        // Of what another agent said on the way only what it asked back matters: what the caller then
+        // answered.
         let roles: Vec<Role> = history.iter().map(|message| message.role).collect();
         let mut at = 0;
         history.retain(|message| {
@@ -170,8 +166,9 @@ fn recalled(earlier: Task, own: bool, id: impl Fn() -> MessageId) -> Vec<Message
     history.into_iter().chain(answer).map(mark).collect()
 }
 
-/// When a run that begins now must be done: within the agent's time limit, and before the task that it is part of.
-pub(super) fn run_deadline(entry: &Entry, task: &Task, now: Timestamp) -> Timestamp {
-    let own = now.plus(entry.manifest.limits.timeout.0);
+/// When a run that begins now must be done: within the agent's time limit, and before the task that it is
+/// part of.
+pub(super) fn run_deadline(agent: &TaskAgent, task: &Task, now: Timestamp) -> Timestamp {
+    let own = now.plus(agent.manifest.limits.timeout.0);
     task.deadline.map_or(own, |inherited| inherited.min(own))
 }

@@ -1,12 +1,14 @@
 //! What people read about a task: one line for each turn it takes.
 //!
-//! Promises: pure; names who did what, with a short excerpt of the words. Chunks and notes in between are left out, because the
-//! journal is read by people.
+//! Promises: pure; names who did what, with a short excerpt of the words. Chunks and notes in between are
+//! left out, because the journal is read by people.
+
+use std::sync::Arc;
 
 use agentsite_protocol::{JournalLine, Message, Task, TaskEvent, TaskEventKind, TaskState};
 
 /// The lines for some events of a task, given the task after them.
-pub(super) fn lines(task: &Task, events: &[TaskEvent]) -> Vec<JournalLine> {
+pub(super) fn lines(task: &Task, events: &[Arc<TaskEvent>]) -> Vec<JournalLine> {
     events.iter().filter_map(|event| line(task, event)).collect()
 }
 

@@ -1,23 +1,22 @@
 //! After a stop or a crash: what becomes of the tasks that had not ended.
 //!
-//! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and says why; work that waits for
-//! its caller goes on waiting; work for an agent that is not here now waits until it is. Work for an agent whose name has another owner now
-//! fails: it never reaches the new owner.
+//! Promises: queued work runs; interrupted work is retried as often as its agent allows, else it fails and
+//! says why; work that waits for its caller keeps waiting; work for an agent that is not installed now waits
+//! until it is. Work for an agent whose name has another owner now fails: it never reaches the new owner.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Command, Message, Outcome, Role, Task, TaskHead, TaskState};
-
-use super::Desk;
-use super::drive::Drive;
-use super::log::TaskLog;
-use super::run_span;
 use tracing::Instrument;
 
-use crate::SiteError;
-use crate::hub::Entry;
-use crate::lane::Admission;
+use super::agent::TaskAgent;
+use super::error::TaskError;
+use super::lane::Admission;
+use super::log::TaskLog;
+use super::replay::replay;
+use super::runner::{TaskRunner, run_span};
+use super::supervisor::TaskSupervisor;
 
 /// What became of the tasks that had not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -37,18 +36,15 @@ pub struct Recovery {
 /// How long to wait before tasks are taken up again that found the disk full.
 const TRY_AGAIN: Duration = Duration::from_secs(5);
 
-impl Desk {
+impl TaskSupervisor {
     /// Takes up tasks that found the disk full, again and again until none is left.
-    pub(crate) async fn recover_later(
-        self: Arc<Self>,
-        entry_of: impl Fn(&AgentName) -> Option<Arc<Entry>> + Send + Sync,
-    ) {
+    pub(super) async fn recover_later(self: &Arc<Self>) {
         loop {
             tokio::select! {
                 () = tokio::time::sleep(TRY_AGAIN) => {}
-                () = self.stopping.cancelled() => return,
+                () = self.lifetime.stopping().cancelled() => return,
             }
-            match self.recover(None, &entry_of).await {
+            match self.recover(None).await {
                 Ok(Recovery { put_off: 0, .. }) => {
                     tracing::info!("The tasks that found the disk full are taken up.");
                     return;
@@ -60,19 +56,15 @@ impl Desk {
     }
 
     /// Takes up all tasks that had not ended, or only those of one agent.
-    pub(crate) async fn recover(
-        self: &Arc<Self>,
-        only: Option<&AgentName>,
-        entry_of: impl Fn(&AgentName) -> Option<Arc<Entry>>,
-    ) -> Result<Recovery, SiteError> {
+    pub(super) async fn recover(self: &Arc<Self>, only: Option<&AgentName>) -> Result<Recovery, TaskError> {
         let mut recovery = Recovery::default();
         for head in self.store.open_tasks().await? {
-            if only.is_some_and(|only| *only != head.agent) || self.live(head.id).is_some() {
+            if only.is_some_and(|only| *only != head.agent) || self.is_live(head.id) {
                 continue;
             }
-            match entry_of(&head.agent) {
-                Some(entry) if !head.state.is_interrupted() => {
-                    match self.resume(head, entry, &mut recovery).await {
+            match self.agents.find(&head.agent) {
+                Some(agent) if !head.state.is_interrupted() => {
+                    match self.resume(head, agent, &mut recovery).await {
                         Err(error) if error.is_store_full() => recovery.put_off += 1,
                         resumed => resumed?,
                     }
@@ -86,17 +78,17 @@ impl Desk {
     async fn resume(
         self: &Arc<Self>,
         head: TaskHead,
-        entry: Arc<Entry>,
+        agent: Arc<TaskAgent>,
         recovery: &mut Recovery,
-    ) -> Result<(), SiteError> {
-        let Some(mut task) = self.replay(head.id).await? else { return Ok(()) };
-        if let Err(gone) = entry.check_holds(&task) {
+    ) -> Result<(), TaskError> {
+        let Some(mut task) = replay(&self.store, head.id).await? else { return Ok(()) };
+        if let Err(gone) = agent.check_holds(&task) {
             let words = Message::text(self.ids.message(), Role::Agent, gone.to_string());
             recovery.failed += 1;
             return self.settle_unattended(task, Command::Finish(Outcome::Failed(words))).await.map(drop);
         }
         if task.head.state == TaskState::Working {
-            let retry = entry.manifest.limits.retry;
+            let retry = agent.manifest.limits.retry;
             let command =
                 interrupted(&task, retry, |text| Message::text(self.ids.message(), Role::Agent, text));
             match &command {
@@ -108,18 +100,18 @@ impl Desk {
             recovery.requeued += 1;
         }
         if task.head.state == TaskState::Submitted {
-            self.take_up(entry, task);
+            self.take_up(agent, task);
         }
         Ok(())
     }
 
-    fn take_up(self: &Arc<Self>, entry: Arc<Entry>, task: Task) {
+    fn take_up(self: &Arc<Self>, agent: Arc<TaskAgent>, task: Task) {
         let log = TaskLog::resumed(task.clone());
-        let Some(orders) = self.enlist(task.head.id, &log) else { return };
-        let admission: Admission = entry.lane.admit(true).expect("forced admissions are never refused");
+        let Some(orders) = self.live.insert(task.head.id, &log) else { return };
+        let admission: Admission = agent.lane.admit(true).expect("forced admissions are never refused");
         let span = run_span(&task);
-        let drive = Drive::new(self.clone(), entry, task, log, orders).with_admission(admission, 0);
-        self.running.spawn(drive.run().instrument(span));
+        let runner = TaskRunner::new(self.clone(), agent, task, log, orders, admission);
+        self.lifetime.spawn(runner.run().instrument(span));
     }
 }
 

@@ -37,13 +37,13 @@ async fn a_foreign_task_answers_like_none() {
             assert_eq!(error.to_string(), format!("task not found: there is no task `{id}` here"), "{name}");
         }
     }
-    assert!(story.site.tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
+    assert!(story.site.list_tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
     let filter = TaskFilter { owner: Some(one.owner().clone()), ..TaskFilter::default() };
     assert!(
-        story.site.tasks(&two, filter, None, 10).await.unwrap().items.is_empty(),
+        story.site.list_tasks(&two, filter, None, 10).await.unwrap().items.is_empty(),
         "the filter cannot widen it"
     );
-    assert_eq!(story.site.tasks(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
+    assert_eq!(story.site.list_tasks(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
     assert!(story.site.task(&Caller::local(), task.head.id).await.is_ok());
 }
 

@@ -5,6 +5,7 @@
 use std::sync::atomic::AtomicUsize;
 
 use agentsite_host::builtin::demo_manifests;
+use agentsite_library::demo_library;
 use agentsite_protocol::{Part, Query, Visibility};
 use agentsite_search::{EmbedError, Embedder, Embedders, MiniLm, ModelId, Static, Vector};
 use futures::future::BoxFuture;
@@ -12,7 +13,7 @@ use serde_json::json;
 
 use super::find::BASE;
 use super::*;
-use crate::{Utterance, demo_library};
+use crate::Utterance;
 
 /// Rows of a page as the pages ask for it.
 const PAGE: usize = 50;

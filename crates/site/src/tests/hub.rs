@@ -102,7 +102,7 @@ struct Elsewhere(Arc<AgentCard>);
 
 impl Runner for Elsewhere {
     fn run(&self, job: Job, _: Reporter) -> BoxFuture<'static, Outcome> {
-        Box::pin(async move { Outcome::Completed(Some(job.words(job.aside.extensions.join(" ")))) })
+        Box::pin(async move { Outcome::Completed(Some(job.words(job.ephemeral.extensions.join(" ")))) })
     }
 
     fn card(&self) -> Option<Arc<AgentCard>> {

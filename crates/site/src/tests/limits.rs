@@ -123,7 +123,7 @@ async fn a_called_agent_has_no_more_time_than_its_caller() {
     let asked = story.ask(&story.site.concierge(), "slow please").await;
     assert_eq!(state(&asked), TaskState::Failed);
     let filter = crate::TaskFilter { parent: Some(asked.head.id), ..Default::default() };
-    let child = story.site.tasks(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
+    let child = story.site.list_tasks(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
     let child = story.site.watch(&Caller::local(), child.id, 0).await.unwrap().settled().await;
     assert!(child.head.state.is_terminal(), "it did not stay in the queue: {child:?}");
     assert_eq!(child.deadline, Some(asked.head.created_at.plus(std::time::Duration::from_secs(300))));

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::push::{Courier, MAX_CONFIGS, Post};
+use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
 use crate::{JournalQuery, Letter, OutboxQuery, PushSettings, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
@@ -41,7 +41,7 @@ impl std::fmt::Debug for StoryCourier {
 }
 
 impl Courier for StoryCourier {
-    fn carry(&self, post: Post) -> BoxFuture<'_, Receipt> {
+    fn carry(&self, post: DeliveryAttempt) -> BoxFuture<'_, Receipt> {
         let carried = Carried {
             url: post.config.url,
             id: post.proof.idempotency_key,

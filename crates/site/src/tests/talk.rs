@@ -251,7 +251,7 @@ async fn agents_call_each_other_and_the_called_task_names_its_parent() {
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "4"), "{task:?}");
     assert_eq!(last_words(&task), "I asked calc.");
     let filter = TaskFilter { parent: Some(task.head.id), ..Default::default() };
-    let children = story.site.tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
+    let children = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
     assert_eq!(children.len(), 1);
     assert_eq!(children[0].agent.as_str(), "calc");
 }

@@ -12,7 +12,8 @@ use agentsite_client::agent::{Agent, Ending, EndingWay, News, Work};
 use agentsite_client::mcp::InMemory;
 use agentsite_egress::{Circuits, Egress};
 use agentsite_host::{
-    AgentLog, Aside, Confinement, Credential, Environment, Job, Manifest, NoCalls, Reporter, Runner, Workshop,
+    AgentLog, Confinement, Credential, Environment, Ephemeral, Job, Manifest, NoCalls, Reporter, Runner,
+    Workshop,
 };
 use agentsite_protocol::link::{Assignment, Introduction, Progress};
 use agentsite_protocol::{AgentName, Ids, Message, Outcome, Owner, Step, TraceContext, Usage, Visibility};
@@ -228,7 +229,11 @@ fn job(ids: Ids, agent: AgentName, given: Assignment, cancel: &CancellationToken
         attempt: given.attempt,
         deadline: given.deadline,
         depth: 0,
-        aside: Aside { credential: given.credential.map(Credential::new), trace, ..Aside::default() },
+        ephemeral: Ephemeral {
+            credential: given.credential.map(Credential::new),
+            trace,
+            ..Ephemeral::default()
+        },
         used: Usage::default(),
         used_today: Usage::default(),
         cancel: cancel.clone(),

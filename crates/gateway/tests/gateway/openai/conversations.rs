@@ -144,7 +144,7 @@ async fn whoever_hangs_up_cancels_the_task() {
         runner.idle().await;
     }
     let caller = agentsite_protocol::Caller::local();
-    let tasks = story.site.tasks(&caller, TaskFilter::default(), None, 10).await.unwrap();
+    let tasks = story.site.list_tasks(&caller, TaskFilter::default(), None, 10).await.unwrap();
     let mut states = Vec::new();
     for head in tasks.items {
         let watch = story.site.watch(&caller, head.id, 0).await.unwrap();

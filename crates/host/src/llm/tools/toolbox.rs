@@ -272,11 +272,11 @@ fn read<T: serde::de::DeserializeOwned>(form: &str, arguments: &str) -> Result<T
 }
 
 fn exchange(job: &Job) -> Exchange {
-    let caller = Caller::inside(job.owner.clone()).in_trace(job.aside.trace.clone());
+    let caller = Caller::inside(job.owner.clone()).in_trace(job.ephemeral.trace.clone());
     let mut exchange =
         Exchange::silent(caller, Abilities { forms: true, urls: true, ..Abilities::default() });
     exchange.cancel = job.cancel.child_token();
-    exchange.budget = job.aside.budget.clone();
+    exchange.budget = job.ephemeral.budget.clone();
     exchange
 }
 

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::Errand;
 use super::choice::Candidate;
 use crate::calls::{Begun, begin, unfinished};
-use crate::tasks::{TaskWatch, Waiter};
+use crate::tasks::{CancelGuard, TaskWatch};
 
 /// Agents asked one after the other for one request; whoever needs more had better name one.
 const MAX_ASKED: usize = 3;
@@ -91,14 +91,14 @@ impl Errand {
     }
 
     async fn ask(&self, name: &AgentName, message: Message, refusals: &str) -> Came {
-        let (desk, hub) = (&self.site.0.desk, &self.site.0.hub);
+        let (tasks, hub) = (&self.site.0.tasks, &self.site.0.hub);
         // A credential is for whoever asked for it.
-        let aside = match &message.task_id {
-            Some(_) => self.job.aside.clone(),
-            None => agentsite_host::Aside { credential: None, ..self.job.aside.clone() },
+        let ephemeral = match &message.task_id {
+            Some(_) => self.job.ephemeral.clone(),
+            None => agentsite_host::Ephemeral { credential: None, ..self.job.ephemeral.clone() },
         };
         let begun = tokio::select! {
-            begun = begin(desk, hub, self.job.from(), name.clone(), message, aside) => begun,
+            begun = begin(tasks, hub, self.job.from(), name.clone(), message, ephemeral) => begun,
             () = self.job.cancel.cancelled() => return Came::Ended(Outcome::Canceled(None)),
         };
         let done = || Outcome::Completed(Some(self.job.words(format!("{refusals}I asked {name}."))));
@@ -108,7 +108,7 @@ impl Errand {
                 let _ = self.report.text(ANSWER, answer.plain_text()).await;
                 Came::Ended(done())
             }
-            Ok(Begun::Working(watch, waiter)) => match self.follow(watch, waiter).await {
+            Ok(Begun::Working(watch, guard)) => match self.follow(watch, guard).await {
                 None => Came::Ended(Outcome::Canceled(None)),
                 Some(task) => self.came_of(name, &task, done).await,
             },
@@ -116,7 +116,7 @@ impl Errand {
     }
 
     /// Passes on what an agent makes until it has ended or asks; nothing when the caller no longer waits.
-    async fn follow(&self, mut watch: TaskWatch, waiter: Waiter) -> Option<Task> {
+    async fn follow(&self, mut watch: TaskWatch, guard: CancelGuard) -> Option<Task> {
         let _ = watch.opening();
         loop {
             let events = tokio::select! {
@@ -128,7 +128,7 @@ impl Errand {
                 self.report.step(step).await.ok()?;
             }
         }
-        waiter.leave();
+        guard.release();
         Some(watch.snapshot())
     }
 

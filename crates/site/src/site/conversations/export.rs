@@ -1,6 +1,7 @@
 //! Writing a conversation out, a page of turns at a time.
 //!
-//! Promises: however long it is, no more than a page of it is in memory. How a turn is written is `conversations::export`'s matter.
+//! Promises: however long it is, no more than a page of it is in memory. How a turn is written is
+//! `conversations::export`'s matter.
 
 use agentsite_protocol::{ConversationId, TaskId};
 use agentsite_store::Place;

@@ -1,14 +1,15 @@
 //! Following conversations: what changed, for every browser that has them open.
 //!
-//! Promises: a follower sees its owner's conversations alone; one who was too slow is told how things stand instead of what was missed.
-//! It does not keep events: a follower that comes back begins with how things stand.
+//! Promises: a follower sees its owner's conversations alone; one that was too slow gets the present state
+//! instead of what it missed. It does not keep events: a follower that comes back begins with how things
+//! stand.
 
 use agentsite_protocol::{Caller, ConversationId};
 use agentsite_store::Conversation;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::super::Site;
-use crate::conversations::{ConversationEvent, Told};
+use crate::conversations::{ConversationEvent, FeedChange};
 
 /// Follows conversations.
 #[derive(Debug)]
@@ -17,14 +18,14 @@ pub struct ConversationWatch {
     pub(super) caller: Caller,
     /// Only this one.
     pub(super) id: Option<ConversationId>,
-    pub(super) news: tokio::sync::broadcast::Receiver<crate::conversations::News>,
+    pub(super) news: tokio::sync::broadcast::Receiver<crate::conversations::FeedEvent>,
     pub(super) first: Option<ConversationEvent>,
     pub(super) ended: bool,
 }
 
 impl ConversationWatch {
-    /// What changed next; waits for it. `None` after the conversation that is followed was removed. Cancellation safe: a change that was not
-    /// returned is followed by how the conversation stands then.
+    /// What changed next; waits for it. `None` after the conversation that is followed was removed.
+    /// Cancellation safe: a change that was not returned is followed by how the conversation stands then.
     pub async fn next(&mut self) -> Option<ConversationEvent> {
         if let Some(first) = self.first.take() {
             return Some(first);
@@ -40,14 +41,14 @@ impl ConversationWatch {
                 continue;
             }
             let kept = self.site.own(&self.caller, news.conversation).await.ok();
-            let told = if kept.is_some() { news.told } else { Told::Removed };
+            let change = if kept.is_some() { news.change } else { FeedChange::Removed };
             self.ended = kept.is_none() && self.id.is_some();
-            return Some(event(news.conversation, told, kept));
+            return Some(event(news.conversation, change, kept));
         }
         None
     }
 
-    /// What one is told who was too slow.
+    /// What a follower gets that was too slow.
     async fn missed(&mut self) -> ConversationEvent {
         let Some(id) = self.id else {
             return ConversationEvent {
@@ -60,17 +61,17 @@ impl ConversationWatch {
         };
         let kept = self.site.own(&self.caller, id).await.ok();
         self.ended = kept.is_none();
-        let told = if kept.is_some() { Told::Changed } else { Told::Removed };
-        event(id, told, kept)
+        let change = if kept.is_some() { FeedChange::Changed } else { FeedChange::Removed };
+        event(id, change, kept)
     }
 }
 
-/// What a follower is told.
-pub(super) fn event(id: ConversationId, told: Told, kept: Option<Conversation>) -> ConversationEvent {
-    let (kind, turn, state) = match told {
-        Told::Changed => ("changed", None, None),
-        Told::Turn(turn, state) => ("turn", Some(turn), Some(state.word())),
-        Told::Removed => ("removed", None, None),
+/// What a follower gets.
+pub(super) fn event(id: ConversationId, change: FeedChange, kept: Option<Conversation>) -> ConversationEvent {
+    let (kind, turn, state) = match change {
+        FeedChange::Changed => ("changed", None, None),
+        FeedChange::Turn(turn, state) => ("turn", Some(turn), Some(state.word())),
+        FeedChange::Removed => ("removed", None, None),
     };
     ConversationEvent { kind, id: Some(id), conversation: kept.map(Into::into), turn, state }
 }

@@ -53,8 +53,8 @@ impl Toolkit {
                 }
             }
         };
-        let stop = self.site.0.desk.stopping.clone();
-        let spawned = self.site.0.desk.running.spawn(async move {
+        let stop = self.site.0.lifetime.stopping().clone();
+        let spawned = self.site.0.lifetime.spawn(async move {
             stop.run_until_cancelled(following).await;
         });
         spawned.abort_handle()
@@ -81,7 +81,7 @@ impl Site {
                 }
             }
         };
-        let stop = self.0.desk.stopping.clone();
-        self.0.desk.running.spawn(async move { stop.run_until_cancelled(relaying).await });
+        let stop = self.0.lifetime.stopping().clone();
+        self.0.lifetime.spawn(async move { stop.run_until_cancelled(relaying).await });
     }
 }

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use agentsite_host::{Aside, Exchange, ToolFault, Toolbox, ToolboxRunner};
+use agentsite_host::{Ephemeral, Exchange, ToolFault, Toolbox, ToolboxRunner};
 use agentsite_protocol::mcp::{Content, Reply, TaskSupport, ToolCall, ToolResult};
 use agentsite_protocol::{Caller, Message, Part, Role, Task};
 use futures::FutureExt;
@@ -19,9 +19,8 @@ use super::task::view;
 use super::{Called, ToolkitError};
 use crate::SiteError;
 use crate::hub::Entry;
-use crate::lane::Admission;
 use crate::site::Site;
-use crate::tasks::{Origin, check_message};
+use crate::tasks::{Admission, TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -63,9 +62,10 @@ async fn submit(
 ) -> Result<Called, ToolkitError> {
     let message = ToolboxRunner::request(blank(site), &call);
     check_message(&message, site.settings().max_message.0)?;
-    let aside = Aside { trace: caller.trace().cloned(), state: call.round.state, ..Aside::default() };
-    let origin = Origin { aside, ..Origin::default() };
-    let mut watch = site.0.desk.send(caller, entry.clone(), message, origin).await?;
+    let ephemeral =
+        Ephemeral { trace: caller.trace().cloned(), state: call.round.state, ..Ephemeral::default() };
+    let request = TaskRequest { ephemeral, ..TaskRequest::from(message) };
+    let mut watch = site.0.tasks.send(caller, entry.agent.clone(), request).await?;
     Ok(Called::Task(Box::new(view(site, &watch.snapshot()))))
 }
 
@@ -83,7 +83,7 @@ pub(super) async fn answer(
     message.parts = vec![Part::data(json!({ "answers": answers }))];
     message.task_id = Some(task.head.id.to_string());
     check_message(&message, site.settings().max_message.0)?;
-    let watch = site.0.desk.send(caller, entry, message, Origin::default()).await?;
+    let watch = site.0.tasks.send(caller, entry.agent.clone(), message.into()).await?;
     if !all {
         watch.settled().await;
     }
@@ -100,7 +100,7 @@ pub(super) async fn within<T>(
 ) -> Result<Reply<T>, ToolkitError> {
     let (name, limits) = (&entry.manifest.name, &entry.manifest.limits);
     let given_up = || ToolFault::Failed(format!("the call of {name} was given up"));
-    let _slot = match site.0.desk.admit(entry)? {
+    let _slot = match site.0.tasks.admit(entry)? {
         Admission::Now(slot) => slot,
         Admission::Later(place) => tokio::select! {
             slot = place.slot() => slot,

@@ -178,7 +178,7 @@ impl Toolkit {
             agent: self.agent().cloned(),
             ..TaskFilter::default()
         };
-        Ok(self.site.tasks(caller, filter, None, most).await?.items)
+        Ok(self.site.list_tasks(caller, filter, None, most).await?.items)
     }
 }
 

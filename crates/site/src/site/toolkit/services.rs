@@ -119,7 +119,7 @@ async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Too
     // Also for the people who run the site: an assistant wants to know of its own work.
     let owner = Some(exchange.caller.owner().clone());
     let filter = TaskFilter { owner, agent, states: states.into_iter().collect(), ..TaskFilter::default() };
-    let page = site.tasks(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
+    let page = site.list_tasks(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
     let line =
         |head: &TaskHead| format!("{} {} {} {}", head.id, head.agent, head.state.word(), head.updated_at);
     let row = |head: &TaskHead| json!({ "task": head.id, "agent": head.agent, "state": head.state.word(), "context": head.context, "updatedAt": head.updated_at });

@@ -190,7 +190,7 @@ async fn send(
 
 /// Follows a task until it has settled, or as long as the client should wait.
 async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result<Called, ToolkitError> {
-    let waiter = site.0.desk.waiter(&exchange.caller, watch.id());
+    let guard = site.0.tasks.cancel_guard(&exchange.caller, watch.id());
     let patience = tokio::time::sleep(PATIENCE);
     tokio::pin!(patience);
     let mut told = 0.0;
@@ -205,12 +205,12 @@ async fn follow(site: &Site, exchange: Exchange, mut watch: TaskWatch) -> Result
                 None => break,
             },
             () = &mut patience, if exchange.abilities.tasks => {
-                waiter.leave();
+                guard.release();
                 return Ok(Called::Task(Box::new(view(site, &watch.snapshot()))));
             }
         }
     }
-    waiter.leave();
+    guard.release();
     let task = watch.snapshot();
     match task.head.state {
         state if !state.is_settled() => Err(SiteError::Stopping.into()),

@@ -36,7 +36,10 @@ async fn a_call_is_answered_at_once_and_leaves_no_task() {
     let kit = story.kit(&agent);
     assert_eq!(result(&kit, "echo", json!({ "text": "hi" })).await.plain_text(), "hi");
     assert_eq!(result(&kit, "slow", json!({ "text": "no tasks" })).await.plain_text(), "no tasks");
-    assert_eq!(story.site.tasks(&Caller::local(), Default::default(), None, 9).await.unwrap().items.len(), 0);
+    assert_eq!(
+        story.site.list_tasks(&Caller::local(), Default::default(), None, 9).await.unwrap().items.len(),
+        0
+    );
     assert!(matches!(fault(call(&kit, PLAIN, "nothing", json!({})).await), ToolFault::NoSuchTool(_)));
     assert_eq!(kit.about().name, "bench");
 }

@@ -1,20 +1,20 @@
-//! Letters: what lies in the outbox, as the people who run the site see it, and what they may do with it.
+//! The deliveries in the outbox as admins see them, and what admins can do with them.
 //!
-//! Promises: a letter names its receiver by origin only and holds nothing secret. Sending one again gives it a new deadline; dropping one
-//! forgets it. It sends nothing itself: the worker does.
+//! Promises: a delivery names its receiver by origin only and shows nothing secret. Retrying one gives it a
+//! new deadline; dropping one removes it. It sends nothing itself: the worker does.
 
 use agentsite_protocol::{JournalLine, TaskId, Timestamp};
 use agentsite_store::{Change, OutboxChange, OutboxQuery, Parcel};
 use serde::Serialize;
 
 use super::Push;
-use super::deliver::delivery_id;
+use super::identify::{delivery_id, origin};
 use crate::SiteError;
 
-/// One delivery that waits or was given up.
+/// One delivery that waits or was given up, as admins see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Letter {
+pub struct DeliveryView {
     /// Its number in the outbox.
     pub id: u64,
     /// The id that its receiver sees.
@@ -41,58 +41,58 @@ pub struct Letter {
 }
 
 impl Push {
-    /// What lies in the outbox, in the order in which it came.
-    pub(crate) async fn letters(&self, query: OutboxQuery) -> Result<Vec<Letter>, SiteError> {
-        let mut letters = Vec::new();
+    /// The deliveries in the outbox, in the order in which they were added.
+    pub(crate) async fn deliveries(&self, query: OutboxQuery) -> Result<Vec<DeliveryView>, SiteError> {
+        let mut deliveries = Vec::new();
         let mut known = (None, Vec::new());
-        for parcel in self.store.outbox(query).await? {
-            if let Some(task) = parcel.row.task
+        for queued in self.store.outbox(query).await? {
+            if let Some(task) = queued.row.task
                 && known.0 != Some(task)
             {
                 known = (Some(task), self.store.push_configs(task).await?);
             }
-            let config = known.1.iter().find(|config| Some(&config.id) == parcel.row.lane.as_ref());
+            let config = known.1.iter().find(|config| Some(&config.id) == queued.row.lane.as_ref());
             let receiver = config.map_or_else(String::new, |config| origin(&config.url));
-            letters.push(letter(parcel, receiver));
+            deliveries.push(view(queued, receiver));
         }
-        Ok(letters)
+        Ok(deliveries)
     }
 
-    /// One letter.
-    pub(crate) async fn letter(&self, id: u64) -> Result<Letter, SiteError> {
+    /// One delivery.
+    pub(crate) async fn delivery(&self, id: u64) -> Result<DeliveryView, SiteError> {
         let query = OutboxQuery { id: Some(id), limit: 1, ..OutboxQuery::default() };
-        self.letters(query).await?.pop().ok_or(SiteError::NoSuchLetter(id))
+        self.deliveries(query).await?.pop().ok_or(SiteError::NoSuchLetter(id))
     }
 
-    /// Sends a letter again, as if it were new.
-    pub(crate) async fn send_again(&self, by: &str, id: u64) -> Result<Letter, SiteError> {
-        let letter = self.letter(id).await?;
+    /// Tries a delivery again, as if it were new.
+    pub(crate) async fn retry(&self, by: &str, id: u64) -> Result<DeliveryView, SiteError> {
+        let delivery = self.delivery(id).await?;
         let now = self.ids.clock().now();
         let replay = OutboxChange::Replay { id, due: now, deadline: now.plus(self.settings.deadline.0) };
-        self.change(by, &letter, replay, "sends again").await?;
-        self.bell.ring();
-        self.letter(id).await.or(Ok(letter))
+        self.change(by, &delivery, replay, "sends again").await?;
+        self.wake();
+        self.delivery(id).await.or(Ok(delivery))
     }
 
-    /// Forgets a letter.
-    pub(crate) async fn forget(&self, by: &str, id: u64) -> Result<(), SiteError> {
-        let letter = self.letter(id).await?;
-        self.change(by, &letter, OutboxChange::Done(id), "drops").await
+    /// Removes a delivery.
+    pub(crate) async fn drop_delivery(&self, by: &str, id: u64) -> Result<(), SiteError> {
+        let delivery = self.delivery(id).await?;
+        self.change(by, &delivery, OutboxChange::Done(id), "drops").await
     }
 
     async fn change(
         &self,
         by: &str,
-        letter: &Letter,
+        delivery: &DeliveryView,
         change: OutboxChange,
         verb: &str,
     ) -> Result<(), SiteError> {
-        let text = format!("{verb} the letter to {} about event {}", letter.receiver, letter.event);
+        let text = format!("{verb} the letter to {} about event {}", delivery.receiver, delivery.event);
         let line = JournalLine {
             at: self.ids.clock().now(),
             actor: by.into(),
             agent: None,
-            task: letter.task,
+            task: delivery.task,
             text,
         };
         let change = Change { outbox: vec![change], journal: vec![line], ..Change::default() };
@@ -100,18 +100,12 @@ impl Push {
     }
 }
 
-fn letter(parcel: Parcel, receiver: String) -> Letter {
-    let Parcel { id, attempts, error, dead, row } = parcel;
+fn view(queued: Parcel, receiver: String) -> DeliveryView {
+    let Parcel { id, attempts, error, dead, row } = queued;
     let event = row.body.parse().unwrap_or_default();
     let config = row.lane.unwrap_or_default();
     let delivery = row.task.map(|task| delivery_id(task.as_bytes(), &config, event)).unwrap_or_default();
     let state = if dead { "dead" } else { "waiting" };
     let (task, due, deadline) = (row.task, row.due, row.deadline);
-    Letter { id, delivery, task, event, config, receiver, state, attempts, due, deadline, error }
-}
-
-/// Scheme, host and port of an address: all that anybody but its owner and its receiver may see of it.
-pub(super) fn origin(url: &str) -> String {
-    url::Url::parse(url)
-        .map_or_else(|_| "an address that cannot be read".into(), |url| url.origin().ascii_serialization())
+    DeliveryView { id, delivery, task, event, config, receiver, state, attempts, due, deadline, error }
 }

@@ -1,4 +1,4 @@
-//! Aside: what came with a message and is not part of the task.
+//! Ephemeral input: what came with a message and is not part of the task.
 //!
 //! Promises: it lives in memory for one run only; it is never written to the store, the journal or a log. A run that is tried again
 //! after a restart comes without it, and an agent that still needs a credential asks for it again.
@@ -13,7 +13,7 @@ use crate::TaskBudget;
 
 /// What came with a message for this one run.
 #[derive(Debug, Clone, Default)]
-pub struct Aside {
+pub struct Ephemeral {
     /// What the agent asked for when it needed a permission.
     pub credential: Option<Credential>,
     /// Extensions of the protocol that the caller wants to be used, by their URIs.
@@ -26,7 +26,7 @@ pub struct Aside {
     pub budget: TaskBudget,
 }
 
-impl Aside {
+impl Ephemeral {
     /// The headers that carry the trace on; none when there is none.
     #[must_use]
     pub fn trace_headers(&self) -> HeaderMap {
@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn a_credential_does_not_show_itself() {
-        let aside = Aside { credential: Some(Credential::new("s3cret")), ..Aside::default() };
-        assert!(!format!("{aside:?}").contains("s3cret"));
+        let ephemeral = Ephemeral { credential: Some(Credential::new("s3cret")), ..Ephemeral::default() };
+        assert!(!format!("{ephemeral:?}").contains("s3cret"));
     }
 }

@@ -1,7 +1,7 @@
 //! Lane: how many tasks of one agent run at once and how many may wait.
 //!
-//! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when to try again. Who waits
-//! is served in order.
+//! Promises: never more than `concurrency` at work and never more than `queue` waiting; a refusal says when
+//! to try again. Those that wait are served in order.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -30,17 +30,17 @@ pub(crate) struct Slot {
     _permit: OwnedSemaphorePermit,
 }
 
-/// A place in the queue; given up when dropped.
+/// A position in the queue; given up when dropped.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct QueueTicket {
     lane: Arc<Lane>,
 }
 
-/// Either the right to run at once, or a place in the queue.
+/// Either the right to run at once, or a position in the queue.
 #[derive(Debug)]
 pub(crate) enum Admission {
     Now(Slot),
-    Later(Place),
+    Later(QueueTicket),
 }
 
 impl Lane {
@@ -54,17 +54,18 @@ impl Lane {
         }
     }
 
-    /// Lets a task in, or says when to try again. `forced` tasks (left over from before a restart) are never turned away.
+    /// Lets a task in, or says when to try again. `forced` tasks (left over from before a restart) are never
+    /// turned away.
     pub(crate) fn admit(self: &Arc<Self>, forced: bool) -> Result<Admission, Duration> {
         if let Ok(permit) = self.slots.clone().try_acquire_owned() {
             return Ok(Admission::Now(Slot { _permit: permit }));
         }
         let ahead = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = Place { lane: self.clone() };
+        let ticket = QueueTicket { lane: self.clone() };
         if ahead >= self.queue && !forced {
             return Err(self.retry_after());
         }
-        Ok(Admission::Later(place))
+        Ok(Admission::Later(ticket))
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -89,7 +90,7 @@ impl Lane {
     }
 }
 
-impl Place {
+impl QueueTicket {
     /// Waits for the turn.
     pub(crate) async fn slot(&self) -> Slot {
         let permit = self.lane.slots.clone().acquire_owned().await;
@@ -97,7 +98,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for QueueTicket {
     fn drop(&mut self) {
         self.lane.waiting.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,0 +1,54 @@
+//! How tasks take part in conversations: a turn is written with the first events of its task, the words of
+//! the answer with the last ones, and followers hear of both.
+//!
+//! Promises: followers hear only what was committed. Tasks that are no turns cost one look at a field.
+
+use agentsite_store::{Conversation, ConversationChange, Turn};
+
+use super::decide::start;
+use super::feed::{Feed, FeedChange};
+use crate::tasks::{Contribution, Origin, TaskEdit, TaskHook, TaskMoment};
+
+/// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
+const INDEXED: usize = 64 << 10;
+
+/// A turn that is added with the first events of its task.
+#[derive(Debug)]
+pub(crate) struct NewTurn {
+    /// The conversation with the turn in it.
+    pub(crate) conversation: Conversation,
+    /// The turn.
+    pub(crate) turn: Turn,
+    /// What is said, for the search.
+    pub(crate) words: String,
+}
+
+impl TaskHook for NewTurn {
+    fn contribute(&self, _: &TaskMoment<'_>, contribution: &mut Contribution) {
+        contribution.add(TaskEdit::Conversation(ConversationChange::Said {
+            conversation: Box::new(self.conversation.clone()),
+            turn: Box::new(self.turn.clone()),
+            words: start(&self.words, INDEXED).to_owned(),
+        }));
+    }
+}
+
+impl TaskHook for Feed {
+    fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
+        let Origin::Conversation(_) = moment.origin() else { return };
+        if moment.ends() {
+            let head = &moment.task.head;
+            let words = start(&moment.task.answer(), INDEXED).to_owned();
+            let ended = ConversationChange::Ended { task: head.id, words, at: head.updated_at };
+            contribution.add(TaskEdit::Conversation(ended));
+        }
+    }
+
+    fn committed(&self, moment: &TaskMoment<'_>) {
+        let Origin::Conversation(id) = moment.origin() else { return };
+        if moment.changes_state() {
+            let head = &moment.task.head;
+            self.publish(&head.owner, id, FeedChange::Turn(head.id, head.state));
+        }
+    }
+}

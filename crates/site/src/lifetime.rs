@@ -1,0 +1,58 @@
+//! Lifetime: when a site stops taking work, when it gives work up, and what still runs.
+//!
+//! Promises: clones are handles on the same lifetime. Everything that runs in the background of a site is
+//! spawned here, so that a stop can wait for it. It ends nothing by itself.
+
+use std::future::Future;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The lifetime of a site and of its background work.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lifetime {
+    stopping: CancellationToken,
+    halted: CancellationToken,
+    running: TaskTracker,
+}
+
+impl Lifetime {
+    /// Fires when no new work is taken.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Fires when running work is given up.
+    pub(crate) fn halted(&self) -> &CancellationToken {
+        &self.halted
+    }
+
+    /// Whether no new work is taken.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.stopping.is_cancelled()
+    }
+
+    /// Runs something that a stop waits for.
+    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.running.spawn(work)
+    }
+
+    /// Takes no new work and waits for what runs; false when some of it did not end in time.
+    pub(crate) async fn drain(&self, time: Duration) -> bool {
+        self.stopping.cancel();
+        self.running.close();
+        tokio::time::timeout(time, self.running.wait()).await.is_ok()
+    }
+
+    /// Gives up what still runs, and waits a while for it to end.
+    pub(crate) async fn halt(&self, time: Duration) {
+        self.halted.cancel();
+        let _ = tokio::time::timeout(time, self.running.wait()).await;
+    }
+}

@@ -1,0 +1,45 @@
+//! What is checked about a message before anything else looks at it, and what is repeated to its sender.
+//!
+//! Promises: pure; nothing malformed reaches an agent or the store. It does not know what an agent can read:
+//! see `hub/media`.
+
+use agentsite_protocol::{JournalLine, Message, Part, Role};
+use sha2::{Digest, Sha256};
+
+use super::error::TaskError;
+
+/// Checks what a caller sends; `most` is the largest size of its content in bytes.
+pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), TaskError> {
+    let bad = |what: &str| Err(TaskError::BadMessage(what.into()));
+    if message.role != Role::User {
+        return bad("the message's role must be ROLE_USER: agents answer, callers ask");
+    }
+    if message.parts.is_empty() {
+        return bad("the message has no parts; send at least one, such as {\"text\": \"hello\"}");
+    }
+    if message.parts.iter().any(|part| part.contents() != 1) {
+        return bad("each part must have exactly one of text, raw, url and data");
+    }
+    let size: usize = message.parts.iter().map(Part::size).sum();
+    if size as u64 > most {
+        return Err(TaskError::BadMessage(format!(
+            "the message has {size} bytes of content; at most {most} are taken"
+        )));
+    }
+    Ok(())
+}
+
+/// A name or id of a caller, short enough to be repeated to it.
+pub(crate) fn excerpt(text: &str) -> String {
+    JournalLine::excerpt(text)
+}
+
+/// What makes two messages the same: their content, not their id.
+pub(super) fn body_hash(message: &Message) -> [u8; 16] {
+    let mut hash = Sha256::new();
+    hash.update(serde_json::to_vec(&message.parts).unwrap_or_default());
+    hash.update(message.task_id.as_deref().unwrap_or_default());
+    let mut short = [0; 16];
+    short.copy_from_slice(&hash.finalize()[..16]);
+    short
+}
