@@ -189,19 +189,18 @@ impl Site {
             courier,
             cipher,
         });
-        let feed = Arc::new(Feed::default());
+        let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
         let usage = Arc::new(UsageHook::new(store.clone(), metrics.clone()));
         // The order of the hooks: what is counted, what leaves the site, what people follow.
         let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
         let hooks = TaskHooks::new(own.into_iter().chain(hooks).collect());
-        let (directory, lifetime) = (hub.clone(), Lifetime::default());
         let parts = TaskParts {
             store: store.clone(),
             ids: ids.clone(),
             metrics: metrics.clone(),
             cipher,
             hooks,
-            agents: AgentDirectory::new(move |name| directory.get(name).map(|entry| entry.agent.clone())),
+            agents: directory(&hub),
             lifetime: lifetime.clone(),
         };
         let tasks = Tasks::new(parts, |tasks| Arc::new(SiteCalls::new(tasks, &hub, ids.clone())));
@@ -499,6 +498,12 @@ impl Site {
     pub fn settings(&self) -> &SiteSettings {
         &self.0.settings
     }
+}
+
+/// The agents of the hub as tasks find them.
+fn directory(hub: &Arc<Hub>) -> AgentDirectory {
+    let hub = hub.clone();
+    AgentDirectory::new(move |name| hub.get(name).map(|entry| entry.agent.clone()))
 }
 
 fn admin_only(caller: &Caller) -> Result<(), SiteError> {

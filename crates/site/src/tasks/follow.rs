@@ -119,6 +119,7 @@ impl TaskSupervisor {
             task: None,
             text: format!("removed the finished task {id}"),
         };
-        Ok(self.store.commit(forget(id, line)).await?)
+        let stored = if caller.is_anonymous() { self.cipher.read_task(id) } else { id };
+        Ok(self.store.commit(forget(stored, line)).await?)
     }
 }

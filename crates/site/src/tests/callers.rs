@@ -4,7 +4,7 @@
 
 use super::*;
 use agentsite_protocol::{KeyId, Scope, TaskId};
-use agentsite_store::TaskFilter;
+use agentsite_store::{Store, TaskFilter};
 
 async fn key_caller(story: &Story, scopes: &[&str]) -> (Caller, KeyId) {
     let scopes = scopes.iter().map(|scope| scope.parse().unwrap()).collect();
@@ -68,6 +68,22 @@ async fn a_private_agent_does_not_exist_for_strangers() {
     assert_eq!(state(&watch.settled().await), TaskState::Rejected, "the concierge opens no back door");
     let (caller, _) = key_caller(&story, &["call:secret"]).await;
     assert!(story.try_send(&caller, &agent, story.says("x")).await.is_ok());
+}
+
+#[tokio::test]
+async fn an_ended_task_goes_when_its_owner_says_so_with_a_key_or_without() {
+    let story = Story::begin().await;
+    let agent = story.agent("echo", echo());
+    for caller in [Caller::local(), Caller::anonymous("192.0.2.1".parse().unwrap())] {
+        let Sent::Task(watch) = story.try_send(&caller, &agent, story.says("x")).await.unwrap() else {
+            panic!("it answers with tasks")
+        };
+        let id = watch.settled().await.head.id;
+        story.site.forget(&caller, id).await.unwrap();
+        let gone = story.site.task(&caller, id).await.unwrap_err();
+        assert!(matches!(gone, SiteError::NoSuchTask(_)), "{gone}");
+        assert_eq!(story.store.stats().await.unwrap().tasks, 0);
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,7 @@
-//! What hooks of tasks can rely on, told by a hook that writes a record for each commit.
+//! What hooks of tasks can rely on.
+//!
+//! Shown with a hook that writes a record in each commit and remembers each notification; the hooks of push,
+//! usage and conversations are tested with their capabilities.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
