@@ -31,8 +31,8 @@ use follow::event;
 /// How often a change is decided anew when others changed the conversation meanwhile; people are few and slow.
 const TRIES: usize = 16;
 
-/// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is read in
-/// several parts, so that memory stays bounded.
+/// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is
+/// read in several parts, so that memory stays bounded.
 const EVENTS_AT_ONCE: usize = 20_000;
 
 /// A page of the path of a conversation.
