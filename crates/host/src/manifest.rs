@@ -234,8 +234,8 @@ impl Default for Budget {
 }
 
 impl Manifest {
-    /// An agent that no file declares, with the defaults of one whose file says nothing else. The caller has checked what
-    /// comes from elsewhere.
+    /// An agent that no file declares, with the defaults of one whose file says nothing else. The caller has
+    /// checked what comes from elsewhere.
     #[must_use]
     pub fn new(name: AgentName, description: String, runtime: Runtime) -> Self {
         Self {

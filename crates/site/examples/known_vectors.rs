@@ -1,9 +1,11 @@
-//! Writes the vectors of the texts that a fresh site puts into its index, so that it starts without the encoder's weights.
+//! Writes the vectors of the texts that a fresh site puts into its index, so that it starts without the
+//! encoder's weights.
 //!
 //!     cargo run -p agentsite-site --example known_vectors -- FILE [--check]
 //!
-//! Promises: a site with the built-in agents is started in memory, and exactly the texts that it would encode are written
-//! with their vectors. With `--check` nothing is written, and the exit code says whether FILE is up to date.
+//! Promises: a site with the built-in agents is started in memory, and exactly the texts that it would encode
+//! are written with their vectors. With `--check` nothing is written, and the exit code says whether FILE is
+//! up to date.
 #![expect(clippy::print_stdout, reason = "a command line tool talks on its standard streams")]
 
 use std::error::Error;

@@ -159,8 +159,8 @@ pub trait Store: Send + Sync + std::fmt::Debug + 'static {
     /// Events of a task after number `after`, at most about `limit` (whole commits are kept together, so a few more may come), in order.
     fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>>;
 
-    /// The first of these tasks, in this order, each with all of its events and at most `started` of the tasks that it
-    /// started: as many tasks as have about `events` events together, and at least one.
+    /// The first of these tasks, in this order, each with all of its events and at most `started` of the
+    /// tasks that it started: as many tasks as have about `events` events together, and at least one.
     fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>>;
 
     /// Which task a message opened or continued, if it was accepted before.

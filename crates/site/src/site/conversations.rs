@@ -34,8 +34,8 @@ use follow::event;
 /// slow.
 const TRIES: usize = 16;
 
-/// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is read in
-/// several parts, so that memory stays bounded.
+/// Events that are read at once for a page of turns: those of fifty long answers. A page of longer ones is
+/// read in several parts, so that memory stays bounded.
 const EVENTS_AT_ONCE: usize = 20_000;
 
 /// A page of the path of a conversation.

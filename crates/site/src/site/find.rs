@@ -103,7 +103,8 @@ impl Site {
         })
     }
 
-    /// Which of these names the registry has an entry of; a pending entry may belong to anyone and does not count.
+    /// Which of these names the registry has an entry of; a pending entry may belong to anyone and does not
+    /// count.
     async fn known_among(&self, ids: Vec<String>) -> Result<HashSet<String>, SiteError> {
         if ids.is_empty() {
             return Ok(HashSet::new());

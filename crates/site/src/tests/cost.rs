@@ -1,4 +1,5 @@
-//! What verbs cost: how often they read the store, whether they write, and whether a fresh site uses the encoder.
+//! What verbs cost: how often they read the store, whether they write, and whether a fresh site uses the
+//! encoder.
 //!
 //! Counts, not times: the memory store counts its reads and changes, and the embedders count texts.
 

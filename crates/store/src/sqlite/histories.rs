@@ -1,7 +1,8 @@
 //! Histories: several tasks with all their events, read at once.
 //!
-//! Promises: a task comes whole or not at all, and the number of events in memory is about what was asked for, or those of
-//! one task. Events are checked against their seals and against gaps like those of a single task.
+//! Promises: a task comes whole or not at all, and the number of events in memory is about what was asked
+//! for, or those of one task. Events are checked against their seals and against gaps like those of a single
+//! task.
 
 use agentsite_protocol::TaskId;
 use rusqlite::Connection;
