@@ -230,7 +230,8 @@ fn on_one_core<'a>(work: impl Future<Output = Result<Exit, CliError>> + 'a) -> R
     finish(Builder::new_current_thread().enable_all().build(), Box::pin(work))
 }
 
-/// Runs a verb to its end. It takes a boxed future, because the runtime would else be compiled again, three times, for each verb.
+/// Runs a verb to its end. The future is boxed, because the runtime would otherwise be compiled three times for
+/// each verb.
 fn finish(runtime: std::io::Result<Runtime>, work: Work<'_>) -> Result<Exit, CliError> {
     let runtime = runtime.map_err(|error| CliError::error(format!("cannot start: {error}")))?;
     let exit = runtime.block_on(work);

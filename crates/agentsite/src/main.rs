@@ -1,4 +1,6 @@
-//! `agentsite`: starts and ends the process. Everything else is in the library of this package.
+//! `agentsite`: starts and ends the process.
+//!
+//! Everything else is in the library of this package, which says why.
 
 use std::process::ExitCode;
 

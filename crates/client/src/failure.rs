@@ -1,7 +1,8 @@
 //! Why an agent or a site could not be used.
 //!
-//! Promises: each sentence says what happened, in the words of the other side where it has some; no credential stands in any.
-//! Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the codes of the protocol.
+//! Promises: each sentence says what happened, in the words of the other side where it has some; no
+//! credential stands in any. Callers ask by meaning (`is_unknown_task`, `may_pass`) and need not know the
+//! codes of the protocol.
 
 use std::time::Duration;
 
@@ -17,7 +18,8 @@ const TASK_NOT_CANCELABLE: i64 = -32002;
 const UNSUPPORTED: i64 = -32004;
 /// JSON-RPC code of A2A for a version that the agent does not speak.
 const VERSION_NOT_SUPPORTED: i64 = -32009;
-/// HTTP statuses of a proxy or server behind which nobody serves. Only the second says that the request was not taken.
+/// HTTP statuses of a proxy or server behind which nobody serves. Only the second says that the request was
+/// not taken.
 const BAD_GATEWAY: u16 = 502;
 const UNAVAILABLE: u16 = 503;
 const GATEWAY_TIMEOUT: u16 = 504;
@@ -104,7 +106,8 @@ impl ClientError {
         matches!(self, Self::Refused { code: UNSUPPORTED | NO_METHOD | TASK_NOT_CANCELABLE, .. })
     }
 
-    /// Whether the same request may succeed later: the network failed, or the server was busy or broken for a moment.
+    /// Whether the same request may succeed later: the network failed, or the server was busy or broken for a
+    /// moment.
     #[must_use]
     pub fn may_pass(&self) -> bool {
         match self {
@@ -118,8 +121,9 @@ impl ClientError {
 }
 
 impl ClientError {
-    /// Whether the agent surely did not get the request, so that it may be sent another way: no connection came about, the address
-    /// was refused before any, the server says that it cannot serve now, or it does not speak this version.
+    /// Whether the agent surely did not get the request, so that it may be sent another way: no connection
+    /// came about, the address was refused before any, the server says that it cannot serve now, or it does
+    /// not speak this version.
     pub(crate) fn never_arrived(&self) -> bool {
         match self {
             Self::NoConnection(_) | Self::Resting { .. } | Self::Egress(_) => true,
@@ -129,8 +133,8 @@ impl ClientError {
         }
     }
 
-    /// Reports to the circuit of an endpoint how a call went: an error of the network or of a server that cannot serve is a failure,
-    /// all else an answer.
+    /// Reports to the circuit of an endpoint how a call went: an error of the network or of a server that
+    /// cannot serve is a failure, all else an answer.
     pub(crate) fn report(outcome: Option<&Self>, permit: CircuitPermit) {
         match outcome.filter(|error| error.is_failing()) {
             None => permit.answered(),
@@ -138,7 +142,8 @@ impl ClientError {
         }
     }
 
-    /// Whether the way to the agent failed, so that another may succeed; what was sent may have arrived all the same.
+    /// Whether the way to the agent failed, so that another may succeed; what was sent may have arrived all
+    /// the same.
     pub(crate) fn is_failing(&self) -> bool {
         match self {
             Self::NoConnection(_) | Self::Unreachable(_) | Self::TimedOut(_) => true,

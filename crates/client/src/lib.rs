@@ -1,9 +1,10 @@
 //! The Rust SDK: use agents from programs, and be one.
 //!
-//! Promises: every request goes through an [`Egress`]. It speaks A2A ([`A2aClient`]: 1.0 by JSON-RPC, HTTP+JSON and gRPC, 0.3 by
-//! JSON-RPC, with failover and a circuit for each endpoint), MCP ([`mcp::McpClient`]) and the REST interface of a site
-//! ([`SiteClient`]), verifies who signed a card ([`verify_card`]), and makes a program an agent of a site by connecting to it
-//! ([`agent::Agent`]). It opens no port and does not store anything.
+//! Promises: every request goes through an [`Egress`]. It speaks A2A ([`A2aClient`]: 1.0 by JSON-RPC,
+//! HTTP+JSON and gRPC, 0.3 by JSON-RPC, with failover and a circuit for each endpoint), MCP
+//! ([`mcp::McpClient`]) and the REST interface of a site ([`SiteClient`]), verifies who signed a card
+//! ([`verify_card`]), and makes a program an agent of a site by connecting to it ([`agent::Agent`]). It opens
+//! no port and does not store anything.
 //!
 //! The types of `agentsite-egress` that a program needs are exported here, so that it depends on one crate.
 

@@ -1,10 +1,10 @@
 //! Conformance: the built-in agent that the public A2A compatibility kits and the MCP conformance suite
 //! drive.
 //!
-//! Promises: what it does in a conversation is told by the id of the message alone, as the kits' scenarios
-//! want it (`scene`); its tools are those that the suite names (`toolbox`). It uses nothing but the public
-//! Runner and Toolbox seams, so what they see is what any agent of a site gives. It is off unless the
-//! operator turns it on, because it answers everybody and does no work.
+//! Promises: the id of the message alone decides what it does in a conversation, as the kits' scenarios want
+//! it (`scene`); its tools are those that the suite names (`toolbox`). It uses nothing but the public Runner
+//! and Toolbox seams, so what they see is what any agent of a site gives. It is off unless the operator turns
+//! it on, because it answers every caller and does no work.
 //!
 //! Timed scenes wait on the runtime's clock and heed a cancel while they wait.
 

@@ -1,8 +1,8 @@
 //! Circuits: the endpoints that are left alone because they fail, shared by all who call them.
 //!
 //! Promises: one circuit for each endpoint, however many clients call it; a bounded number of endpoints, of
-//! which the one unused for longest is forgotten. What opens or closes is told in the log. It decides
-//! nothing: `circuit` does.
+//! which the one unused for longest is forgotten. Each opening and closing is logged. `circuit` makes the
+//! decisions.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,7 +75,7 @@ impl Circuits {
         known.used = now;
         match known.circuit.enter(now) {
             Ok(()) => {
-                Ok(CircuitPermit { circuits: self.clone(), endpoint: endpoint.to_owned(), told: false })
+                Ok(CircuitPermit { circuits: self.clone(), endpoint: endpoint.to_owned(), reported: false })
             }
             Err(rest) => Err(CircuitOpen::new(endpoint, &known.why, rest)),
         }
@@ -106,7 +106,7 @@ impl Circuits {
         match change(known, now) {
             Transition::None => {}
             Transition::Closed => {
-                tracing::info!(endpoint, "the endpoint answers again and is called as before")
+                tracing::info!(endpoint, "the endpoint answers again and is called as before");
             }
             Transition::Opened(rest) => {
                 self.0.openings.fetch_add(1, Ordering::Relaxed);
@@ -158,19 +158,19 @@ impl CircuitOpen {
 pub struct CircuitPermit {
     circuits: Circuits,
     endpoint: String,
-    told: bool,
+    reported: bool,
 }
 
 impl CircuitPermit {
     /// Reports that the endpoint answered, whatever it said: the circuit closes.
     pub fn answered(mut self) {
-        self.told = true;
+        self.reported = true;
         self.circuits.change(&self.endpoint, |known, _| known.circuit.answered());
     }
 
     /// Reports that the network failed, or that the server cannot serve.
     pub fn failed(mut self, why: &str) {
-        self.told = true;
+        self.reported = true;
         let chance = self.circuits.chance();
         self.circuits.change(&self.endpoint, |known, now| {
             why.clone_into(&mut known.why);
@@ -192,7 +192,7 @@ impl CircuitPermit {
 
 impl Drop for CircuitPermit {
     fn drop(&mut self) {
-        if !self.told {
+        if !self.reported {
             let abandon = |known: &mut Known, now| {
                 known.circuit.abandoned(now);
                 Transition::None

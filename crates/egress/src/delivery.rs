@@ -1,6 +1,6 @@
 //! Delivery: posts one notification about a task to a receiver, once, and says what became of it.
 //!
-//! Promises: only receivers that [`Egress::receiver`] lets through are told, the address is checked again at
+//! Promises: only receivers that [`Egress::receiver`] accepts get a request, the address is checked again at
 //! each try, and redirects are not followed. A receiver's answer is read by its status alone. What is said
 //! about a failure holds no token, no credential and no more of the address than its origin. It does not
 //! decide when to try again.
@@ -80,8 +80,7 @@ impl Egress {
     }
 }
 
-/// Why an address is refused, in words for somebody who is not the operator: nothing about the inside of the
-/// network.
+/// Why an address is refused, in words for callers: nothing about the private network.
 fn refusal(error: &EgressError) -> String {
     match error {
         EgressError::Private { .. } => {

@@ -1,9 +1,8 @@
-//! Documents of others: fetched again only when they have changed, asked for by a posted question, and
-//! servers looked at whether they answer.
+//! Documents of others: conditional fetches, posted questions, and probes of servers.
 //!
 //! Promises: bounded in size and time; redirects are followed as the egress follows them (for a question:
-//! never), and the answer says where it came from in the end. A question that is refused is told apart from
-//! one that nobody answers. It does not read what it fetches.
+//! never), and the answer says where it came from in the end. A question that is refused differs from one
+//! that gets no answer. It does not read what it fetches.
 
 use std::time::Duration;
 
@@ -18,7 +17,7 @@ use crate::{Egress, EgressError};
 /// Longest mark of a version that is kept; servers write a hash.
 const MAX_ETAG: usize = 256;
 
-/// What became of a wish for a document.
+/// The result of a conditional fetch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fetched {
     /// It is as it was when it had this mark.
@@ -36,7 +35,7 @@ pub enum Fetched {
     },
 }
 
-/// What became of a question that a server was asked.
+/// The result of a posted question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answered {
     /// Here is the answer.
@@ -45,8 +44,8 @@ pub enum Answered {
     Refused(String),
 }
 
-/// What became of one request for a document.
-enum Asked {
+/// The result of one request for a document.
+enum FetchAttempt {
     Fetched(Fetched),
     /// The server asks to wait this long; else it is this error.
     Later(Duration, EgressError),
@@ -56,7 +55,7 @@ impl Egress {
     /// Posts a question in JSON.
     ///
     /// # Errors
-    /// [`EgressError`] says why nobody answers; a question that is refused is an answer.
+    /// [`EgressError`] when no answer comes; a question that is refused is an answer.
     pub async fn ask(
         &self,
         url: &Url,
@@ -95,11 +94,11 @@ impl Egress {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             match self.document_once(url, etag, limit, left).await? {
-                Asked::Fetched(fetched) => return Ok(fetched),
-                Asked::Later(wait, _) if wait < until.saturating_duration_since(Instant::now()) => {
+                FetchAttempt::Fetched(fetched) => return Ok(fetched),
+                FetchAttempt::Later(wait, _) if wait < until.saturating_duration_since(Instant::now()) => {
                     tokio::time::sleep(wait).await;
                 }
-                Asked::Later(_, error) => return Err(error),
+                FetchAttempt::Later(_, error) => return Err(error),
             }
         }
     }
@@ -110,7 +109,7 @@ impl Egress {
         etag: Option<&str>,
         limit: usize,
         timeout: Duration,
-    ) -> Result<Asked, EgressError> {
+    ) -> Result<FetchAttempt, EgressError> {
         let accept = HeaderValue::from_static("application/json, text/plain;q=0.5, */*;q=0.1");
         let mut request = self.get(url.clone()).header(ACCEPT, accept).limit(limit).timeout(timeout);
         if let Some(mark) = etag.and_then(|etag| HeaderValue::from_str(etag).ok()) {
@@ -119,7 +118,7 @@ impl Egress {
         let answer = request.send().await?;
         let status = answer.status();
         if status == StatusCode::NOT_MODIFIED {
-            return Ok(Asked::Fetched(Fetched::NotModified));
+            return Ok(FetchAttempt::Fetched(Fetched::NotModified));
         }
         if !status.is_success() {
             let advice =
@@ -127,14 +126,14 @@ impl Egress {
             let message = format!("{url} answered {status}; {advice}");
             let error = EgressError::Status { status: status.as_u16(), message };
             return match retry_after(answer.headers()) {
-                Some(wait) if status == StatusCode::TOO_MANY_REQUESTS => Ok(Asked::Later(wait, error)),
+                Some(wait) if status == StatusCode::TOO_MANY_REQUESTS => Ok(FetchAttempt::Later(wait, error)),
                 _ => Err(error),
             };
         }
         let etag = text(answer.headers(), &ETAG).filter(|etag| etag.len() <= MAX_ETAG);
         let content_type = text(answer.headers(), &CONTENT_TYPE).unwrap_or_default();
         let url = answer.url().clone();
-        Ok(Asked::Fetched(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url }))
+        Ok(FetchAttempt::Fetched(Fetched::Document { bytes: answer.bytes().await?, etag, content_type, url }))
     }
 
     /// Looks whether a server answers at all; what it says does not matter, unless it says that it is broken.

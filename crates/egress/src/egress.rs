@@ -1,9 +1,9 @@
 //! Egress: the one way out of a site.
 //!
-//! Promises: whatever a site asks for elsewhere (cards, agents, models, webhooks) goes through here. Only
-//! http and https, no credentials in addresses, no proxy from the environment, and no address that is not on
-//! the open internet unless the operator allowed it; the address that was checked is the one that is
-//! connected to, on every redirect again. It does not decide who may ask and does not retry. See
+//! Promises: every request that leaves a site (cards, agents, models, webhooks) goes through here. Only http
+//! and https, no credentials in addresses, no proxy from the environment, and no address that is not on the
+//! open internet unless the operator allowed it; the address that was checked is the one that is connected
+//! to, on every redirect again. It does not decide who may ask and does not retry. See
 //! docs/decisions/0002-egress.md.
 
 mod address;
@@ -102,7 +102,7 @@ impl std::fmt::Debug for Egress {
 
 impl Default for Egress {
     fn default() -> Self {
-        Self::new(EgressSettings::default()).expect("the settings that stand in this file are sound")
+        Self::new(EgressSettings::default()).expect("the default settings are valid")
     }
 }
 
@@ -218,7 +218,7 @@ impl Egress {
     }
 }
 
-/// What makes an address unfit, whoever is behind it.
+/// Why an address cannot be used at all, if it cannot.
 fn unfit(url: &Url) -> Option<&'static str> {
     if !matches!(url.scheme(), "http" | "https") {
         return Some("only http:// and https:// addresses are asked");

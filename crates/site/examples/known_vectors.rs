@@ -13,10 +13,13 @@ use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use agentsite_client::mcp::InMemory;
+use agentsite_egress::{Circuits, Egress};
 use agentsite_host::builtin::demo_manifests;
-use agentsite_host::{Circuits, Confinement, Egress, Environment, InMemory, Workshop};
+use agentsite_host::{Confinement, Environment, Workshop};
+use agentsite_library::demo_library;
 use agentsite_search::{EmbedError, Embedder, Embedders, Hashed, MiniLm, ModelId, Vector};
-use agentsite_site::{Site, SiteMetrics, SiteSettings, SystemClock, SystemRng, World, demo_library};
+use agentsite_site::{Site, SiteMetrics, SiteSettings, SystemClock, SystemRng, World};
 use agentsite_store::MemStore;
 use futures::future::BoxFuture;
 

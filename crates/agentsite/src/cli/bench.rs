@@ -1,7 +1,7 @@
 //! `agentsite bench`: prints what `agentsite_dev::bench` measures on this machine.
 //!
-//! Promises: a table for people, the same content as JSON with `--json`; each phase is named on stderr when it begins. The two hidden
-//! verbs are processes that the bench starts. It measures nothing itself.
+//! Promises: a table for people, the same content as JSON with `--json`; each phase is named on stderr when
+//! it begins. The two hidden verbs are processes that the bench starts. It measures nothing itself.
 
 use agentsite_dev::bench::{self, BenchError, Progress, Report};
 

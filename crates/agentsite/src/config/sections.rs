@@ -1,8 +1,9 @@
 //! The shape of `agentsite.toml`: every key, its type, its default and its meaning.
 //!
-//! Promises: these types, and the sections that the crates below declare for themselves, are the only place where a key is declared;
-//! the reader, the environment variables, the schema and the documentation are made from them. Unknown keys are errors. The words
-//! above each key are what users read. It checks nothing beyond types: `config` does.
+//! Promises: these types, and the sections that the crates below declare for themselves, are the only place
+//! where a key is declared; the reader, the environment variables, the schema and the documentation are made
+//! from them. Unknown keys are errors. The words above each key are what users read. It checks nothing beyond
+//! types: `config` does.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;

@@ -1,8 +1,8 @@
 //! Why something could not be fetched from outside.
 //!
 //! Promises: each sentence says what happened and what to do; none holds a credential or a query string. A
-//! refusal by the guard is told apart from a network that fails, because trying again helps only with the
-//! latter.
+//! refusal by the guard and a failing network are different variants, because trying again helps only with
+//! the latter.
 
 use std::error::Error;
 use std::net::IpAddr;

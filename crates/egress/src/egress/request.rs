@@ -127,9 +127,8 @@ impl EgressRequest {
 
     /// Sends the request and waits for the head of the answer.
     ///
-    /// # Errors
-    /// [`EgressError`] when the address is refused or nothing answers in time. An HTTP error status is an
-    /// answer.
+    /// # Errors [`EgressError`] when the address is refused or nothing answers in time. An HTTP error status
+    /// is an answer.
     pub async fn send(self) -> Result<EgressAnswer, EgressError> {
         let (url, timeout) = (self.url.clone(), self.timeout);
         let late = |_| EgressError::TimedOut { origin: origin(&url), after: timeout };

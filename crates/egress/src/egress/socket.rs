@@ -20,9 +20,8 @@ impl EgressRequest {
     /// Asks for a WebSocket whose messages have at most `limit` bytes; what answers without one is given
     /// back.
     ///
-    /// # Errors
-    /// [`EgressError`] when the address is refused, nothing answers in time, or the answer does not follow
-    /// RFC 6455.
+    /// # Errors [`EgressError`] when the address is refused, nothing answers in time, or the answer does not
+    /// follow RFC 6455.
     pub async fn socket(self, limit: usize) -> Result<Result<EgressSocket, EgressAnswer>, EgressError> {
         let key = generate_key();
         let wanted = HeaderValue::from_str(&key).map_err(|error| EgressError::Settings(error.to_string()))?;
