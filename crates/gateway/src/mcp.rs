@@ -46,7 +46,7 @@ use params::{Params, object};
 use round::{Bond, Seal};
 use session::Sessions;
 
-pub use message::fuzz_mcp;
+pub use params::fuzz_mcp;
 
 /// What outlives a request.
 #[derive(Debug)]

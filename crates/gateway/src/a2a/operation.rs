@@ -6,7 +6,7 @@
 use agentsite_protocol::{AgentCard, Message, PushConfig, Task};
 
 use super::push::{self, ConfigList, ConfigWanted, ConfigsWanted};
-use super::send::{self, Sending};
+use super::send::{self, Reply, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
 use super::{Call, card, read};
@@ -85,7 +85,10 @@ impl Operation {
     pub(super) async fn perform(self, call: &Call<'_>) -> Result<Answer, Failure> {
         let limit = call.front.settings.limits.answer_time;
         match self {
-            Self::Send(sending) => send::send(call, sending).await,
+            Self::Send(sending) => Ok(match send::send(call, sending).await? {
+                Reply::Message(message) => Answer::Message(message),
+                Reply::Task(task, history) => Answer::Sent(task, history),
+            }),
             Self::Stream(sending) => {
                 let place = call.stream_place()?;
                 Ok(Answer::Events(stream::send(call, sending).await?, place))
@@ -100,17 +103,19 @@ impl Operation {
     /// What does not wait for an agent.
     async fn look(self, call: &Call<'_>) -> Result<Answer, Failure> {
         match self {
-            Self::Get(wanted) => task::get(call, &wanted).await,
-            Self::Cancel(wanted) => task::cancel(call, &wanted).await,
+            Self::Get(wanted) => {
+                task::get(call, &wanted).await.map(|(task, history)| Answer::Task(task, history))
+            }
+            Self::Cancel(wanted) => task::cancel(call, &wanted).await.map(|task| Answer::Task(task, None)),
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
             Self::Subscribe(wanted) => {
                 let place = call.stream_place()?;
                 Ok(Answer::Events(stream::subscribe(call, &wanted).await?, place))
             }
-            Self::CreatePush(config) => push::create(call, config).await,
-            Self::GetPush(wanted) => push::get(call, &wanted).await,
-            Self::ListPush(wanted) => push::list(call, &wanted).await,
-            Self::DeletePush(wanted) => push::delete(call, &wanted).await,
+            Self::CreatePush(config) => push::create(call, config).await.map(Answer::PushConfig),
+            Self::GetPush(wanted) => push::get(call, &wanted).await.map(Answer::PushConfig),
+            Self::ListPush(wanted) => push::list(call, &wanted).await.map(Answer::PushConfigs),
+            Self::DeletePush(wanted) => push::delete(call, &wanted).await.map(|()| Answer::Nothing),
             Self::ExtendedCard => card::extended(call).map(|card| Answer::Card(Box::new(card))),
             Self::Send(_) | Self::Stream(_) => {
                 Err(Failure::new(Fault::Internal, "what waits for an agent was asked among what does not"))

@@ -3,13 +3,12 @@
 //! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
 //! answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role};
+use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role, Task};
 use agentsite_site::{Sent, Submission, TaskWatch};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::extensions::{resume_after, ttl};
-use super::operation::Answer;
 use super::protojson::number;
 use super::{Call, read, task::history_length, violation, wrong};
 use crate::failure::{Failure, Violation};
@@ -100,20 +99,28 @@ fn forget_unknown(message: &mut Message) {
     }
 }
 
+/// What a message led to.
+pub(super) enum Reply {
+    /// A message in place of a task.
+    Message(Message),
+    /// A task, with as much history as was asked for.
+    Task(Task, Option<usize>),
+}
+
 /// Sends a message and waits for what it leads to, unless the caller does not want to.
-pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Answer, Failure> {
+pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Reply, Failure> {
     let (return_immediately, history) = (sending.return_immediately, sending.history);
     match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
-        Sent::Message(message) => Ok(Answer::Message(message)),
+        Sent::Message(message) => Ok(Reply::Message(message)),
         Sent::Task(mut watch) => {
             let task = if return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(Answer::Sent(task, history))
+            Ok(Reply::Task(task, history))
         }
     }
 }
 
 /// Waits for the task; when the gateway closes first, tells how far it is.
-async fn settle(call: &Call<'_>, watch: TaskWatch) -> Result<agentsite_protocol::Task, Failure> {
+async fn settle(call: &Call<'_>, watch: TaskWatch) -> Result<Task, Failure> {
     let id = watch.id();
     let at_work = call.at_work()?;
     let task = tokio::select! {

@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::extensions::resume_after;
-use super::operation::Answer;
 use super::protojson::{number, state};
 use super::{Call, read, violation, wrong};
 use crate::cursor;
@@ -65,17 +64,16 @@ pub(super) async fn named_task(call: &Call<'_>, id: &str) -> Result<Task, Failur
     if task.head.agent == call.agent || call.for_site { Ok(task) } else { Err(missing().into()) }
 }
 
-/// Reads a task.
-pub(super) async fn get(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
+/// Reads a task; also gives how much of its history is wanted.
+pub(super) async fn get(call: &Call<'_>, wanted: &TaskWanted) -> Result<(Task, Option<usize>), Failure> {
     let history = history_length("historyLength", wanted.history_length)?;
-    Ok(Answer::Task(named_task(call, &wanted.id).await?, history))
+    Ok((named_task(call, &wanted.id).await?, history))
 }
 
 /// Ends a task.
-pub(super) async fn cancel(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
+pub(super) async fn cancel(call: &Call<'_>, wanted: &TaskWanted) -> Result<Task, Failure> {
     let task = named_task(call, &wanted.id).await?;
-    let task = call.front.site.cancel(&call.caller, task.head.id).await?;
-    Ok(Answer::Task(task, None))
+    Ok(call.front.site.cancel(&call.caller, task.head.id).await?)
 }
 
 /// Which tasks are wanted, and how much of each.

@@ -18,8 +18,7 @@ use tokio::sync::broadcast;
 
 use super::message::Asked;
 use super::params::{Params, parse, wrong};
-use super::stateless::{needs_tasks, task_id};
-use super::task::Shown;
+use super::task::{Shown, needs_tasks, task_id};
 use super::{Call, notice};
 use crate::failure::Failure;
 use crate::sse;

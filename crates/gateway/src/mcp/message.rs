@@ -9,7 +9,7 @@ mod tests;
 use std::borrow::Cow;
 
 use agentsite_protocol::Nesting;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::failure::{Failure, Fault};
@@ -56,7 +56,7 @@ pub(super) struct Refused<'a> {
 struct Frame<'a> {
     #[serde(borrow, default)]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "super::params::present")]
+    #[serde(borrow, default, deserialize_with = "present")]
     id: Option<&'a RawValue>,
     #[serde(borrow, default)]
     method: Option<&'a RawValue>,
@@ -66,6 +66,11 @@ struct Frame<'a> {
     result: Option<&'a RawValue>,
     #[serde(borrow, default)]
     error: Option<&'a RawValue>,
+}
+
+/// Tells a member that is null from one that is not there.
+pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// Reads one message.
@@ -132,24 +137,4 @@ fn read_id(raw: &str) -> Result<&str, Refused<'_>> {
     }
     let sentence = format!("`id` must be a string, or a number that fits 64 bits, of at most {MAX_ID} bytes");
     Err(Refused { id: None, failure: Failure::new(Fault::BadRequest, sentence) })
-}
-
-/// Decodes any bytes and forgets the result; the fuzz target calls it.
-#[doc(hidden)]
-pub fn fuzz_mcp(bytes: &[u8]) {
-    match decode(bytes) {
-        Ok(Incoming::Request(asked)) => {
-            assert!(serde_json::from_str::<serde_json::Value>(asked.id).is_ok());
-            super::params::fuzz(&asked);
-        }
-        Ok(Incoming::Notification(asked)) => super::params::fuzz(&asked),
-        Ok(Incoming::Response(answered)) => {
-            let json = answered.outcome.unwrap_or_else(|error| error);
-            assert!(serde_json::from_str::<&RawValue>(json).is_ok());
-        }
-        Err(refused) => {
-            let body = refused.failure.mcp_body(crate::failure::Era::Stateless, refused.id);
-            assert!(serde_json::from_slice::<serde_json::Value>(&body).is_ok());
-        }
-    }
 }

@@ -14,8 +14,8 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::message::Asked;
-use crate::failure::{Failure, Fault};
+use super::message::{self, Asked, Incoming, present};
+use crate::failure::{Era, Failure, Fault};
 use crate::jsonrpc::string;
 
 /// The key of the protocol version in `_meta`.
@@ -69,11 +69,6 @@ pub(super) struct Params<'a> {
     pub(super) capabilities: Option<&'a RawValue>,
     #[serde(borrow, default)]
     pub(super) request_id: Option<&'a RawValue>,
-}
-
-/// Tells a member that is null from one that is not there.
-pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// What a client says about a request besides its parameters.
@@ -205,8 +200,28 @@ pub(super) fn object(member: Option<&RawValue>, name: &str) -> Result<JsonMap, F
     }
 }
 
+/// Decodes any bytes and forgets the result; the fuzz target calls it.
+#[doc(hidden)]
+pub fn fuzz_mcp(bytes: &[u8]) {
+    match message::decode(bytes) {
+        Ok(Incoming::Request(asked)) => {
+            assert!(serde_json::from_str::<Value>(asked.id).is_ok());
+            fuzz(&asked);
+        }
+        Ok(Incoming::Notification(asked)) => fuzz(&asked),
+        Ok(Incoming::Response(answered)) => {
+            let json = answered.outcome.unwrap_or_else(|error| error);
+            assert!(serde_json::from_str::<&RawValue>(json).is_ok());
+        }
+        Err(refused) => {
+            let body = refused.failure.mcp_body(Era::Stateless, refused.id);
+            assert!(serde_json::from_slice::<Value>(&body).is_ok());
+        }
+    }
+}
+
 /// Reads the parameters of a foreign message in every way there is.
-pub(super) fn fuzz(asked: &Asked<'_>) {
+fn fuzz(asked: &Asked<'_>) {
     let Ok(params) = Params::read(asked) else { return };
     if let Some(meta) = &params.meta {
         let _ = (meta.log_level(), meta.trace());

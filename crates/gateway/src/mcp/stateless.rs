@@ -8,9 +8,8 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agentsite_protocol::TaskId;
 use agentsite_protocol::mcp::{Abilities, InputNeeded, ToolCall};
-use agentsite_site::{About, Exchange, Notice, Site, SiteError, Toolkit};
+use agentsite_site::{About, Exchange, Notice, Site, Toolkit};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -21,8 +20,9 @@ use super::answer::{Answer, json_response};
 use super::message::Asked;
 use super::notice::Wanted;
 use super::operation::{Done, Operation, about, named};
-use super::params::{self, Params, abilities, text, wrong};
+use super::params::{Params, abilities, text, wrong};
 use super::round::{self, Bond};
+use super::task::{needs_tasks, task_id};
 use super::{Call, Desk, describe, headers, listen, version};
 use crate::failure::{Era, Failure};
 use crate::jsonrpc::no_such_method;
@@ -299,15 +299,4 @@ async fn task(
             Answer::Nothing
         }
     })
-}
-
-/// The task of this id; what cannot be one answers like a task that is not there.
-pub(super) fn task_id(written: &str) -> Result<TaskId, Failure> {
-    written.parse().map_err(|_| SiteError::NoSuchTask(written.chars().take(60).collect()).into())
-}
-
-/// The refusal of a client that does not follow tasks.
-pub(super) fn needs_tasks() -> Failure {
-    let capability = serde_json::json!({ "extensions": { params::TASKS: {} } });
-    Failure::needs("follow tasks (the extension io.modelcontextprotocol/tasks)", &capability)
 }

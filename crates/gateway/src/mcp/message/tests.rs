@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::params::fuzz_mcp;
 use super::*;
 
 #[test]
