@@ -25,10 +25,8 @@ mod version;
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller};
-use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::{any, get, post};
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use serde::de::DeserializeOwned;
@@ -36,6 +34,8 @@ use tracing::Span;
 
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 use crate::trace;
 use crate::visit::StreamPlace;
 use address::{Address, Place};
@@ -51,13 +51,18 @@ pub const fn a2a_methods() -> &'static [&'static str] {
 }
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/a2a", any(enter))
-        .route("/a2a/", any(enter))
-        .route("/a2a/{*path}", any(enter))
-        .route("/.well-known/agent-card.json", get(card::of_site))
-        .route(grpc::PATH, post(grpc::enter))
+pub(crate) fn routes() -> Vec<Route> {
+    // What is looked at before the caller, and how it is refused, depends on the binding. Waiting for an agent takes as long
+    // as the agent may; `operation` limits the rest.
+    let defaults = RouteDefaults::new(Face::A2a, Access::Handler);
+    let calls = defaults.untimed();
+    vec![
+        calls.any("/a2a", enter),
+        calls.any("/a2a/", enter),
+        calls.any("/a2a/{*path}", enter),
+        calls.post(grpc::PATH, grpc::enter),
+        defaults.get("/.well-known/agent-card.json", card::of_site),
+    ]
 }
 
 /// Finds out what a request is for and hands it to its binding.

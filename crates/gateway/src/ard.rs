@@ -19,17 +19,17 @@ mod token;
 use std::sync::Arc;
 
 use agentsite_protocol::{Caller, Nesting};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{get, post};
+use http::header;
 use http::request::Parts;
-use http::{Method, header};
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Part, Route, RouteDefaults, caller};
 use entry::Voice;
 
 /// Longest request of this face, in bytes; a full filter with a long text has a quarter of it.
@@ -38,21 +38,14 @@ const MAX_REQUEST: usize = 64 * 1024;
 /// Results of one page when the caller names no number, and the most: as the specification has them.
 const PAGE: std::ops::RangeInclusive<usize> = 1..=100;
 
-/// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/.well-known/ai-catalog.json", get(catalog::show))
-        .route("/.well-known/ard.json", get(catalog::show))
-        .route("/.well-known/mcp/catalog.json", get(catalog::tool_servers))
-        .route("/robots.txt", get(catalog::robots))
-        .route("/search", post(search::answer).fallback(wrong_method))
-        .route("/explore", post(explore::answer).fallback(wrong_method))
-        .route("/agents", get(list::answer).fallback(wrong_method))
-        .route("/agents/{identifier}", get(list::show).fallback(wrong_method))
-}
+/// What the rows of this face have in common.
+const ARD: RouteDefaults =
+    RouteDefaults::new(Face::Hub, Access::Caller).refused_by(|failure, _| failure.ard()).part(Part::Ard);
 
-async fn wrong_method(method: Method) -> Response {
-    Failure::wrong_method(&method, Failure::ard)
+/// The routes of this face.
+pub(crate) fn routes() -> Vec<Route> {
+    let files = [catalog::routes(), search::routes(), explore::routes(), list::routes()];
+    files.into_iter().flatten().collect()
 }
 
 /// One request that was let in.
@@ -64,10 +57,10 @@ struct Call {
 }
 
 impl Call {
-    /// Recognises the caller; gives the body, which is not read yet.
-    async fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
-        let (parts, body) = request.into_parts();
-        let caller = front.admit(&parts).await?;
+    /// Takes the caller that the route let in; gives the body, which is not read yet.
+    fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
+        let (mut parts, body) = request.into_parts();
+        let caller = caller(&mut parts)?;
         let voice = Voice { base: front.base(&parts), signs: front.owns_base(&parts) };
         Ok((Self { front, parts, caller, voice }, body))
     }

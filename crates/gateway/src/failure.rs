@@ -250,12 +250,10 @@ impl Failure {
         StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The answer to a method that an address does not have, as one of the faces writes it.
-    pub(crate) fn wrong_method(method: &Method, write: fn(&Self) -> Response) -> Response {
-        let sentence = format!("{method} is not possible at this address");
-        let mut response = write(&Self::new(Fault::BadRequest, sentence));
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response
+    /// The refusal of a method that an address does not have; its status is 405 in every face.
+    pub(crate) fn wrong_method(method: &Method) -> Self {
+        let sentence = format!("{method} is not possible at this address; the Allow header names what is");
+        Self::new(Fault::BadRequest, sentence)
     }
 
     /// The answer of the REST face: `{"error":{"code":…,"message":…}}`.

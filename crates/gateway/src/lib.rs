@@ -37,6 +37,7 @@ mod operations;
 mod operator;
 mod pages;
 mod process;
+mod route;
 mod router;
 mod rpc;
 mod server;

@@ -27,11 +27,9 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, MAX_NAME};
 use agentsite_site::{Site, SiteError, Toolkit};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::any;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use tokio_util::task::TaskTracker;
@@ -39,6 +37,8 @@ use tokio_util::task::TaskTracker;
 use crate::failure::{Era, Failure, Fault};
 use crate::front::{Front, line};
 use crate::line::AtWork;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 use crate::trace;
 use crate::visit::StreamPlace;
 use message::Incoming;
@@ -59,18 +59,16 @@ struct Desk {
 }
 
 /// The routes of this face.
-pub(crate) fn routes(site: &Site) -> Router<Arc<Front>> {
+pub(crate) fn routes(site: &Site) -> Vec<Route> {
     let seal = Seal::new(&site.key_for(round::PURPOSE));
     let desk = Arc::new(Desk { seal, sessions: Sessions::default(), work: TaskTracker::new() });
     let enter = move |State(front): State<Arc<Front>>, path: Option<Path<String>>, request: Request| {
         let desk = Arc::clone(&desk);
         async move { enter(&front, &desk, path.map(|Path(agent)| agent), request).await }
     };
-    Router::new()
-        .route("/mcp", any(enter.clone()))
-        .route("/mcp/", any(enter.clone()))
-        .route("/mcp/{agent}", any(enter.clone()))
-        .route("/mcp/{agent}/", any(enter))
+    // The form of a refusal depends on the era. A tool may take as long as its agent may.
+    let defaults = RouteDefaults::new(Face::Mcp, Access::Handler).untimed();
+    ["/mcp", "/mcp/", "/mcp/{agent}", "/mcp/{agent}/"].map(|path| defaults.any(path, enter.clone())).into()
 }
 
 /// One request that was let in.

@@ -19,42 +19,42 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, Nesting};
 use agentsite_site::SiteError;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{any, get, post};
 use http::request::Parts;
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, Fault, Violation};
 use crate::front::{Front, line};
 use crate::line::AtWork;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::visit::StreamPlace;
 use crate::{document, trace};
 
-/// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/v1/models", get(agents::list).fallback(wrong_method))
-        .route("/v1/models/{id}", get(agents::show).fallback(wrong_method))
-        .route("/v1/chat/completions", post(chat::complete).fallback(wrong_method))
-        .route("/v1/responses", post(responses::create).fallback(wrong_method))
-        .route("/v1/responses/{id}", get(responses::show).delete(responses::forget).fallback(wrong_method))
-        .route("/v1/responses/{id}/cancel", post(responses::cancel).fallback(wrong_method))
-        .route("/v1/{*path}", any(nothing_here))
+/// The routes of this face. Waiting for an agent takes as long as the agent may.
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults =
+        RouteDefaults::new(Face::OpenAi, Access::Program).refused_by(|failure, _| failure.openai()).untimed();
+    vec![
+        defaults.get("/v1/models", agents::list),
+        defaults.get("/v1/models/{id}", agents::show),
+        defaults.post("/v1/chat/completions", chat::complete),
+        defaults.post("/v1/responses", responses::create),
+        defaults.get("/v1/responses/{id}", responses::show),
+        defaults.delete("/v1/responses/{id}", responses::forget),
+        defaults.post("/v1/responses/{id}/cancel", responses::cancel),
+        defaults.any("/v1/{*path}", nothing_here).access(Access::Open),
+    ]
 }
 
 async fn nothing_here() -> Response {
     let sentence =
         "there is nothing at this address; this site has /v1/models, /v1/chat/completions and /v1/responses";
     Failure::new(Fault::NoSuchPath, sentence).openai()
-}
-
-async fn wrong_method(method: Method) -> Response {
-    Failure::wrong_method(&method, Failure::openai)
 }
 
 /// One call that was let in.
@@ -65,11 +65,10 @@ struct Call {
 }
 
 impl Call {
-    /// Recognises the caller; gives the body, which is not read yet.
-    async fn enter(State(front): State<Arc<Front>>, request: Request) -> Result<(Self, Body), Failure> {
-        let (parts, body) = request.into_parts();
-        let caller = front.admit_program(&parts).await?;
-        let caller = caller.in_trace(trace::onward(&parts.headers));
+    /// Takes the caller that the route let in; gives the body, which is not read yet.
+    fn enter(State(front): State<Arc<Front>>, request: Request) -> Result<(Self, Body), Failure> {
+        let (mut parts, body) = request.into_parts();
+        let caller = caller(&mut parts)?.in_trace(trace::onward(&parts.headers));
         Ok((Self { front, parts, caller }, body))
     }
 

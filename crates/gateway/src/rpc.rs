@@ -8,10 +8,8 @@ use std::sync::Arc;
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{Caller, Query};
 use agentsite_site::SiteError;
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::post;
 use http::{HeaderValue, header};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,6 +18,8 @@ use serde_json::Value;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::jsonrpc::{self, Id};
+use crate::metrics::Face;
+use crate::route::{Access, Part, Route, RouteDefaults, caller};
 
 /// The methods.
 const METHODS: [&str; 3] = ["agents.find", "agents.get", "agents.list"];
@@ -30,14 +30,24 @@ const PAGE: (usize, usize) = (50, 500);
 /// Longest excerpt of a foreign id that an error repeats.
 const EXCERPT: usize = 200;
 
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/rpc", post(answer))
+/// The routes of this face.
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults = RouteDefaults::new(Face::Api, Access::Caller).part(Part::Rpc);
+    let summary = "Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list";
+    vec![
+        defaults
+            .refused_by(|failure, _| failure.rpc(Id::NULL.as_json()))
+            .post("/rpc", answer)
+            .operation("callHub", summary)
+            .takes("RpcRequest")
+            .gives("RpcResponse"),
+    ]
 }
 
 async fn answer(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let read = async {
-        let caller = front.admit(&parts).await?;
+        let caller = caller(&mut parts)?;
         Ok::<_, Failure>((caller, front.body(body).await?))
     };
     let (caller, bytes) = match read.await {

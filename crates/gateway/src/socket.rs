@@ -12,16 +12,15 @@ mod pace;
 use std::sync::Arc;
 
 use agentsite_protocol::Caller;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
 
 use crate::failure::{Failure, Fault};
 use crate::front::{Front, visit};
 use crate::meter::{FREE, Meter};
-use crate::metrics::Refusal;
+use crate::metrics::{Face, Refusal};
+use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::shares::{Full, Holder, Share};
 use drive::Drive;
 use http::request::Parts;
@@ -41,21 +40,21 @@ const READ_BUFFER: usize = FREE;
 const WRITE_BUFFER: usize = 4 << 10;
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/ws/agent", get(connect))
+pub(crate) fn routes() -> Vec<Route> {
+    vec![RouteDefaults::new(Face::Socket, Access::Socket).get("/ws/agent", connect)]
 }
 
 async fn connect(State(front): State<Arc<Front>>, request: Request) -> Response {
-    match open(&front, request).await {
+    match open(&front, request) {
         Ok(response) => response,
         Err(failure) => failure.rest(),
     }
 }
 
 /// Lets a program in; what follows happens after the answer.
-async fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (parts, body) = request.into_parts();
-    let caller = front.admit_socket(&parts).await?;
+fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
+    let (mut parts, body) = request.into_parts();
+    let caller = caller(&mut parts)?;
     front.site.may_connect(&caller)?;
     let base = front.base(&parts);
     let holder = visit(&parts)?.holder();

@@ -6,6 +6,7 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::line::{AtWork, Line};
+use crate::metrics::Face;
 use crate::shares::{Full, Holder, Share, Shares};
 
 /// One request.
@@ -14,6 +15,7 @@ pub(crate) struct Visit {
     pub(crate) line: Arc<Line>,
     // A std lock: held to change a number, never across an await.
     entered: OnceLock<(Holder, Mutex<Share>)>,
+    face: OnceLock<Face>,
 }
 
 /// What a stream holds until it ends.
@@ -26,7 +28,18 @@ pub(crate) struct StreamPlace {
 
 impl Visit {
     pub(crate) fn new(line: &Arc<Line>) -> Arc<Self> {
-        Arc::new(Self { line: Arc::clone(line), entered: OnceLock::new() })
+        Arc::new(Self { line: Arc::clone(line), entered: OnceLock::new(), face: OnceLock::new() })
+    }
+
+    /// Notes which face answers.
+    pub(crate) fn reach(&self, face: Face) {
+        // Set once: a request has one route.
+        let _ = self.face.set(face);
+    }
+
+    /// The face that answers; the pages, where no route is.
+    pub(crate) fn face(&self) -> Face {
+        self.face.get().copied().unwrap_or(Face::Pages)
     }
 
     /// Counts the request as one of its holder; once, however often it is asked.

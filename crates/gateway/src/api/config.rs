@@ -9,54 +9,80 @@ use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, admin_only, json};
+use super::request::{Admitted, Answer, JsonBody, REST};
+use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::operator::{Examined, Operator};
+use crate::route::Route;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/config", show)
+            .admin()
+            .operation("getConfig", "The configuration in force, where each value came from, and its file")
+            .gives("ConfigView"),
+        REST.post("/api/config", save)
+            .admin()
+            .operation(
+                "saveConfig",
+                "Write the configuration file, unless it is wrong or has changed meanwhile",
+            )
+            .takes("ConfigSaving")
+            .gives("ConfigVerdict"),
+        REST.post("/api/config/check", check)
+            .admin()
+            .operation("checkConfig", "What would come of a text as the configuration file")
+            .takes("ConfigDraft")
+            .gives("ConfigVerdict"),
+        REST.get("/api/doctor", last_examination)
+            .admin()
+            .operation("getDoctor", "What the last look at everything that a site needs has found")
+            .gives("Doctor"),
+        REST.post("/api/doctor", examine)
+            .admin()
+            .operation("runDoctor", "Look at everything that a site needs, now")
+            .gives("Doctor"),
+    ]
+}
 
 fn operator(front: &Front) -> Result<&Arc<dyn Operator>, Failure> {
     let sentence = "this site runs inside another program, which keeps its configuration to itself";
     front.settings.operator.as_ref().ok_or_else(|| Failure::new(Fault::Unsupported, sentence))
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    admin_only(&asking)?;
+async fn show(State(front): State<Arc<Front>>) -> Answer {
     json(StatusCode::OK, &operator(&front)?.config().await?)
 }
 
 /// A text that may become the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Draft {
+struct Draft {
     text: String,
 }
 
-pub(super) async fn check(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<Draft>,
-) -> Answer {
-    admin_only(&asking)?;
+async fn check(State(front): State<Arc<Front>>, JsonBody(given): JsonBody<Draft>) -> Answer {
     json(StatusCode::OK, &operator(&front)?.check(given.text).await)
 }
 
 /// A text that is to become the file, and the mark of the one that it replaces.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Saving {
+struct Saving {
     text: String,
     was: String,
 }
 
-pub(super) async fn save(
+async fn save(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<Saving>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<Saving>,
 ) -> Answer {
-    admin_only(&asking)?;
     let saved = operator(&front)?.save(given.text, given.was).await?;
     let keys = if saved.changed.is_empty() { "nothing that counts".into() } else { saved.changed.join(", ") };
-    front.site.write_down(&asking.caller, format!("changed the configuration: {keys}")).await?;
+    front.site.write_down(&admitted.caller, format!("changed the configuration: {keys}")).await?;
     json(StatusCode::OK, &saved)
 }
 
@@ -68,8 +94,7 @@ struct Doctor {
     checks: Vec<Examined>,
 }
 
-pub(super) async fn last_examination(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    admin_only(&asking)?;
+async fn last_examination(State(front): State<Arc<Front>>) -> Answer {
     let told = match operator(&front)?.last_examination() {
         Some(last) => Doctor { ran_at: Some(last.ran_at), checks: last.checks },
         None => Doctor { ran_at: None, checks: Vec::new() },
@@ -77,8 +102,7 @@ pub(super) async fn last_examination(State(front): State<Arc<Front>>, asking: As
     json(StatusCode::OK, &told)
 }
 
-pub(super) async fn examine(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    admin_only(&asking)?;
+async fn examine(State(front): State<Arc<Front>>) -> Answer {
     let found = operator(&front)?.examine().await;
     json(StatusCode::OK, &Doctor { ran_at: Some(found.ran_at), checks: found.checks })
 }

@@ -20,15 +20,77 @@ use futures::stream;
 use http::{HeaderValue, StatusCode, header};
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, Wanted, bad, json, nothing, parse};
+use super::request::{Admitted, Answer, JsonBody, Params, REST, bad, parse};
+use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
+use crate::route::{Route, STREAM};
 use crate::unread::Guarded;
 use crate::visit::StreamPlace;
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
 const PAGE: usize = 50;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/conversations", list)
+            .operation(
+                "listConversations",
+                "Your conversations, pinned ones first, then the last changed first",
+            )
+            .query(&[
+                ("text", "string", "With these words in title, questions or answers"),
+                ("limit", "integer", "50 when left out"),
+                ("cursor", "string", "next of the page before"),
+            ])
+            .gives("Conversations"),
+        REST.post("/api/conversations", begin)
+            .operation("beginConversation", "Begin a conversation, with first words or without")
+            .takes("NewConversation")
+            .status("201")
+            .gives("BegunConversation"),
+        REST.get("/api/conversations/events", all_events)
+            .operation("followConversations", "What happens to your conversations, as it does")
+            .gives("ConversationEvent")
+            .media(STREAM),
+        REST.get("/api/conversations/{id}", show)
+            .operation("getConversation", "One conversation without its turns")
+            .gives("Conversation"),
+        REST.patch("/api/conversations/{id}", edit)
+            .operation("editConversation", "Rename it, pin it, or choose the branch that is shown")
+            .takes("ConversationEdit")
+            .gives("Conversation"),
+        REST.delete("/api/conversations/{id}", remove)
+            .operation("deleteConversation", "Delete it with everything that was said in it")
+            .query(&[("revision", "integer", "Only if this is still its revision")]),
+        REST.get("/api/conversations/{id}/turns", turns)
+            .operation("listTurns", "A page of the path that is shown, oldest first")
+            .query(&[
+                ("before", "uuid", "before of the page after; the last turns when left out"),
+                ("limit", "integer", "50 when left out"),
+            ])
+            .gives("Turns"),
+        REST.post("/api/conversations/{id}/turns", say)
+            .operation(
+                "say",
+                "Say something: a new turn, an edit or retry of one, or an answer to what was asked back",
+            )
+            .takes("Saying")
+            .status("201")
+            .gives("Turn"),
+        REST.get("/api/conversations/{id}/events", events)
+            .operation("followConversation", "What happens to a conversation, as it does")
+            .gives("ConversationEvent")
+            .media(STREAM),
+        REST.get("/api/conversations/{id}/export", export)
+            .operation("exportConversation", "A conversation as Markdown or JSON")
+            .query(&[("format", "md|json", "md when left out")])
+            .gives("Export")
+            .media("text/markdown|application/json"),
+    ]
+}
 
 /// What is said: plain words, or parts as A2A has them.
 #[derive(Deserialize)]
@@ -49,7 +111,7 @@ impl Words {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Beginning {
+struct Beginning {
     agent: Option<AgentName>,
     title: Option<String>,
     message: Option<Words>,
@@ -63,21 +125,21 @@ struct Begun {
     turn: Option<TurnView>,
 }
 
-pub(super) async fn begin(
+async fn begin(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<Beginning>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<Beginning>,
 ) -> Answer {
     let Beginning { agent, title, message, message_id } = given;
     let said =
         |words: Words| Utterance { parts: Some(words.parts()), message: message_id, ..Utterance::default() };
     let first = message.map(said);
-    let (conversation, turn) = front.site.begin_conversation(&asking.caller, agent, title, first).await?;
+    let (conversation, turn) = front.site.begin_conversation(&admitted.caller, agent, title, first).await?;
     json(StatusCode::CREATED, &Begun { conversation, turn })
 }
 
 #[derive(Deserialize)]
-pub(super) struct ListWanted {
+struct ListParams {
     text: Option<String>,
     cursor: Option<String>,
     limit: Option<usize>,
@@ -90,64 +152,64 @@ struct Conversations {
     next: Option<String>,
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<ListWanted>,
+    admitted: Admitted,
+    Params(params): Params<ListParams>,
 ) -> Answer {
-    let after = match wanted.cursor.as_deref() {
+    let after = match params.cursor.as_deref() {
         None | Some("") => None,
         Some(text) => {
             let read = cursor::read_conversation(text);
             Some(read.ok_or_else(|| bad("cursor: use the `next` of a page".into()))?)
         }
     };
-    let limit = wanted.limit.unwrap_or(PAGE);
-    let page = front.site.conversations(&asking.caller, wanted.text, after, limit).await?;
+    let limit = params.limit.unwrap_or(PAGE);
+    let page = front.site.conversations(&admitted.caller, params.text, after, limit).await?;
     let next = page.next.map(cursor::write_conversation);
     json(StatusCode::OK, &Conversations { conversations: page.items, next })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.conversation(&asking.caller, named(&id)?).await?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+    json(StatusCode::OK, &front.site.conversation(&admitted.caller, named(&id)?).await?)
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Edit {
+struct Edit {
     title: Option<String>,
     pinned: Option<bool>,
     head: Option<TaskId>,
     revision: Option<u64>,
 }
 
-pub(super) async fn edit(
+async fn edit(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(Edit { title, pinned, head, revision }): Given<Edit>,
+    JsonBody(Edit { title, pinned, head, revision }): JsonBody<Edit>,
 ) -> Answer {
     let edit = ConversationEdit { title, pinned, head, revision };
-    json(StatusCode::OK, &front.site.edit_conversation(&asking.caller, named(&id)?, edit).await?)
+    json(StatusCode::OK, &front.site.edit_conversation(&admitted.caller, named(&id)?, edit).await?)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Removing {
+struct Removing {
     revision: Option<u64>,
 }
 
-pub(super) async fn remove(
+async fn remove(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<Removing>,
+    Params(params): Params<Removing>,
 ) -> Answer {
-    front.site.delete_conversation(&asking.caller, named(&id)?, wanted.revision).await?;
+    front.site.delete_conversation(&admitted.caller, named(&id)?, params.revision).await?;
     Ok(nothing())
 }
 
 #[derive(Deserialize)]
-pub(super) struct TurnsWanted {
+struct TurnsParams {
     before: Option<String>,
     limit: Option<usize>,
 }
@@ -160,21 +222,21 @@ struct Turns {
     before: Option<TaskId>,
 }
 
-pub(super) async fn turns(
+async fn turns(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<TurnsWanted>,
+    Params(params): Params<TurnsParams>,
 ) -> Answer {
-    let before = wanted.before.as_deref().map(|id| parse("before", id)).transpose()?;
-    let limit = wanted.limit.unwrap_or(PAGE);
-    let page = front.site.turns(&asking.caller, named(&id)?, before, limit).await?;
+    let before = params.before.as_deref().map(|id| parse("before", id)).transpose()?;
+    let limit = params.limit.unwrap_or(PAGE);
+    let page = front.site.turns(&admitted.caller, named(&id)?, before, limit).await?;
     json(StatusCode::OK, &Turns { turns: page.turns, before: page.before })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Saying {
+struct Saying {
     agent: Option<AgentName>,
     message: Option<Words>,
     message_id: Option<MessageId>,
@@ -197,29 +259,25 @@ impl Saying {
     }
 }
 
-pub(super) async fn say(
+async fn say(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(given): Given<Saying>,
+    JsonBody(given): JsonBody<Saying>,
 ) -> Answer {
-    let turn = front.site.say(&asking.caller, named(&id)?, given.utterance()?).await?;
+    let turn = front.site.say(&admitted.caller, named(&id)?, given.utterance()?).await?;
     json(StatusCode::CREATED, &turn)
 }
 
-pub(super) async fn events(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    let place = front.open_stream(&asking.parts)?;
-    let watch = front.site.follow_conversations(&asking.caller, Some(named(&id)?)).await?;
+async fn events(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+    let place = front.open_stream(&admitted.parts)?;
+    let watch = front.site.follow_conversations(&admitted.caller, Some(named(&id)?)).await?;
     Ok(sse::respond(&front, place, Vec::new(), Following(watch)))
 }
 
-pub(super) async fn all_events(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    let place = front.open_stream(&asking.parts)?;
-    let watch = front.site.follow_conversations(&asking.caller, None).await?;
+async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    let place = front.open_stream(&admitted.parts)?;
+    let watch = front.site.follow_conversations(&admitted.caller, None).await?;
     // Something at once, so that a reader knows that it listens.
     Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), Following(watch)))
 }
@@ -242,24 +300,24 @@ impl sse::Source for Following {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ExportWanted {
+struct ExportParams {
     format: Option<String>,
 }
 
-pub(super) async fn export(
+async fn export(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<ExportWanted>,
+    Params(params): Params<ExportParams>,
 ) -> Answer {
-    let (format, media, ending) = match wanted.format.as_deref() {
+    let (format, media, ending) = match params.format.as_deref() {
         None | Some("md") => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
         Some("json") => (ExportFormat::Json, "application/json", "json"),
         Some(_) => return Err(bad("format: use md or json".into())),
     };
     let id = named(&id)?;
-    let export = front.site.export_conversation(&asking.caller, id, format).await?;
-    let place = front.open_stream(&asking.parts)?;
+    let export = front.site.export_conversation(&admitted.caller, id, format).await?;
+    let place = front.open_stream(&admitted.parts)?;
     let connection = Arc::clone(&place.line);
     let pieces = Guarded::new(&connection, stream::unfold(Some((export, place)), piece));
     let mut response = Response::new(Body::from_stream(pieces));

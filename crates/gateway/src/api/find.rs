@@ -9,14 +9,26 @@ use agentsite_protocol::Query;
 use axum::extract::State;
 use http::StatusCode;
 
-use super::{Answer, Asking, Given, json};
+use super::request::{Admitted, Answer, JsonBody, REST};
+use crate::document::json;
 use crate::front::Front;
+use crate::route::Route;
 
-pub(super) async fn find(
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.post("/api/find", find)
+            .operation("findAgents", "Find the right agents for a need in plain language")
+            .takes("Query")
+            .gives("Matches"),
+    ]
+}
+
+async fn find(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(query): Given<Query>,
+    admitted: Admitted,
+    JsonBody(query): JsonBody<Query>,
 ) -> Answer {
-    let found = front.site.find(&asking.caller, &query, &front.base(&asking.parts)).await?;
+    let found = front.site.find(&admitted.caller, &query, &front.base(&admitted.parts)).await?;
     json(StatusCode::OK, &found)
 }

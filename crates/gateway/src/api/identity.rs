@@ -9,39 +9,61 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, json, nothing};
+use super::request::{Admitted, Answer, JsonBody, REST};
+use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::route::Route;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/identity/challenges", list)
+            .admin()
+            .operation("listChallenges", "The challenges of other hubs that the site serves")
+            .gives("ServedChallenges"),
+        REST.post("/api/identity/challenges", serve)
+            .admin()
+            .operation("serveChallenge", "Serve the challenge of another hub for an hour")
+            .takes("ChallengeToServe")
+            .status("201")
+            .gives("ServedChallenge"),
+        REST.delete("/api/identity/challenges/{word}", withdraw)
+            .admin()
+            .operation("withdrawChallenge", "Serve a challenge no longer"),
+        REST.post("/api/identity/answer", answer)
+            .admin()
+            .operation("answerChallenge", "Sign the challenge of an entry in another hub")
+            .takes("ChallengeToAnswer")
+            .gives("SignedAnswer"),
+    ]
+}
 
 #[derive(Serialize)]
 struct Served {
     challenges: Vec<ServedChallenge>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&asking.caller)? })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&admitted.caller)? })
 }
 
 /// The word to serve.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToServe {
+struct ToServe {
     word: String,
 }
 
-pub(super) async fn serve(
+async fn serve(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<ToServe>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<ToServe>,
 ) -> Answer {
-    json(StatusCode::CREATED, &front.site.serve_challenge(&asking.caller, &given.word).await?)
+    json(StatusCode::CREATED, &front.site.serve_challenge(&admitted.caller, &given.word).await?)
 }
 
-pub(super) async fn withdraw(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(word): Path<String>,
-) -> Answer {
-    if front.site.withdraw_challenge(&asking.caller, &word).await? {
+async fn withdraw(State(front): State<Arc<Front>>, admitted: Admitted, Path(word): Path<String>) -> Answer {
+    if front.site.withdraw_challenge(&admitted.caller, &word).await? {
         return Ok(nothing());
     }
     Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into())
@@ -50,15 +72,15 @@ pub(super) async fn withdraw(
 /// The word to sign, and the entry that it is for.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToAnswer {
+struct ToAnswer {
     word: String,
     entry: String,
 }
 
-pub(super) async fn answer(
+async fn answer(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<ToAnswer>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<ToAnswer>,
 ) -> Answer {
-    json(StatusCode::OK, &front.site.answer_challenge(&asking.caller, &given.entry, &given.word)?)
+    json(StatusCode::OK, &front.site.answer_challenge(&admitted.caller, &given.entry, &given.word)?)
 }

@@ -11,22 +11,48 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, bad, json, nothing};
+use super::request::{Admitted, Answer, JsonBody, REST, bad};
+use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::Route;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/keys", list).admin().operation("listKeys", "The API keys").gives("Keys"),
+        REST.post("/api/keys", make)
+            .admin()
+            .operation("makeKey", "Make an API key; its secret is shown once")
+            .takes("NewKey")
+            .status("201")
+            .gives("MadeKey"),
+        REST.delete("/api/keys/{id}", revoke).admin().operation("revokeKey", "Revoke an API key"),
+        REST.post("/api/admin-token", replace_admin_token)
+            .admin()
+            .operation("replaceAdminToken", "Replace the admin token; the one before ends at once")
+            .status("201")
+            .gives("MadeKey"),
+        REST.post("/api/signin-links", sign_in_link)
+            .admin()
+            .operation("makeSignInLink", "Make a link by which a browser signs in once")
+            .status("201")
+            .gives("Link"),
+    ]
+}
 
 #[derive(Serialize)]
 struct Keys {
     keys: Vec<KeyRecord>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Keys { keys: front.site.keys(&asking.caller).await? })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    json(StatusCode::OK, &Keys { keys: front.site.keys(&admitted.caller).await? })
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct KeyGiven {
+struct KeyGiven {
     #[serde(default)]
     label: String,
     scopes: Vec<Scope>,
@@ -43,37 +69,33 @@ struct KeyMade {
     secret: String,
 }
 
-pub(super) async fn make(
+async fn make(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<KeyGiven>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<KeyGiven>,
 ) -> Answer {
     let expires_at = match (given.expires_at, given.expires_in) {
         (Some(_), Some(_)) => return Err(bad("send expiresAt or expiresIn, not both".into())),
         (at, None) => at,
         (None, Some(period)) => Some(front.site.ids().clock().now().plus(period.0)),
     };
-    let made = front.site.new_key(&asking.caller, &given.label, given.scopes, expires_at).await?;
+    let made = front.site.new_key(&admitted.caller, &given.label, given.scopes, expires_at).await?;
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
-pub(super) async fn revoke(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
+async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
     let missing =
         || Failure::new(Fault::NoSuchKey, "there is no key of this id; list the keys to see which there are");
     let id: KeyId = id.parse().map_err(|_| missing())?;
-    if !front.site.revoke_key(&asking.caller, &id).await? {
+    if !front.site.revoke_key(&admitted.caller, &id).await? {
         return Err(missing());
     }
     Ok(nothing())
 }
 
 /// The command line writes the new token into the data folder, where it reads it from.
-pub(super) async fn replace_admin_token(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    let made = front.site.replace_admin_token(&asking.caller).await?;
+async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    let made = front.site.replace_admin_token(&admitted.caller).await?;
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
@@ -82,7 +104,7 @@ struct Link {
     url: String,
 }
 
-pub(super) async fn sign_in_link(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    let token = front.site.new_sign_in(&asking.caller).await?;
-    json(StatusCode::CREATED, &Link { url: format!("{}/signin?token={token}", front.base(&asking.parts)) })
+async fn sign_in_link(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    let token = front.site.new_sign_in(&admitted.caller).await?;
+    json(StatusCode::CREATED, &Link { url: format!("{}/signin?token={token}", front.base(&admitted.parts)) })
 }

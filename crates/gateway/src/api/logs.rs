@@ -10,17 +10,33 @@ use axum::extract::State;
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
+use super::request::{Admitted, Answer, Params, REST, parse};
 use super::tasks::{last_seen, wants_stream};
-use super::{Answer, Asking, Wanted, admin_only, json, parse};
+use crate::document::json;
 use crate::front::Front;
 use crate::logbook::{LogFilter, LogRecord, LogWatch, Portion};
+use crate::route::Route;
 use crate::sse;
 
 /// Lines when the caller names no number.
 const LINES: usize = 200;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/logs", list).admin().operation("getSiteLog", "The log of the site itself; with Accept: text/event-stream as it grows, with {\"missed\": N} for a reader that is too slow")
+    .query(&[
+        ("level", "error|warn|info|debug|trace", "As severe as that or more"),
+        ("text", "string", "With this text"),
+        ("after", "integer", "After this number"),
+        ("limit", "integer", "200 when left out"),
+    ])
+    .gives("SiteLog"),
+    ]
+}
+
 #[derive(Deserialize)]
-pub(super) struct LinesWanted {
+struct LinesParams {
     level: Option<String>,
     text: Option<String>,
     after: Option<u64>,
@@ -36,21 +52,20 @@ struct Lines {
     last: u64,
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<LinesWanted>,
+    admitted: Admitted,
+    Params(params): Params<LinesParams>,
 ) -> Answer {
-    admin_only(&asking)?;
-    let level = wanted.level.as_deref().map(|word| parse("level", word)).transpose()?;
-    let filter = LogFilter { level, text: wanted.text };
-    let (book, headers) = (&front.settings.log, &asking.parts.headers);
-    let first = match last_seen(headers, wanted.after) {
-        0 => book.tail(&filter, wanted.limit.unwrap_or(LINES)),
+    let level = params.level.as_deref().map(|word| parse("level", word)).transpose()?;
+    let filter = LogFilter { level, text: params.text };
+    let (book, headers) = (&front.settings.log, &admitted.parts.headers);
+    let first = match last_seen(headers, params.after) {
+        0 => book.tail(&filter, params.limit.unwrap_or(LINES)),
         after => book.since(&filter, after),
     };
     if wants_stream(headers) {
-        let place = front.open_stream(&asking.parts)?;
+        let place = front.open_stream(&admitted.parts)?;
         // A comment first, so that a reader knows that it is listening although the log is silent.
         let mut begin = b": listening\n\n".to_vec();
         let watch = book.follow(filter, first.last);

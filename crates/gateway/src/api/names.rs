@@ -9,23 +9,34 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::Serialize;
 
-use super::{Answer, Asking, json, nothing};
+use super::request::{Admitted, Answer, REST};
+use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::route::Route;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/names", list)
+            .admin()
+            .operation("listReleasedNames", "Names that are reserved for their previous owners")
+            .gives("ReleasedNames"),
+        REST.delete("/api/names/{name}", release)
+            .admin()
+            .operation("releaseName", "End the reservation of a name, so that anybody may take it"),
+    ]
+}
 
 #[derive(Serialize)]
 struct Names {
     names: Vec<ReleasedName>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Names { names: front.site.released_names(&asking.caller)? })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    json(StatusCode::OK, &Names { names: front.site.released_names(&admitted.caller)? })
 }
 
-pub(super) async fn release(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(name): Path<String>,
-) -> Answer {
-    front.site.release_name(&asking.caller, &name).await?;
+async fn release(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+    front.site.release_name(&admitted.caller, &name).await?;
     Ok(nothing())
 }

@@ -13,15 +13,39 @@ use axum::extract::{Path, State};
 use http::StatusCode;
 use serde::{Deserialize, Serialize};
 
+use super::request::{Admitted, Answer, JsonBody, Params, REST};
 use super::tasks::{last_seen, wants_stream};
-use super::{Answer, Asking, Given, Wanted, json, nothing};
+use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::route::Route;
 use crate::sse;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/queries", list)
+            .operation("listQueries", "The queries that you keep")
+            .gives("KeptQueries"),
+        REST.post("/api/queries", keep)
+            .operation("keepQuery", "Keep a query, to be told when an agent appears that fits")
+            .takes("QueryToKeep")
+            .status("201")
+            .gives("KeptQuery"),
+        REST.get("/api/queries/{id}", show)
+            .operation("getQuery", "One kept query with the last agents that appeared")
+            .gives("KeptQuery"),
+        REST.delete("/api/queries/{id}", forget).operation("forgetQuery", "Forget a kept query"),
+        REST.get("/api/queries/{id}/events", events)
+            .operation("listAppeared", "The agents that appeared; with Accept: text/event-stream as they do")
+            .query(&[("after", "integer", "Number of the last one seen")])
+            .gives("AppearedList"),
+    ]
+}
 
 /// A query to keep.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct QueryGiven {
+struct QueryGiven {
     query: Query,
     #[serde(default)]
     min_score: Option<f64>,
@@ -35,52 +59,48 @@ struct Queries {
     queries: Vec<KeptQuery>,
 }
 
-pub(super) async fn keep(
+async fn keep(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<QueryGiven>,
+    admitted: Admitted,
+    JsonBody(given): JsonBody<QueryGiven>,
 ) -> Answer {
-    let base = front.base(&asking.parts);
+    let base = front.base(&admitted.parts);
     let QueryGiven { query, min_score, push } = given;
-    json(StatusCode::CREATED, &front.site.keep_query(&asking.caller, query, min_score, push, &base).await?)
+    json(StatusCode::CREATED, &front.site.keep_query(&admitted.caller, query, min_score, push, &base).await?)
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&asking.caller) })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+    json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&admitted.caller) })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.kept_query(&asking.caller, &id)?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+    json(StatusCode::OK, &front.site.kept_query(&admitted.caller, &id)?)
 }
 
-pub(super) async fn forget(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    front.site.forget_query(&asking.caller, &id).await?;
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+    front.site.forget_query(&admitted.caller, &id).await?;
     Ok(nothing())
 }
 
 #[derive(Deserialize)]
-pub(super) struct EventsWanted {
+struct EventsParams {
     after: Option<u64>,
 }
 
-pub(super) async fn events(
+async fn events(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<EventsWanted>,
+    Params(params): Params<EventsParams>,
 ) -> Answer {
-    let headers = &asking.parts.headers;
-    let after = last_seen(headers, wanted.after);
+    let headers = &admitted.parts.headers;
+    let after = last_seen(headers, params.after);
     if wants_stream(headers) {
-        let watch = front.site.follow_query(&asking.caller, &id, after)?;
-        let place = front.open_stream(&asking.parts)?;
+        let watch = front.site.follow_query(&admitted.caller, &id, after)?;
+        let place = front.open_stream(&admitted.parts)?;
         return Ok(sse::respond(&front, place, Vec::new(), Following(watch)));
     }
-    let mut kept = front.site.kept_query(&asking.caller, &id)?;
+    let mut kept = front.site.kept_query(&admitted.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);
     json(StatusCode::OK, &serde_json::json!({ "matches": kept.matches }))
 }

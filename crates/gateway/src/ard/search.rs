@@ -14,16 +14,27 @@ use serde_json::{Map, Value};
 use super::asked::{Asked, Sent};
 use super::entry::{foreign, referral};
 use super::matched::{Matched, matched};
-use super::{Call, Door, bad, page_size, respond};
+use super::{ARD, Call, Door, bad, page_size, respond};
 use crate::document::json;
 use crate::failure::Failure;
+use crate::route::Route;
 
 /// Results when the caller names no number, as the specification has it.
 const RESULTS: usize = 10;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ARD.post("/search", answer)
+            .operation("searchAgents", "Agents that fit a sentence, the best first")
+            .takes("SearchRequest")
+            .gives("SearchResponse"),
+    ]
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wanted {
+struct SearchRequest {
     query: Sent,
     #[serde(default)]
     federation: Federation,
@@ -53,13 +64,13 @@ struct Results {
     page_token: Option<String>,
 }
 
-pub(super) async fn answer(axum::extract::State(front): Door, request: Request) -> Response {
+async fn answer(axum::extract::State(front): Door, request: Request) -> Response {
     respond(search(front, request).await)
 }
 
 async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
-    let wanted: Wanted = call.read(body).await?;
+    let (call, body) = Call::enter(front, request)?;
+    let wanted: SearchRequest = call.read(body).await?;
     let size = page_size(wanted.page_size, RESULTS)?;
     let asked = Asked::check(wanted.query)?;
     if asked.text.is_none() {

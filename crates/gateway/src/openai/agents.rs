@@ -43,7 +43,7 @@ pub(super) async fn list(front: State<Arc<Front>>, request: Request) -> Response
 }
 
 async fn all(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = Call::enter(front, request)?;
     let site = &call.front.site;
     let agents = site.agents(&call.caller).into_iter().map(|view| (view.name, view.description));
     let mut data: Vec<Model> = agents.map(|(name, description)| call.model(name, description)).collect();
@@ -58,7 +58,7 @@ pub(super) async fn show(front: State<Arc<Front>>, Path(id): Path<String>, reque
 }
 
 async fn one(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = Call::enter(front, request)?;
     let view = call.front.site.agent(&call.caller, &named_agent(id)?)?;
     json(&call.model(view.name, view.description))
 }

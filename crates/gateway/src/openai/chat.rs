@@ -97,7 +97,7 @@ pub(super) async fn complete(front: State<Arc<Front>>, request: Request) -> Resp
 }
 
 async fn answer(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
+    let (call, body) = Call::enter(front, request)?;
     let asked: Asked = call.read(body).await?;
     let wants_usage = asked.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
     let is_stream = asked.stream == Some(true);

@@ -35,7 +35,7 @@ pub(super) async fn create(front: State<Arc<Front>>, request: Request) -> Respon
 }
 
 async fn begin(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
+    let (call, body) = Call::enter(front, request)?;
     let asked: Asked = call.read(body).await?;
     let (is_stream, background) = (asked.is_stream(), asked.is_background());
     let frame = asked.frame();
@@ -66,7 +66,7 @@ pub(super) async fn show(front: State<Arc<Front>>, Path(id): Path<String>, reque
 }
 
 async fn tell(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = Call::enter(front, request)?;
     let Query(wanted) = Query::<ShowWanted>::try_from_uri(&call.parts.uri)
         .map_err(|error| Failure::new(Fault::BadParams, format!("the query is not right: {error}")))?;
     if wanted.starting_after.is_some() {
@@ -88,7 +88,7 @@ pub(super) async fn cancel(front: State<Arc<Front>>, Path(id): Path<String>, req
 }
 
 async fn end(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = Call::enter(front, request)?;
     let Some(Title::Task(task, _)) = Title::read(id) else { return Err(no_such_response(id)) };
     match call.front.site.cancel(&call.caller, task).await {
         // One that has ended stays as it is.
@@ -105,7 +105,7 @@ pub(super) async fn forget(front: State<Arc<Front>>, Path(id): Path<String>, req
 }
 
 async fn remove(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = Call::enter(front, request)?;
     let Some(Title::Task(task, _)) = Title::read(id) else { return Err(no_such_response(id)) };
     match call.front.site.forget(&call.caller, task).await {
         Ok(()) => answer_json(&json!({ "id": id, "object": "response", "deleted": true })),

@@ -6,20 +6,19 @@
 
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
-use axum::routing::get;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use super::PAGES;
 use crate::failure::{Failure, Fault};
-use crate::front::Front;
+use crate::route::Route;
 
 #[path = "../../web/files.rs"]
 mod files;
@@ -48,8 +47,8 @@ static TAG: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The routes of the files that the document loads.
-pub(super) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/assets/{name}", get(asset)).route("/icon.svg", get(icon))
+pub(super) fn routes() -> [Route; 2] {
+    [PAGES.get("/assets/{name}", asset), PAGES.get("/icon.svg", icon)]
 }
 
 /// The document, for a request of any page.
