@@ -1,8 +1,9 @@
 //! Failure: everything that can go wrong at this door, and the one table of its codes.
 //!
-//! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC, reason, and word for the
-//! REST face; nothing else in the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence
-//! is for the caller; causes inside the site go to the log only. Those of MCP follow its revisions 2025-11-25 and 2026-07-28.
+//! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC,
+//! reason, and word for the REST face; nothing else in the workspace names them. The rows of A2A follow its
+//! specification 1.0.1, section 5.4. The sentence is for the caller; causes inside the site go to the log
+//! only. Those of MCP follow its revisions 2025-11-25 and 2026-07-28.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -71,6 +72,7 @@ pub(crate) enum Fault {
     NoSuchEntry,
     Moved,
     StorageLimit,
+    QuotaExceeded,
 }
 
 /// One row of the table.
@@ -92,8 +94,8 @@ pub(crate) struct Row {
     pub(crate) code: &'static str,
     /// Reason in the ErrorInfo detail; empty where the specification has no detail.
     pub(crate) reason: &'static str,
-    /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients read no body
-    /// of anything else.
+    /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients
+    /// read no body of anything else.
     pub(crate) keeps_status: bool,
 }
 
@@ -131,7 +133,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 39] = [
+pub(crate) const TABLE: [Row; 40] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -185,6 +187,7 @@ pub(crate) const TABLE: [Row; 39] = [
     row(Fault::NoSuchEntry, "no_such_entry", 404, OURS, "NOT_FOUND", "ENTRY_NOT_FOUND"),
     row(Fault::Moved, "moved", 409, OURS, PRECONDITION, "CHANGED_MEANWHILE"),
     row(Fault::StorageLimit, "storage_limit", 507, OURS, EXHAUSTED, "STORAGE_LIMIT"),
+    row(Fault::QuotaExceeded, "quota_exceeded", 429, OURS, EXHAUSTED, "QUOTA_EXCEEDED"),
 ];
 
 /// A fault with the words for its caller.
@@ -345,15 +348,16 @@ impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
         let fault = match &error {
             SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
-            SiteError::BadListing(_)
-            | SiteError::TooManyListings(_)
+            SiteError::TooManyListings(_)
             | SiteError::TooManyChallenges(_)
-            | SiteError::Unreachable(_) => Fault::BadParams,
+            | SiteError::TooManyReceivers(_)
+            | SiteError::TooManyQueries(_)
+            | SiteError::TooManyConversations(_)
+            | SiteError::TooManyTurns(_) => Fault::QuotaExceeded,
+            SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
             SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
             SiteError::PushOff => Fault::PushNotSupported,
-            SiteError::BadPush(_) | SiteError::TooManyReceivers(_) | SiteError::TooManyQueries(_) => {
-                Fault::BadParams
-            }
+            SiteError::BadPush(_) => Fault::BadParams,
             SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
             SiteError::NoSuchQuery(_)
             | SiteError::NoSuchChallenge(_)
@@ -361,9 +365,7 @@ impl From<SiteError> for Failure {
             | SiteError::NoSuchReservation(_)
             | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
             SiteError::ConversationMoved => Fault::Moved,
-            SiteError::BadConversation(_)
-            | SiteError::TooManyConversations(_)
-            | SiteError::TooManyTurns(_) => Fault::BadParams,
+            SiteError::BadConversation(_) => Fault::BadParams,
             SiteError::NotCancelable(_) => Fault::NotCancelable,
             SiteError::TaskEnded(_) => Fault::TaskEnded,
             SiteError::TaskBusy(_) => Fault::TaskBusy,
