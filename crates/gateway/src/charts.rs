@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use agentsite_protocol::Timestamp;
 use agentsite_site::{Site, SiteFigures};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -227,34 +228,46 @@ impl std::str::FromStr for Range {
 }
 
 /// The points of a range by what they tell, each list as long as `at`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Charts")]
 pub(crate) struct Drawn {
     /// Seconds between two points.
+    #[schemars(extend("about" = "Seconds between two points"))]
     step: u64,
     /// When each ended, in seconds since 1970.
+    #[schemars(extend("about" = "When each point ended, in seconds since 1970; the last one is not over yet"))]
     at: Vec<i64>,
     /// Requests a second, by face.
+    #[schemars(extend("about" = "Requests a second by face"))]
     requests: BTreeMap<&'static str, Vec<f64>>,
     /// Requests a second that were turned down.
+    #[schemars(extend("about" = "Requests a second that were turned down"))]
     refused: Vec<f64>,
     /// Requests a second that were not answered.
+    #[schemars(extend("about" = "Requests a second that were not answered"))]
     failed: Vec<f64>,
     /// Half of the requests were answered within so many milliseconds.
+    #[schemars(extend("about" = "Milliseconds within which half of the requests were answered"))]
     p50: Vec<Option<f64>>,
     /// Ninety-nine of a hundred.
+    #[schemars(extend("about" = "Milliseconds within which ninety-nine of a hundred were answered"))]
     p99: Vec<Option<f64>>,
     /// Tokens that models read meanwhile.
+    #[schemars(extend("about" = "Tokens that models read in the step"))]
     tokens_in: Vec<u64>,
     /// Tokens that models wrote meanwhile.
+    #[schemars(extend("about" = "Tokens that models wrote in the step"))]
     tokens_out: Vec<u64>,
     /// Tasks that were accepted meanwhile.
     tasks_started: Vec<u64>,
     /// Tasks that failed meanwhile.
     tasks_failed: Vec<u64>,
     /// Bytes of memory at the end.
+    #[schemars(extend("about" = "Bytes"))]
     memory: Vec<u64>,
     /// Processors that were busy, on average.
+    #[schemars(extend("about" = "Processors that were busy"))]
     cpu: Vec<f64>,
 }
 

@@ -54,6 +54,7 @@ mod unread;
 mod visit;
 mod wire;
 mod workshop;
+mod written;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;

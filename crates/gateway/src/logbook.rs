@@ -9,8 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::Timestamp;
 use agentsite_site::KEY_PREFIX;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+
+use crate::written::Moment;
 
 #[cfg(test)]
 mod tests;
@@ -62,13 +65,16 @@ impl std::str::FromStr for Loudness {
 }
 
 /// One line of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SiteLogLine")]
 pub struct LogRecord {
     /// Its place, from 1.
     pub seq: u64,
     /// When it was written.
+    #[schemars(with = "Moment")]
     pub at: Timestamp,
     /// How loud it is.
+    #[schemars(with = "String", extend("enum" = ["error", "warn", "info", "debug", "trace"]))]
     pub level: Loudness,
     /// The part of the program that wrote it.
     pub target: String,

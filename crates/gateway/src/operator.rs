@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use agentsite_protocol::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A piece of work of an operator.
@@ -78,7 +79,8 @@ pub struct BackupMade {
 }
 
 /// What is wrong with a configuration, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ConfigProblem {
     /// Line in the file, from 1; none when a variable or a flag is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +102,7 @@ impl fmt::Display for ConfigProblem {
 }
 
 /// What would come, or has come, of a text as the configuration file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConfigVerdict {
     /// Whether it can be the configuration.
     pub ok: bool,
@@ -116,7 +118,7 @@ pub struct ConfigVerdict {
 }
 
 /// The configuration in force.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConfigView {
     /// Where the file is, or would be.
     pub file: String,
@@ -125,15 +127,17 @@ pub struct ConfigView {
     /// What it holds.
     pub text: String,
     /// The mark of this very text, to be sent back with a change.
+    #[schemars(extend("about" = "Sent back as was with a change"))]
     pub digest: String,
     /// Every key with its value.
     pub values: Vec<ConfigValue>,
     /// Keys that were changed in the file since the start and wait for a restart.
+    #[schemars(extend("about" = "Changed keys that wait for a restart"))]
     pub restart: Vec<String>,
 }
 
 /// One key of the configuration.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConfigValue {
     /// Its dotted path.
     pub key: String,
@@ -143,6 +147,7 @@ pub struct ConfigValue {
     /// Where the value came from, in words.
     pub origin: String,
     /// flag, environment, file or default.
+    #[schemars(extend("enum" = ["flag", "environment", "file", "default"]))]
     pub source: &'static str,
     /// What it means.
     pub meaning: String,
@@ -154,6 +159,7 @@ pub struct ConfigValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<&'static str>,
     /// Whether a change needs a restart.
+    #[schemars(extend("about" = "Whether a change needs a restart"))]
     pub restart: bool,
 }
 
@@ -168,11 +174,13 @@ pub struct Examination {
 }
 
 /// One check and how it ended.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Examined {
     /// What was looked at.
     pub name: String,
     /// ok, warn or fail.
+    #[schemars(extend("enum" = ["ok", "warn", "fail"]))]
     pub verdict: &'static str,
     /// What was found, and what to do.
     pub words: String,

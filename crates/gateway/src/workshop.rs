@@ -8,7 +8,10 @@ use std::fmt;
 
 use agentsite_protocol::{AgentName, Visibility};
 use futures::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::written::{NameOfAgent, VisibilityWord};
 
 /// What a verb of a workshop gives.
 pub type Worked<'a, T> = BoxFuture<'a, Result<T, WorkshopError>>;
@@ -50,8 +53,9 @@ pub trait Workshop: Send + Sync + fmt::Debug + 'static {
 }
 
 /// Something that a new agent can be made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct Template {
     /// What it is called in a wish.
     pub id: String,
@@ -62,16 +66,18 @@ pub struct Template {
     /// A question that its agent answers at once.
     pub example: String,
     /// Who sees its agent as long as nobody says otherwise.
+    #[schemars(with = "VisibilityWord")]
     pub visibility: Visibility,
     /// Whether it works with a model, which may be named.
     pub model: bool,
 }
 
 /// A wish for a new agent.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewAgent {
     /// Its name, which is also that of its folder.
+    #[schemars(with = "NameOfAgent")]
     pub name: AgentName,
     /// What it is made from.
     pub template: String,
@@ -80,14 +86,17 @@ pub struct NewAgent {
     pub description: Option<String>,
     /// Who sees it; what the template says when left out.
     #[serde(default)]
+    #[schemars(with = "Option<VisibilityWord>")]
     pub visibility: Option<Visibility>,
     /// Which model: `PROVIDER:MODEL`; the first that is found when left out.
     #[serde(default)]
+    #[schemars(extend("about" = "PROVIDER:MODEL"))]
     pub model: Option<String>,
 }
 
 /// One file of a new agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct DraftFile {
     /// Within the agent's folder.
     pub path: String,
@@ -96,16 +105,19 @@ pub struct DraftFile {
 }
 
 /// An agent that was taken out for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct SuspendedAgent {
     /// Its name.
+    #[schemars(with = "String")]
     pub name: AgentName,
     /// What it does.
     pub description: String,
 }
 
 /// The `agent.toml` of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ManifestFile {
     /// Where it lies.
     pub file: String,
@@ -118,7 +130,8 @@ pub struct ManifestFile {
 }
 
 /// Something that is wrong with an `agent.toml`, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Problem {
     /// Line, from 1.
     pub line: usize,

@@ -9,6 +9,7 @@ use agentsite_protocol::{AgentName, Timestamp};
 use agentsite_site::{AgentView, BrokenAgent, LogLine, PinnedTool, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -16,7 +17,8 @@ use super::request::{Admitted, Answer, JsonBody, Params, REST};
 use crate::document::json;
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::{Address, Moment};
 
 /// Log lines when the caller names no number: a screenful and some.
 const LINES: usize = 100;
@@ -47,22 +49,22 @@ pub(super) fn routes() -> Vec<Route> {
         REST.post("/api/agents/{name}/tools/approve", approve)
             .admin()
             .operation("approveAgentTools", "Approve tools as they are now")
-            .takes("Approval")
-            .gives("Approved"),
+            .takes(Shape::of::<ApprovalGiven>())
+            .gives(Shape::of::<Approved>()),
         REST.post("/api/agents/{name}/login", begin_login)
             .admin()
             .operation("beginLogin", "Begin the login of an agent whose tool server wants one")
-            .takes("LoginGiven")
-            .gives("Login"),
+            .takes(Shape::of::<LoginGiven>())
+            .gives(Shape::of::<Login>()),
         REST.post("/api/agents/{name}/login/answer", finish_login)
             .admin()
             .operation("finishLogin", "Finish a login with the address that it led to")
-            .takes("LoginAnswer")
-            .gives("LoggedIn"),
+            .takes(Shape::of::<LoginAnswered>())
+            .gives(Shape::of::<LoggedIn>()),
         REST.post("/api/agents/{name}/logout", logout)
             .admin()
             .operation("logout", "Forget the login of an agent")
-            .gives("LoggedOut"),
+            .gives(Shape::of::<LoggedOut>()),
     ]
 }
 
@@ -127,14 +129,16 @@ async fn tools(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): 
 }
 
 /// Which tools are approved; all of them when none is named.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "Approval")]
 struct ApprovalGiven {
     #[serde(default)]
+    #[schemars(extend("about" = "All of them when left out"))]
     tools: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Approved {
     approved: Vec<String>,
 }
@@ -150,15 +154,18 @@ async fn approve(
 }
 
 /// Where the person comes back to who logs in.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LoginGiven {
+    #[schemars(with = "Address")]
     redirect: Url,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Login {
+    #[schemars(with = "String")]
     url: Url,
+    #[schemars(with = "Moment")]
     until: Timestamp,
 }
 
@@ -173,13 +180,15 @@ async fn begin_login(
 }
 
 /// The address to which the person was sent back.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "LoginAnswer")]
 struct LoginAnswered {
+    #[schemars(with = "Address")]
     url: Url,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LoggedIn {
     logged_in: bool,
@@ -195,7 +204,7 @@ async fn finish_login(
     json(StatusCode::OK, &LoggedIn { logged_in: true })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LoggedOut {
     was_logged_in: bool,

@@ -7,14 +7,16 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, REST};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::operator::{Examined, Operator};
-use crate::route::Route;
+use crate::operator::{ConfigVerdict, ConfigView, Examined, Operator};
+use crate::route::{Route, Shape};
+use crate::written::Moment;
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -22,28 +24,28 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/config", show)
             .admin()
             .operation("getConfig", "The configuration in force, where each value came from, and its file")
-            .gives("ConfigView"),
+            .gives(Shape::of::<ConfigView>()),
         REST.post("/api/config", save)
             .admin()
             .operation(
                 "saveConfig",
                 "Write the configuration file, unless it is wrong or has changed meanwhile",
             )
-            .takes("ConfigSaving")
-            .gives("ConfigVerdict"),
+            .takes(Shape::of::<Saving>())
+            .gives(Shape::of::<ConfigVerdict>()),
         REST.post("/api/config/check", check)
             .admin()
             .operation("checkConfig", "What would come of a text as the configuration file")
-            .takes("ConfigDraft")
-            .gives("ConfigVerdict"),
+            .takes(Shape::of::<Draft>())
+            .gives(Shape::of::<ConfigVerdict>()),
         REST.get("/api/doctor", last_examination)
             .admin()
             .operation("getDoctor", "What the last look at everything that a site needs has found")
-            .gives("Doctor"),
+            .gives(Shape::of::<Doctor>()),
         REST.post("/api/doctor", examine)
             .admin()
             .operation("runDoctor", "Look at everything that a site needs, now")
-            .gives("Doctor"),
+            .gives(Shape::of::<Doctor>()),
     ]
 }
 
@@ -57,8 +59,9 @@ async fn show(State(front): State<Arc<Front>>) -> Answer {
 }
 
 /// A text that may become the file.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ConfigDraft")]
 struct Draft {
     text: String,
 }
@@ -68,10 +71,12 @@ async fn check(State(front): State<Arc<Front>>, JsonBody(given): JsonBody<Draft>
 }
 
 /// A text that is to become the file, and the mark of the one that it replaces.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ConfigSaving")]
 struct Saving {
     text: String,
+    #[schemars(extend("about" = "The digest of the text that it replaces"))]
     was: String,
 }
 
@@ -86,10 +91,11 @@ async fn save(
     json(StatusCode::OK, &saved)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Doctor {
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Moment>")]
     ran_at: Option<agentsite_protocol::Timestamp>,
     checks: Vec<Examined>,
 }

@@ -18,15 +18,17 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use futures::stream;
 use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, Params, REST, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::route::{Route, STREAM};
+use crate::route::{Route, STREAM, Shape};
 use crate::unread::Guarded;
 use crate::visit::StreamPlace;
+use crate::written::{self, NameOfAgent, NameOfMessage, Said, Uuid};
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -45,12 +47,12 @@ pub(super) fn routes() -> Vec<Route> {
                 ("limit", "integer", "50 when left out"),
                 ("cursor", "string", "next of the page before"),
             ])
-            .gives("Conversations"),
+            .gives(Shape::of::<Conversations>()),
         REST.post("/api/conversations", begin)
             .operation("beginConversation", "Begin a conversation, with first words or without")
-            .takes("NewConversation")
+            .takes(Shape::of::<Beginning>())
             .status("201")
-            .gives("BegunConversation"),
+            .gives(Shape::of::<Begun>()),
         REST.get("/api/conversations/events", all_events)
             .operation("followConversations", "What happens to your conversations, as it does")
             .gives("ConversationEvent")
@@ -60,7 +62,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives("Conversation"),
         REST.patch("/api/conversations/{id}", edit)
             .operation("editConversation", "Rename it, pin it, or choose the branch that is shown")
-            .takes("ConversationEdit")
+            .takes(Shape::of::<Edit>())
             .gives("Conversation"),
         REST.delete("/api/conversations/{id}", remove)
             .operation("deleteConversation", "Delete it with everything that was said in it")
@@ -71,13 +73,13 @@ pub(super) fn routes() -> Vec<Route> {
                 ("before", "uuid", "before of the page after; the last turns when left out"),
                 ("limit", "integer", "50 when left out"),
             ])
-            .gives("Turns"),
+            .gives(Shape::of::<Turns>()),
         REST.post("/api/conversations/{id}/turns", say)
             .operation(
                 "say",
                 "Say something: a new turn, an edit or retry of one, or an answer to what was asked back",
             )
-            .takes("Saying")
+            .takes(Shape::of::<Saying>())
             .status("201")
             .gives("Turn"),
         REST.get("/api/conversations/{id}/events", events)
@@ -109,19 +111,31 @@ impl Words {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "NewConversation")]
 struct Beginning {
+    #[schemars(with = "Option<NameOfAgent>", extend("about" = "The concierge when left out"))]
     agent: Option<AgentName>,
+    #[schemars(
+        length(min = 1, max = 200),
+        extend("pattern" = r"\S", "about" = "Made from the first words when left out")
+    )]
     title: Option<String>,
+    #[serde(default)]
+    #[schemars(with = "Said")]
     message: Option<Words>,
+    #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BegunConversation")]
 struct Begun {
+    #[schemars(with = "written::Conversation")]
     conversation: ConversationView,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<written::Turn>")]
     turn: Option<TurnView>,
 }
 
@@ -145,8 +159,9 @@ struct ListParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Conversations {
+    #[schemars(with = "Vec<written::Conversation>")]
     conversations: Vec<ConversationView>,
     /// Cursor to the next page.
     next: Option<String>,
@@ -174,12 +189,16 @@ async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Pat
     json(StatusCode::OK, &front.site.conversation(&admitted.caller, named(&id)?).await?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "ConversationEdit")]
 struct Edit {
+    #[schemars(length(min = 1, max = 200), extend("pattern" = r"\S"))]
     title: Option<String>,
     pinned: Option<bool>,
+    #[schemars(with = "Option<Uuid>", extend("about" = "A turn on the branch that is to be shown"))]
     head: Option<TaskId>,
+    #[schemars(extend("maximum" = u64::MAX, "about" = "Refused when there is a newer one"))]
     revision: Option<u64>,
 }
 
@@ -214,11 +233,16 @@ struct TurnsParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Turns {
+    #[schemars(with = "Vec<written::Turn>")]
     turns: Vec<TurnView>,
     /// The oldest turn of the page, when there are more before it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        with = "Option<String>",
+        extend("about" = "The oldest turn of the page, when there are more before it")
+    )]
     before: Option<TaskId>,
 }
 
@@ -234,14 +258,33 @@ async fn turns(
     json(StatusCode::OK, &Turns { turns: page.turns, before: page.before })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Saying {
+    #[schemars(
+        with = "Option<NameOfAgent>",
+        extend("about" = "The one that the conversation was begun with when left out")
+    )]
     agent: Option<AgentName>,
+    #[serde(default)]
+    #[schemars(with = "Said")]
     message: Option<Words>,
+    #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "After this turn; after the one that is shown last when left out")
+    )]
     parent: Option<TaskId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "Beside this turn: an edit, or without a message a retry")
+    )]
     instead: Option<TaskId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "Answers what the agent of this turn asked back")
+    )]
     answers: Option<TaskId>,
 }
 

@@ -9,14 +9,16 @@ use agentsite_protocol::{AgentName, CardSignature, Visibility};
 use agentsite_site::{HubEdit, HubFormat};
 use axum::extract::{Path, Request, State};
 use http::{StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::request::{Admitted, Answer, JsonBody, Params, REST, bad};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::{Address, VisibilityWord};
 
 /// Entries of a page when the caller names no number.
 const PAGE: usize = 100;
@@ -37,15 +39,15 @@ pub(super) fn routes() -> Vec<Route> {
                 ("after", "string", "next of the page before"),
                 ("limit", "integer", "100 when left out"),
             ])
-            .gives("HubPage"),
+            .gives(Shape::of::<Entries>()),
         REST.post("/api/hub", register)
             .operation("registerAgent", "Register an agent by the address of its card, or by the card")
-            .takes("Registering")
+            .takes(Shape::of::<Registering>())
             .status("201")
             .gives("HubEntry"),
         REST.post("/api/hub/import", import)
             .operation("importAgents", "Import from an address; lines of JSON come as application/x-ndjson")
-            .takes("ImportSource")
+            .takes(Shape::of::<Source>())
             .gives("Imported"),
         REST.get("/api/hub/{id}", show)
             .operation("getHubEntry", "One agent from elsewhere")
@@ -70,19 +72,23 @@ pub(super) fn routes() -> Vec<Route> {
             .gives("HubEntry"),
         REST.post("/api/hub/{id}/open", open)
             .operation("openEntry", "Open an entry, so that it is called through this site")
-            .gives("OpenEntry"),
+            .gives(Shape::of::<Open>()),
     ]
 }
 
 /// What is to be registered: an address, or a document that lies nowhere else.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("oneOf" = [{ "required": ["url"] }, { "required": ["card"] }]))]
 struct Registering {
     #[serde(default)]
+    #[schemars(with = "Address")]
     url: Option<String>,
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     card: Option<Value>,
     #[serde(default = "everybody")]
+    #[schemars(with = "VisibilityWord")]
     visibility: Visibility,
 }
 
@@ -114,8 +120,10 @@ struct EntriesParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HubPage")]
 struct Entries {
+    #[schemars(with = "Vec<Map<String, Value>>")]
     items: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
@@ -178,9 +186,10 @@ async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): 
     json(StatusCode::OK, &front.site.hub_refresh(&admitted.caller, &id).await?)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OpenEntry")]
 struct Open {
-    /// By which name it is called here now.
+    #[schemars(with = "String", extend("about" = "By which name it is called here"))]
     agent: AgentName,
 }
 
@@ -188,9 +197,11 @@ async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Pat
     json(StatusCode::OK, &Open { agent: front.site.hub_open(&admitted.caller, &id).await? })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ImportSource")]
 struct Source {
+    #[schemars(with = "Address")]
     url: String,
 }
 

@@ -7,12 +7,14 @@ use std::sync::Arc;
 use agentsite_site::{ServedChallenge, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, REST};
 use crate::document::{json, nothing};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -20,11 +22,11 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/identity/challenges", list)
             .admin()
             .operation("listChallenges", "The challenges of other hubs that the site serves")
-            .gives("ServedChallenges"),
+            .gives(Shape::of::<Served>()),
         REST.post("/api/identity/challenges", serve)
             .admin()
             .operation("serveChallenge", "Serve the challenge of another hub for an hour")
-            .takes("ChallengeToServe")
+            .takes(Shape::of::<ToServe>())
             .status("201")
             .gives("ServedChallenge"),
         REST.delete("/api/identity/challenges/{word}", withdraw)
@@ -33,13 +35,15 @@ pub(super) fn routes() -> Vec<Route> {
         REST.post("/api/identity/answer", answer)
             .admin()
             .operation("answerChallenge", "Sign the challenge of an entry in another hub")
-            .takes("ChallengeToAnswer")
+            .takes(Shape::of::<ToAnswer>())
             .gives("SignedAnswer"),
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ServedChallenges")]
 struct Served {
+    #[schemars(with = "Vec<written::ServedChallenge>")]
     challenges: Vec<ServedChallenge>,
 }
 
@@ -48,9 +52,11 @@ async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
 }
 
 /// The word to serve.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ChallengeToServe")]
 struct ToServe {
+    #[schemars(extend("pattern" = "^[A-Za-z0-9_-]{1,128}$"))]
     word: String,
 }
 
@@ -70,10 +76,13 @@ async fn withdraw(State(front): State<Arc<Front>>, admitted: Admitted, Path(word
 }
 
 /// The word to sign, and the entry that it is for.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ChallengeToAnswer")]
 struct ToAnswer {
+    #[schemars(extend("pattern" = "^[A-Za-z0-9_-]{1,128}$"))]
     word: String,
+    #[schemars(length(min = 1, max = 512))]
     entry: String,
 }
 

@@ -9,40 +9,43 @@ use agentsite_protocol::{KeyId, Period, Scope, Timestamp};
 use agentsite_site::KeyRecord;
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, REST, bad};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::{Key, Moment, ScopeWord};
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
     vec![
-        REST.get("/api/keys", list).admin().operation("listKeys", "The API keys").gives("Keys"),
+        REST.get("/api/keys", list).admin().operation("listKeys", "The API keys").gives(Shape::of::<Keys>()),
         REST.post("/api/keys", make)
             .admin()
             .operation("makeKey", "Make an API key; its secret is shown once")
-            .takes("NewKey")
+            .takes(Shape::of::<KeyGiven>())
             .status("201")
-            .gives("MadeKey"),
+            .gives(Shape::of::<KeyMade>()),
         REST.delete("/api/keys/{id}", revoke).admin().operation("revokeKey", "Revoke an API key"),
         REST.post("/api/admin-token", replace_admin_token)
             .admin()
             .operation("replaceAdminToken", "Replace the admin token; the one before ends at once")
             .status("201")
-            .gives("MadeKey"),
+            .gives(Shape::of::<KeyMade>()),
         REST.post("/api/signin-links", sign_in_link)
             .admin()
             .operation("makeSignInLink", "Make a link by which a browser signs in once")
             .status("201")
-            .gives("Link"),
+            .gives(Shape::of::<Link>()),
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Keys {
+    #[schemars(with = "Vec<Key>")]
     keys: Vec<KeyRecord>,
 }
 
@@ -50,21 +53,33 @@ async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
     json(StatusCode::OK, &Keys { keys: front.site.keys(&admitted.caller).await? })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "NewKey", extend("not" = {
+    "required": ["expiresAt", "expiresIn"],
+    "properties": { "expiresAt": { "type": "string" }, "expiresIn": { "type": "string" } },
+}))]
 struct KeyGiven {
     #[serde(default)]
     label: String,
+    #[schemars(with = "Vec<ScopeWord>", extend("minItems" = 1))]
     scopes: Vec<Scope>,
     #[serde(default)]
+    #[schemars(with = "Option<Moment>")]
     expires_at: Option<Timestamp>,
     /// Such as `30d`; instead of `expiresAt`.
     #[serde(default)]
+    #[schemars(
+        with = "Option<String>",
+        extend("pattern" = "^[1-9][0-9]{0,3}[smhd]$", "about" = "Such as 30d, instead of expiresAt")
+    )]
     expires_in: Option<Period>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "MadeKey")]
 struct KeyMade {
+    #[schemars(with = "Key")]
     key: KeyRecord,
     secret: String,
 }
@@ -99,7 +114,7 @@ async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Link {
     url: String,
 }

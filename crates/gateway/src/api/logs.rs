@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use axum::extract::State;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, Params, REST, parse};
@@ -15,7 +16,7 @@ use super::tasks::{last_seen, wants_stream};
 use crate::document::json;
 use crate::front::Front;
 use crate::logbook::{LogFilter, LogRecord, LogWatch, Portion};
-use crate::route::Route;
+use crate::route::{Route, Shape};
 use crate::sse;
 
 /// Lines when the caller names no number.
@@ -31,7 +32,7 @@ pub(super) fn routes() -> Vec<Route> {
         ("after", "integer", "After this number"),
         ("limit", "integer", "200 when left out"),
     ])
-    .gives("SiteLog"),
+    .gives(Shape::of::<Lines>()),
     ]
 }
 
@@ -43,10 +44,13 @@ struct LinesParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "SiteLog")]
 struct Lines {
+    #[schemars(with = "Vec<LogRecord>")]
     lines: Vec<Arc<LogRecord>>,
     /// Lines after `after` that are no longer kept.
+    #[schemars(extend("about" = "Lines after the place asked for that are no longer kept"))]
     missed: u64,
     /// The place of the last line; what comes later is after it.
     last: u64,

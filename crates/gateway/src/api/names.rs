@@ -7,12 +7,14 @@ use std::sync::Arc;
 use agentsite_site::ReleasedName;
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::request::{Admitted, Answer, REST};
 use crate::document::{json, nothing};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -20,15 +22,17 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/names", list)
             .admin()
             .operation("listReleasedNames", "Names that are reserved for their previous owners")
-            .gives("ReleasedNames"),
+            .gives(Shape::of::<Names>()),
         REST.delete("/api/names/{name}", release)
             .admin()
             .operation("releaseName", "End the reservation of a name, so that anybody may take it"),
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReleasedNames")]
 struct Names {
+    #[schemars(with = "Vec<written::ReleasedName>")]
     names: Vec<ReleasedName>,
 }
 

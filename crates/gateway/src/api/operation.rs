@@ -10,15 +10,16 @@ use agentsite_protocol::Timestamp;
 use agentsite_site::{JournalQuery, StatusReport, StoredLine};
 use axum::extract::State;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, Params, REST, bad, parse};
-use crate::charts::Range;
+use crate::charts::{Drawn, Range};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::process::Process;
-use crate::route::Route;
+use crate::route::{Route, Shape};
 
 /// Lines of the journal when the caller names no number.
 const LINES: usize = 100;
@@ -38,7 +39,7 @@ pub(super) fn routes() -> Vec<Route> {
             .admin()
             .operation("getCharts", "How the site fared over the last minutes, the last hour or the last day")
             .query(&[("range", "15m|1h|24h", "15m when left out")])
-            .gives("Charts"),
+            .gives(Shape::of::<Drawn>()),
         REST.get("/api/journal", journal)
             .admin()
             .operation("listJournal", "What happened, newest first")
@@ -58,14 +59,14 @@ pub(super) fn routes() -> Vec<Route> {
         REST.post("/api/backup", backup)
             .admin()
             .operation("backup", "Write a copy of everything to a file on the site's machine")
-            .takes("Backup")
+            .takes(Shape::of::<BackupGiven>())
             .status("201")
             .gives("BackupMade"),
         REST.post("/api/reload", reload)
             .admin()
             .operation("reload", "Read configuration and agents again")
             .status("202")
-            .gives("Reloading"),
+            .gives(Shape::of::<Reloading>()),
     ]
 }
 
@@ -162,13 +163,19 @@ async fn journal(
     json(StatusCode::OK, &Journal { lines: front.site.journal(&admitted.caller, query).await? })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Backup")]
 struct BackupGiven {
+    #[schemars(
+        with = "String",
+        extend("pattern" = "^/", "about" = "Absolute path of a new file on the site's machine")
+    )]
     file: PathBuf,
     /// Only the data, without agents and configuration.
     #[serde(default)]
+    #[schemars(extend("about" = "Without agents and configuration"))]
     data_only: bool,
 }
 
@@ -197,7 +204,7 @@ async fn backup(
     json(StatusCode::CREATED, &Written { file: given.file })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Reloading {
     reloading: bool,
 }

@@ -8,13 +8,15 @@ use std::sync::Arc;
 use agentsite_site::{Letter, OutboxQuery};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, Params, REST, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// Rows of a page when the caller names no number.
 const PAGE: usize = 100;
@@ -31,7 +33,7 @@ pub(super) fn routes() -> Vec<Route> {
                 ("after", "integer", "Number of the last one seen"),
                 ("limit", "integer", "100 when left out"),
             ])
-            .gives("Letters"),
+            .gives(Shape::of::<Letters>()),
         REST.get("/api/outbox/{id}", show).admin().operation("getLetter", "One letter").gives("Letter"),
         REST.delete("/api/outbox/{id}", forget).admin().operation("dropLetter", "Drop a letter"),
         REST.post("/api/outbox/{id}/retry", send_again)
@@ -49,8 +51,9 @@ struct LettersParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Letters {
+    #[schemars(with = "Vec<written::Letter>")]
     letters: Vec<Letter>,
 }
 

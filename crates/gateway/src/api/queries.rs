@@ -11,21 +11,22 @@ use agentsite_protocol::{PushConfig, Query};
 use agentsite_site::{KeptQuery, QueryWatch};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, Params, REST};
 use super::tasks::{last_seen, wants_stream};
 use crate::document::{json, nothing};
 use crate::front::Front;
-use crate::route::Route;
-use crate::sse;
+use crate::route::{Route, Shape};
+use crate::{sse, written};
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
     vec![
         REST.get("/api/queries", list)
             .operation("listQueries", "The queries that you keep")
-            .gives("KeptQueries"),
+            .gives(Shape::of::<Queries>()),
         REST.post("/api/queries", keep)
             .operation("keepQuery", "Keep a query, to be told when an agent appears that fits")
             .takes("QueryToKeep")
@@ -54,8 +55,10 @@ struct QueryGiven {
     push: Option<PushConfig>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "KeptQueries")]
 struct Queries {
+    #[schemars(with = "Vec<written::KeptQuery>")]
     queries: Vec<KeptQuery>,
 }
 

@@ -11,6 +11,7 @@ use axum::extract::State;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, JsonBody, REST};
@@ -18,7 +19,7 @@ use crate::caller::{browser, session};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::{Access, Route};
+use crate::route::{Access, Route, Shape};
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -30,7 +31,7 @@ pub(super) fn routes() -> Vec<Route> {
         REST.post("/api/session", begin)
             .access(Access::Address)
             .operation("signIn", "Sign a browser in with a key; the session is a cookie")
-            .takes("SigningIn")
+            .takes(Shape::of::<SigningIn>())
             .gives("Session"),
         REST.delete("/api/session", end).operation("signOut", "End the session of a browser"),
     ]
@@ -58,7 +59,7 @@ struct SiteTold<'a> {
 }
 
 /// What a browser signs in with.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SigningIn {
     key: String,

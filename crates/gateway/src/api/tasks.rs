@@ -14,13 +14,15 @@ use agentsite_protocol::{
 use agentsite_site::{AskedTask, SiteError, TaskFilter, TaskWatch};
 use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Answer, Params, REST, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::Moment;
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -46,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
                 ("limit", "integer", "50 when left out"),
                 ("cursor", "string", "next of the page before"),
             ])
-            .gives("Tasks"),
+            .gives(Shape::of::<Tasks<'_>>()),
         REST.get("/api/tasks/{id}", show).operation("getTask", "One task").gives("Task"),
         REST.delete("/api/tasks/{id}", forget)
             .operation("deleteTask", "Delete an ended task with everything that was said in it"),
@@ -67,7 +69,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives("Task"),
         REST.get("/api/tasks/{id}/graph", graph)
             .operation("getTaskGraph", "A task and the tasks that it started")
-            .gives("TaskGraph"),
+            .gives(Shape::of::<Graph<'_>>()),
     ]
 }
 
@@ -82,7 +84,7 @@ struct TasksParams {
     cursor: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Tasks<'a> {
     tasks: Vec<TaskRow<'a>>,
     /// Cursor to the next page.
@@ -90,21 +92,29 @@ struct Tasks<'a> {
 }
 
 /// A task as a row of a list.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TaskRow<'a> {
+    #[schemars(with = "String")]
     id: TaskId,
+    #[schemars(with = "String")]
     context_id: &'a ContextId,
+    #[schemars(with = "String")]
     agent: &'a AgentName,
+    #[schemars(with = "String")]
     owner: &'a Owner,
     state: &'static str,
+    #[schemars(with = "Moment")]
     created_at: Timestamp,
+    #[schemars(with = "Moment")]
     updated_at: Timestamp,
     seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     parent: Option<TaskId>,
     /// The first words of what was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("about" = "The first words of what was asked"))]
     asked: Option<&'a str>,
 }
 
@@ -230,11 +240,13 @@ async fn retry(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Pa
     json(StatusCode::CREATED, &TaskView::from(&task))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TaskGraph")]
 struct Graph<'a> {
     /// The task itself first; each of the others names its parent.
     tasks: Vec<TaskRow<'a>>,
     /// Whether there are more than told.
+    #[schemars(extend("about" = "There are more than told"))]
     cut: bool,
 }
 

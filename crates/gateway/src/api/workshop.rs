@@ -8,6 +8,7 @@ use std::sync::Arc;
 use agentsite_protocol::Caller;
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agents::named;
@@ -15,7 +16,7 @@ use super::request::{Admitted, Answer, JsonBody, REST};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
 use crate::workshop::{
     DraftFile, ManifestFile, NewAgent, Problem, SuspendedAgent, Template, Workshop, WorkshopError,
 };
@@ -26,7 +27,7 @@ pub(super) fn routes() -> Vec<Route> {
         REST.post("/api/agents", create)
             .admin()
             .operation("createAgent", "Make a new agent from a template")
-            .takes("NewAgent")
+            .takes(Shape::of::<NewAgent>())
             .status("201")
             .gives("Agent"),
         REST.delete("/api/agents/{name}", remove).operation(
@@ -36,38 +37,39 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/agents/{name}/manifest", manifest)
             .admin()
             .operation("getManifestFile", "The agent.toml of an agent")
-            .gives("ManifestFile"),
+            .gives(Shape::of::<Shown>()),
         REST.put("/api/agents/{name}/manifest", write)
             .admin()
             .operation("writeManifestFile", "Change the agent.toml of an agent")
-            .takes("ManifestEdit")
-            .gives("ManifestFile"),
+            .takes(Shape::of::<Edit>())
+            .gives(Shape::of::<Shown>()),
         REST.post("/api/agents/{name}/manifest/check", check)
             .admin()
             .operation("checkManifestFile", "What is wrong with an agent.toml")
-            .takes("ManifestText")
-            .gives("ManifestProblems"),
+            .takes(Shape::of::<Text>())
+            .gives(Shape::of::<Checked>()),
         REST.post("/api/agents/{name}/suspend", suspend)
             .admin()
             .operation("suspendAgent", "Take an agent out for a while")
-            .gives("ManifestFile"),
+            .gives(Shape::of::<Shown>()),
         REST.post("/api/agents/{name}/resume", resume)
             .admin()
             .operation("resumeAgent", "Bring an agent back")
-            .gives("ManifestFile"),
+            .gives(Shape::of::<Shown>()),
         REST.get("/api/workshop", show)
             .admin()
             .operation("getWorkshop", "What agents are made from, and which were taken out for a while")
-            .gives("Workshop"),
+            .gives(Shape::of::<Bench>()),
         REST.post("/api/workshop/draft", draft)
             .admin()
             .operation("draftAgent", "The files of a new agent, without writing them")
-            .takes("NewAgent")
-            .gives("AgentDraft"),
+            .takes(Shape::of::<NewAgent>())
+            .gives(Shape::of::<Draft>()),
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Workshop")]
 struct Bench {
     templates: Vec<Template>,
     suspended: Vec<SuspendedAgent>,
@@ -79,7 +81,8 @@ async fn show(State(front): State<Arc<Front>>) -> Answer {
     json(StatusCode::OK, &Bench { templates: workshop.templates(), suspended })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "AgentDraft")]
 struct Draft {
     files: Vec<DraftFile>,
 }
@@ -104,12 +107,14 @@ async fn create(
 }
 
 /// An `agent.toml` with what the site thinks of it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ManifestFile")]
 struct Shown {
     #[serde(flatten)]
     file: ManifestFile,
     /// Why the site would not have it as it is; an earlier version goes on.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("about" = "Why the site would not have it as it is"))]
     refused: Option<String>,
 }
 
@@ -118,13 +123,15 @@ async fn manifest(State(front): State<Arc<Front>>, admitted: Admitted, Path(name
     shown(&front, &admitted.caller, file)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ManifestText")]
 struct Text {
     text: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ManifestProblems")]
 struct Checked {
     problems: Vec<Problem>,
 }
@@ -138,10 +145,12 @@ async fn check(
     json(StatusCode::OK, &Checked { problems: workshop.check(&named(&name)?, &given.text) })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ManifestEdit")]
 struct Edit {
     text: String,
+    #[schemars(extend("about" = "That of the text which was changed"))]
     revision: String,
 }
 

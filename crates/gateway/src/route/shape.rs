@@ -103,7 +103,6 @@ fn add(generator: &mut SchemaGenerator, shape: Shape) {
 /// Leaves out what says more about our types than about the wire.
 fn plain(schema: &mut Value, is_answer: bool) {
     if let Ok(schema) = <&mut Schema>::try_from(schema) {
-        schema.remove("description");
         Plain { is_answer }.transform(schema);
     }
 }
@@ -115,6 +114,17 @@ struct Plain {
 
 impl Transform for Plain {
     fn transform(&mut self, schema: &mut Schema) {
+        // The docs of a type are for its developers; what the document says to its readers is in `about`.
+        schema.remove("description");
+        if let Some(about) = schema.remove("about") {
+            schema.insert("description".into(), about);
+        }
+        if schema.get("additionalProperties") == Some(&Value::Bool(true)) {
+            schema.remove("additionalProperties");
+        }
+        if schema.get("default").is_some_and(says_nothing) {
+            schema.remove("default");
+        }
         if schema.get("format").and_then(Value::as_str).is_some_and(|word| NUMBERS.contains(&word)) {
             schema.remove("format");
             if self.is_answer {
@@ -126,6 +136,16 @@ impl Transform for Plain {
             drop_null_of_optional(schema);
         }
         transform_subschemas(self, schema);
+    }
+}
+
+/// Whether a default is what everybody expects of a member that is left out.
+fn says_nothing(default: &Value) -> bool {
+    match default {
+        Value::Null => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        _ => false,
     }
 }
 
