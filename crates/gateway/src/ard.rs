@@ -1,11 +1,12 @@
-//! The discovery face: the catalogue of the site and its registry, as Agentic Resource Discovery (ARD) has them.
+//! The discovery face: the catalogue of the site and its registry, as Agentic Resource Discovery (ARD) has
+//! them.
 //!
-//! Promises: `/.well-known/ai-catalog.json` and `/.well-known/ard.json` tell everybody the public agents; `POST /search`, `POST /explore`,
-//! `GET /agents` and `GET /agents/{identifier}` answer from every agent that the caller may see. Versions 0.9 and 0.91 are both served; requests are
-//! closed as their schema is, so an unknown member is refused. Errors are `{"errorCode","message"}`.
-//! It ranks nothing by itself: see `Site::find`. See docs/ard.md.
+//! Promises: `/.well-known/ai-catalog.json` and `/.well-known/ard.json` tell everybody the public agents;
+//! `POST /search`, `POST /explore`, `GET /agents` and `GET /agents/{identifier}` answer from every agent that
+//! the caller may see. Versions 0.9 and 0.91 are both served; requests are closed as their schema is, so an
+//! unknown member is refused. Errors are `{"errorCode","message"}`. It ranks nothing by itself: see
+//! `Site::find`. See docs/ard.md.
 
-mod asked;
 mod catalog;
 mod entry;
 mod explore;
@@ -13,6 +14,7 @@ mod filter;
 mod list;
 mod matched;
 mod path;
+mod query;
 mod search;
 mod token;
 
@@ -49,14 +51,14 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// One request that was let in.
-struct Call {
+struct ArdCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
     voice: Voice,
 }
 
-impl Call {
+impl ArdCall {
     /// Takes the caller that the route let in; gives the body, which is not read yet.
     fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
         let (mut parts, body) = request.into_parts();
@@ -105,7 +107,7 @@ fn bad(sentence: impl Into<String>) -> Failure {
 }
 
 /// The state of a handler, taken apart.
-type Door = State<Arc<Front>>;
+type FrontState = State<Arc<Front>>;
 
 /// Reads a filter expression and tries it on an entry, for the fuzzer.
 #[doc(hidden)]

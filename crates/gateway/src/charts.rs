@@ -1,8 +1,9 @@
 //! Charts: how the site fared over the last minutes, hours and day.
 //!
-//! Promises: kept in memory, so many points and no more; a point is the difference of two readings, so a counter is never wrong by being read late.
-//! Deciding is pure (`Reading`, `Point`, `Rings`); one worker reads the counters (`keep`). It keeps nothing over a restart: who wants more has
-//! `/metrics` and a Prometheus.
+//! Promises: kept in memory, so many points and no more; a point is the difference of two readings, so a
+//! counter is never wrong by being read late. Deciding is pure (`Reading`, `Point`, `Rings`); one worker
+//! reads the counters (`keep`). It keeps nothing over a restart: who wants more has `/metrics` and a
+//! Prometheus.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -20,13 +21,15 @@ use crate::process::{cpu_seconds, resident_bytes};
 #[cfg(test)]
 mod tests;
 
-/// Time between two readings: a person who looks at a chart sees what just happened, and a read of the counters costs microseconds.
+/// Time between two readings: a person who looks at a chart sees what just happened, and a read of the
+/// counters costs microseconds.
 const STEP: Duration = Duration::from_secs(10);
 
 /// Fine points that are kept: an hour of them, the longest range that shows each.
 const FINE: usize = 360;
 
-/// Fine points that become a coarse one: two minutes, so that a day has as many points as a screen has columns.
+/// Fine points that become a coarse one: two minutes, so that a day has as many points as a screen has
+/// columns.
 const JOINED: usize = 12;
 
 /// Coarse points that are kept: a day of them. With the fine ones that is less than half a MiB.
@@ -119,7 +122,8 @@ impl Point {
         if self.seconds > 0.0 { rounded(count as f64 / self.seconds) } else { 0.0 }
     }
 
-    /// The time within which this share of the requests was answered, in milliseconds; `None` without requests.
+    /// The time within which this share of the requests was answered, in milliseconds; `None` without
+    /// requests.
     fn quantile(&self, share: f64) -> Option<f64> {
         let took = &self.requests.took;
         let all: u64 = took.iter().sum();

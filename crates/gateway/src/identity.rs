@@ -1,8 +1,10 @@
-//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others know the site.
+//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others
+//! know the site.
 //!
-//! Promises: needs no credential, for these are what strangers need first; former keys stay published with the records by which they
-//! named their successors. The document of the `did:web` names only the present keys. A challenge is served only where an operator added its
-//! word, and never kept by others. It signs nothing.
+//! Promises: needs no credential, for these are what strangers need first; former keys stay published with
+//! the records by which they named their successors. The document of the `did:web` names only the present
+//! keys. A challenge is served only where an operator added its word, and never kept by others. It signs
+//! nothing.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! What the gateway counts: requests by face and outcome, their latency, open connections, memory and time of the process.
+//! What the gateway counts: requests by face and outcome, their latency, open connections, memory and time of
+//! the process.
 //!
-//! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can make them
-//! grow. It does not serve them: see `operations`.
+//! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can
+//! make them grow. It does not serve them: see `operations`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -207,7 +208,8 @@ pub struct GatewayMetrics {
     connections: Gauge,
     streams: Gauge,
     sockets: Gauge,
-    /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a histogram cannot be read back.
+    /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a
+    /// histogram cannot be read back.
     took: Arc<[AtomicU64; LATENCY.len() + 1]>,
     // The members of the two families, so that a request takes no lock to find its own.
     counters: [[Counter; 3]; 8],

@@ -1,8 +1,10 @@
-//! The site as a resource of OAuth 2.1: where its authorization server is, and what a caller without a good token is told.
+//! The site as a resource of OAuth 2.1: where its authorization server is, and what a caller without a good
+//! token is told.
 //!
-//! Promises: with an authorization server configured, its metadata (RFC 9728) stand beside every face, and every answer that asks for a
-//! token names them (RFC 6750). Without one nothing of this exists, and requests pay nothing for it. Needs no credential: it is what a
-//! stranger needs first. It checks no token: the site does.
+//! Promises: with an authorization server configured, its metadata (RFC 9728) stand beside every face, and
+//! every answer that asks for a token names them (RFC 6750). Without one nothing of this exists, and requests
+//! pay nothing for it. Needs no credential: it is what a stranger needs first. It checks no token: the site
+//! does.
 
 use std::sync::Arc;
 
@@ -67,7 +69,8 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// The challenge that an answer to this request would carry; `None` when there is no authorization server.
+    /// The challenge that an answer to this request would carry; `None` when there is no authorization
+    /// server.
     pub(crate) fn of(front: &Front, request: &Request) -> Option<Self> {
         front.site.token_issuer()?;
         let had_token = request.headers().contains_key(header::AUTHORIZATION);

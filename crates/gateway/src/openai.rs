@@ -1,9 +1,11 @@
-//! The OpenAI-style face under `/v1`: agents as if they were models, for chat programs and SDKs that know nothing else.
+//! The OpenAI-style face under `/v1`: agents as if they were models, for chat programs and SDKs that know
+//! nothing else.
 //!
-//! Promises: `/v1/models` lists the agents that the caller may call; `/v1/chat/completions` and `/v1/responses` send a message to one and
-//! give its answer, whole or as a stream; a call whose caller hangs up is canceled. Errors are in OpenAI's form. A parameter that would
-//! change the meaning of an answer is refused, one that only tunes a model is ignored.
-//! It keeps no answers of its own: a response is a view of a task. See docs/openai.md.
+//! Promises: `/v1/models` lists the agents that the caller may call; `/v1/chat/completions` and
+//! `/v1/responses` send a message to one and give its answer, whole or as a stream; a call whose caller hangs
+//! up is canceled. Errors are in OpenAI's form. A parameter that would change the meaning of an answer is
+//! refused, one that only tunes a model is ignored. It keeps no answers of its own: a response is a view of a
+//! task. See docs/openai.md.
 
 mod agents;
 mod chat;
@@ -27,9 +29,9 @@ use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::connection::AtWork;
 use crate::failure::{Failure, Fault, Violation};
-use crate::front::{Front, line};
-use crate::line::AtWork;
+use crate::front::{Front, connection};
 use crate::metrics::Face;
 use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::visit::StreamPlace;
@@ -58,13 +60,13 @@ async fn nothing_here() -> Response {
 }
 
 /// One call that was let in.
-struct Call {
+struct OpenAiCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
 }
 
-impl Call {
+impl OpenAiCall {
     /// Takes the caller that the route let in; gives the body, which is not read yet.
     fn enter(State(front): State<Arc<Front>>, request: Request) -> Result<(Self, Body), Failure> {
         let (mut parts, body) = request.into_parts();
@@ -89,7 +91,7 @@ impl Call {
 
     /// Keeps the connection from being ended as idle while an agent works.
     fn at_work(&self) -> Result<AtWork, Failure> {
-        Ok(line(&self.parts)?.begin())
+        Ok(connection(&self.parts)?.begin())
     }
 
     /// Takes a place for a stream, before anything is done for it.
@@ -98,7 +100,8 @@ impl Call {
     }
 }
 
-/// The agent that a request calls its model. A name that cannot be one answers like an agent that is not there.
+/// The agent that a request calls its model. A name that cannot be one answers like an agent that is not
+/// there.
 fn named_agent(model: &str) -> Result<AgentName, Failure> {
     model.parse().map_err(|_| {
         SiteError::NoSuchAgent(model.chars().take(agentsite_protocol::MAX_NAME).collect()).into()

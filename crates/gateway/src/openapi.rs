@@ -1,8 +1,9 @@
 //! `/openapi.json` and the page about it: the REST and discovery faces in the words of OpenAPI 3.1.
 //!
-//! Promises: written from the rows of the routes, so that it names each with the methods that it takes; shapes are those of the
-//! types that handlers read and write, or lie in `schemas.json`. The stories hold the document against a golden file and live
-//! answers. It needs no credential: it says how to ask, not what is there.
+//! Promises: written from the rows of the routes, so that it names each with the methods that it takes;
+//! shapes are those of the types that handlers read and write, or lie in `schemas.json`. The stories hold the
+//! document against a golden file and live answers. It needs no credential: it says how to ask, not what is
+//! there.
 
 mod page;
 
@@ -25,7 +26,7 @@ use crate::failure::Failure;
 use crate::front::Front;
 use crate::metrics::Face;
 use crate::pages::{refuse_page, respond};
-use crate::route::{Access, Operation, Route, RouteDefaults, STREAM, Shape, Shapes};
+use crate::route::{Access, OperationDoc, Route, RouteDefaults, STREAM, Shape, Shapes};
 
 /// The shapes that no type of ours has, as JSON Schema.
 const SCHEMAS: &str = include_str!("openapi/schemas.json");
@@ -35,7 +36,7 @@ const IDENTIFIER: &str = "~^urn:air:[A-Za-z0-9.-]+(:[A-Za-z0-9._-]+)+$";
 
 /// The operations of a site, and the document about them once it was asked for.
 struct Reference {
-    operations: Vec<Operation>,
+    operations: Vec<OperationDoc>,
     document: OnceLock<Value>,
 }
 
@@ -47,7 +48,7 @@ impl Reference {
 }
 
 /// The routes of this file, about these operations.
-pub(crate) fn routes(operations: Vec<Operation>) -> [Route; 2] {
+pub(crate) fn routes(operations: Vec<OperationDoc>) -> [Route; 2] {
     let defaults = RouteDefaults::new(Face::Pages, Access::Address);
     let reference = Arc::new(Reference { operations, document: OnceLock::new() });
     let shown = Arc::clone(&reference);
@@ -66,7 +67,7 @@ fn show(front: &Front, reference: &Reference, request: Request) -> Result<Respon
     kept(&parts, Reader::Everybody, "application/json", reference.document(), changed_at)
 }
 
-fn document(operations: &[Operation]) -> Value {
+fn document(operations: &[OperationDoc]) -> Value {
     let mut paths = Paths::new();
     for operation in operations {
         let item = PathItem::new(operation.method.clone(), described(operation));
@@ -91,7 +92,7 @@ fn document(operations: &[Operation]) -> Value {
 }
 
 /// The shapes of the types that the operations take and give.
-fn derived(operations: &[Operation]) -> Map<String, Value> {
+fn derived(operations: &[OperationDoc]) -> Map<String, Value> {
     let mut shapes = Shapes::default();
     for operation in operations {
         operation.body.into_iter().for_each(|shape| shapes.request(shape));
@@ -101,7 +102,7 @@ fn derived(operations: &[Operation]) -> Map<String, Value> {
     shapes.into_definitions()
 }
 
-fn described(operation: &Operation) -> utoipa::openapi::path::Operation {
+fn described(operation: &OperationDoc) -> utoipa::openapi::path::Operation {
     let mut built = OperationBuilder::new()
         .operation_id(Some(operation.id))
         .tag(operation.part.name())
@@ -141,8 +142,9 @@ fn described(operation: &Operation) -> utoipa::openapi::path::Operation {
     built.security(key).build()
 }
 
-/// A parameter of a kind that the table names: `string`, `boolean`, `integer` (never negative), `1..100`, `one|other`, `moment`, `uuid`,
-/// `name` (of an agent), `id` (that callers choose), or `~` and a regular expression.
+/// A parameter of a kind that the table names: `string`, `boolean`, `integer` (never negative), `1..100`,
+/// `one|other`, `moment`, `uuid`, `name` (of an agent), `id` (that callers choose), or `~` and a regular
+/// expression.
 fn parameter(name: &str, kind: &str, about: &str, place: ParameterIn) -> Parameter {
     let required = if place == ParameterIn::Path { Required::True } else { Required::False };
     let built = ParameterBuilder::new()
@@ -175,7 +177,8 @@ fn value_of(kind: &str) -> ObjectBuilder {
     }
 }
 
-/// One event of a stream, as OpenAPI describes server-sent events: the fields of the frame, with the JSON as the text of `data`.
+/// One event of a stream, as OpenAPI describes server-sent events: the fields of the frame, with the JSON as
+/// the text of `data`.
 fn frame(shape: Shape) -> RefOr<Schema> {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     let data = text().content_media_type("application/json").content_schema(Some(schema(shape)));
@@ -191,7 +194,7 @@ fn schema(shape: Shape) -> RefOr<Schema> {
 mod tests {
     use super::*;
 
-    fn all() -> (Vec<Operation>, Value) {
+    fn all() -> (Vec<OperationDoc>, Value) {
         let operations = crate::router::tests::all_operations();
         let document = document(&operations);
         (operations, document)

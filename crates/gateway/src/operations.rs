@@ -1,7 +1,8 @@
 //! `/healthz`, `/readyz` and `/metrics`: for supervisors and graphs.
 //!
-//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for new work is healthy but not ready; metrics are for admins and local callers unless the
-//! operator opened them. It does not judge agents: one that is down does not make the site unready.
+//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for
+//! new work is healthy but not ready; metrics are for admins and local callers unless the operator opened
+//! them. It does not judge agents: one that is down does not make the site unready.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,8 @@ use crate::front::Front;
 use crate::metrics::Face;
 use crate::route::{Access, Route, RouteDefaults};
 
-/// How long the store may take to answer before the site counts as not ready; supervisors ask every few seconds.
+/// How long the store may take to answer before the site counts as not ready; supervisors ask every few
+/// seconds.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The media type of what Prometheus scrapes.

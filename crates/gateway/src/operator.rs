@@ -1,7 +1,8 @@
 //! Operator: what the people who run a site ask of the program around it, its configuration and its health.
 //!
-//! Promises: the gateway knows no file; whoever runs the process (the binary) hands in an [`Operator`] that reads, checks and writes the configuration and
-//! looks at the machine. The shapes here are what the REST face tells. A gateway without an operator says that it has none.
+//! Promises: the gateway knows no file; whoever runs the process (the binary) hands in an [`Operator`] that
+//! reads, checks and writes the configuration and looks at the machine. The shapes here are what the REST
+//! face tells. A gateway without an operator says that it has none.
 
 use std::fmt;
 use std::future::Future;
@@ -23,10 +24,12 @@ pub trait Operator: fmt::Debug + Send + Sync {
     /// What would come of this text as the file; nothing is written.
     fn check(&self, text: String) -> Doing<'_, ConfigVerdict>;
 
-    /// Writes the file, unless it is wrong or has changed since it was read as `was`, and applies what needs no restart.
+    /// Writes the file, unless it is wrong or has changed since it was read as `was`, and applies what needs
+    /// no restart.
     fn save(&self, text: String, was: String) -> Doing<'_, Result<ConfigVerdict, OperatorError>>;
 
-    /// Writes everything that makes the site (its data; its agents and configuration unless `data_only`) to a new file.
+    /// Writes everything that makes the site (its data; its agents and configuration unless `data_only`) to a
+    /// new file.
     fn backup(&self, file: PathBuf, data_only: bool) -> Doing<'_, Result<BackupMade, OperatorError>> {
         let _ = (file, data_only);
         Box::pin(async { Err(OperatorError::File("this site is not backed up from here".into())) })

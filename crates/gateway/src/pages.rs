@@ -1,7 +1,8 @@
 //! Pages for people and their twins for programs, signing in, and what is seen where nothing is.
 //!
-//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML; the few pages that are written here hold no
-//! script, and every foreign text in them is escaped by `html`. The addresses of the other faces keep their own answers.
+//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML;
+//! the few pages that are written here hold no script, and every foreign text in them is escaped by `html`.
+//! The addresses of the other faces keep their own answers.
 
 mod for_models;
 mod html;
@@ -107,7 +108,8 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
 
 fn signed_in(front: &Front, parts: &Parts, secret: &str) -> Response {
     let cookie = front.session_cookie(parts, secret);
-    // The page is for browsers that came by a link on another site: they do not send a strict cookie along with the redirect.
+    // The page is for browsers that came by a link on another site: they do not send a strict cookie along
+    // with the redirect.
     let mut page = Html::page("Signed in");
     page.open("main")
         .element("h1", "Signed in")

@@ -1,11 +1,12 @@
 //! Route: one row per method of a path, from which everything about it follows.
 //!
-//! Promises: a row yields the handler in the router, the operation in `/openapi.json`, the label in the metrics, the limit on
-//! the time of an answer, and who may call. Access is checked here, before the handler runs; a handler gets its caller only
-//! from that check. Rows live beside their handlers; `router` joins them. It does not know any face.
+//! Promises: a row yields the handler in the router, the operation in `/openapi.json`, the label in the
+//! metrics, the limit on the time of an answer, and who may call. Access is checked here, before the handler
+//! runs; a handler gets its caller only from that check. Rows live beside their handlers; `router` joins
+//! them. It does not know any face.
 //!
-//! No tower layer is involved: a row wraps its handler directly, and one whose protocol checks access itself costs a single
-//! look into the request.
+//! No tower layer is involved: a row wraps its handler directly, and one whose protocol checks access itself
+//! costs a single look into the request.
 
 mod access;
 mod operation;
@@ -29,7 +30,7 @@ use crate::metrics::Face;
 use crate::visit::Visit;
 
 pub(crate) use access::{Access, caller};
-pub(crate) use operation::{Operation, Part, Query, STREAM};
+pub(crate) use operation::{OperationDoc, Part, Query, STREAM};
 pub(crate) use shape::{Shape, Shapes};
 
 /// Writes a refusal in the form of a face; the headers are those of the request.
@@ -152,7 +153,7 @@ pub(crate) struct Route {
     path: &'static str,
     method: HttpMethod,
     defaults: RouteDefaults,
-    operation: Option<Operation>,
+    operation: Option<OperationDoc>,
     mount: Mount,
 }
 
@@ -163,7 +164,7 @@ impl Route {
     }
 
     /// What the document says of it; `None` where another specification describes it.
-    pub(crate) const fn described(&self) -> Option<&Operation> {
+    pub(crate) const fn described(&self) -> Option<&OperationDoc> {
         self.operation.as_ref()
     }
 
@@ -184,7 +185,8 @@ impl Route {
     /// Describes the row in the document.
     pub(crate) fn operation(mut self, id: &'static str, summary: &'static str) -> Self {
         let Self { path, ref method, defaults: RouteDefaults { part, access, .. }, .. } = self;
-        self.operation = Some(Operation::new(part, method.clone(), path, (id, summary), access.needs_key()));
+        self.operation =
+            Some(OperationDoc::new(part, method.clone(), path, (id, summary), access.needs_key()));
         self
     }
 
@@ -215,7 +217,7 @@ impl Route {
         self.describe(|operation| operation.media = media)
     }
 
-    fn describe(mut self, change: impl FnOnce(&mut Operation)) -> Self {
+    fn describe(mut self, change: impl FnOnce(&mut OperationDoc)) -> Self {
         debug_assert!(self.operation.is_some(), "{}: the operation comes before its shapes", self.path);
         self.operation.as_mut().map(change);
         self

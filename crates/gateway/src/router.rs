@@ -1,7 +1,8 @@
 //! The router: every face on one port, and what is counted around each request.
 //!
-//! Promises: it joins the rows of all faces; each request is counted once by face and outcome. No layers lie between the server
-//! and a handler, because each would cost every request: what a row requires is checked by `route`.
+//! Promises: it joins the rows of all faces; each request is counted once by face and outcome. No layers lie
+//! between the server and a handler, because each would cost every request: what a row requires is checked by
+//! `route`.
 
 use std::sync::Arc;
 
@@ -14,12 +15,12 @@ use hyper::body::Incoming;
 use tokio::time::Instant;
 use tower::Service;
 
+use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::leftover::{Connection, Leftover};
-use crate::line::Line;
+use crate::leftover::{KeepAlive, Leftover};
 use crate::metrics::{Face, Outcome, Refusal};
-use crate::route::{self, Operation, Route};
+use crate::route::{self, OperationDoc, Route};
 use crate::unread::Guarded;
 use crate::visit::Visit;
 use crate::{
@@ -50,22 +51,22 @@ fn described() -> Vec<Route> {
     [ard::routes(), api::routes(), rpc::routes(), servers::routes()].into_iter().flatten().collect()
 }
 
-fn operations_of(rows: &[Route]) -> Vec<Operation> {
+fn operations_of(rows: &[Route]) -> Vec<OperationDoc> {
     rows.iter().filter_map(Route::described).cloned().collect()
 }
 
-/// Answers one request that came over `line`.
+/// Answers one request that came over `connection`.
 pub(crate) async fn answer(
     front: &Front,
     router: Router,
-    line: &Arc<Line>,
+    connection: &Arc<Connection>,
     request: hyper::Request<Incoming>,
 ) -> Response {
     let begun = Instant::now();
-    let at_work = line.begin();
-    let (connection, leftover) = (Connection::of(&request), Leftover::default());
+    let at_work = connection.begin();
+    let (keep_alive, leftover) = (KeepAlive::of(&request), Leftover::default());
     let (face, mut response) = match authority::check(request.version(), request.uri(), request.headers()) {
-        Ok(()) => reach(front, router, line, request, &leftover, begun).await,
+        Ok(()) => reach(front, router, connection, request, &leftover, begun).await,
         Err(wrong) => {
             leftover.leave(request.into_body());
             front.settings.metrics.refused(Refusal::Host);
@@ -73,7 +74,7 @@ pub(crate) async fn answer(
             (Face::Pages, Failure::from(wrong).rest())
         }
     };
-    leftover.settle(connection, &mut response).await;
+    leftover.settle(keep_alive, &mut response).await;
     let outcome = response.extensions().get().copied().unwrap_or_else(|| Outcome::of(response.status()));
     let took = begun.elapsed();
     front.settings.metrics.count(face, outcome, took);
@@ -86,12 +87,12 @@ pub(crate) async fn answer(
 async fn reach(
     front: &Front,
     mut router: Router,
-    line: &Arc<Line>,
+    connection: &Arc<Connection>,
     request: hyper::Request<Incoming>,
     leftover: &Leftover,
     begun: Instant,
 ) -> (Face, Response) {
-    let (visit, version) = (Visit::new(line), request.version());
+    let (visit, version) = (Visit::new(connection), request.version());
     let limits = &front.settings.limits;
     let mut request =
         request.map(|body| arriving::body(body, &visit, &front.bodies, limits, begun, leftover));
@@ -106,18 +107,18 @@ async fn reach(
     (face, response)
 }
 
-/// Keeps the share of a request for as long as a large answer takes to be read. HTTP/1 needs none of this: there a caller that does not
-/// read blocks its connection, which is ended.
+/// Keeps the share of a request for as long as a large answer takes to be read. HTTP/1 needs none of this:
+/// there a caller that does not read blocks its connection, which is ended.
 fn held_while_sent(response: Response, visit: Arc<Visit>) -> Response {
     if hyper::body::Body::size_hint(response.body()).lower() <= LARGE_ANSWER {
         return response;
     }
     response.map(|body| {
-        let line = Arc::clone(&visit.line);
+        let connection = Arc::clone(&visit.connection);
         let frames = BodyStream::new(body).inspect(move |_| {
             let _held = &visit;
         });
-        Body::new(StreamBody::new(Guarded::new(&line, frames)))
+        Body::new(StreamBody::new(Guarded::new(&connection, frames)))
     })
 }
 
@@ -126,7 +127,7 @@ pub(crate) mod tests {
     use super::*;
 
     /// Every operation that the document describes.
-    pub(crate) fn all_operations() -> Vec<Operation> {
+    pub(crate) fn all_operations() -> Vec<OperationDoc> {
         operations_of(&described())
     }
 }

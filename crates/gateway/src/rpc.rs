@@ -1,7 +1,8 @@
-//! `/rpc`: the hub by JSON-RPC 2.0, for programs that look for agents: `agents.find`, `agents.get`, `agents.list`.
+//! `/rpc`: the hub by JSON-RPC 2.0, for programs that look for agents: `agents.find`, `agents.get`,
+//! `agents.list`.
 //!
-//! Promises: one request at a time, batches are refused; everybody may ask, and what a caller may not see does not exist. Errors are those of the one
-//! table. Agents are called by A2A or MCP, not here.
+//! Promises: one request at a time, batches are refused; everybody may ask, and what a caller may not see
+//! does not exist. Errors are those of the one table. Agents are called by A2A or MCP, not here.
 
 use std::sync::Arc;
 
@@ -78,7 +79,7 @@ async fn call(
             value(&front.site.find(caller, &query, base).await?)
         }
         "agents.get" => {
-            let Wanted { id } = given(params)?;
+            let AgentParams { id } = given(params)?;
             let missing = || SiteError::NoSuchAgent(id.chars().take(EXCERPT).collect());
             value(&front.site.any_listing(caller, &id, base).await?.ok_or_else(missing)?)
         }
@@ -90,14 +91,14 @@ async fn call(
 /// Which agent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct AgentParams {
     id: String,
 }
 
 /// Which page of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PageWanted {
+struct PageParams {
     /// Goes on after this id.
     #[serde(default)]
     after: String,
@@ -111,7 +112,7 @@ struct Agents {
     next: Option<String>,
 }
 
-async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageWanted) -> Result<Value, Failure> {
+async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageParams) -> Result<Value, Failure> {
     let most = wanted.limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
     let after = Some(wanted.after.as_str()).filter(|after| !after.is_empty());
     // One more than wanted, to see whether there are more.

@@ -1,8 +1,10 @@
-//! Servers of tools for programs that look for them: the registry API of MCP as a view to read, and server cards.
+//! Servers of tools for programs that look for them: the registry API of MCP as a view to read, and server
+//! cards.
 //!
-//! Promises: `/v0.1/servers` (and `/v0/servers`) list every agent that the caller may see and that speaks MCP, by name, in pages; one version of each
-//! is known, the present one. A server card (SEP-2127, a draft) says where such an agent is called before anybody connects. Nothing is published
-//! here: agents come by their folders and by registration. Errors are `{"error"}`.
+//! Promises: `/v0.1/servers` (and `/v0/servers`) list every agent that the caller may see and that speaks
+//! MCP, by name, in pages; one version of each is known, the present one. A server card (SEP-2127, a draft)
+//! says where such an agent is called before anybody connects. Nothing is published here: agents come by
+//! their folders and by registration. Errors are `{"error"}`.
 
 mod detail;
 
@@ -94,14 +96,14 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 /// One request that was let in.
-struct Call {
+struct ServersCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
     base: String,
 }
 
-impl Call {
+impl ServersCall {
     fn enter(front: Arc<Front>, request: Request) -> Result<Self, Failure> {
         let (mut parts, _) = request.into_parts();
         let caller = caller(&mut parts)?;
@@ -127,7 +129,7 @@ impl Call {
 }
 
 #[derive(Deserialize)]
-struct ListParams {
+struct ServerParams {
     cursor: Option<String>,
     limit: Option<i64>,
     search: Option<String>,
@@ -140,8 +142,8 @@ async fn list(State(front): State<Arc<Front>>, request: Request) -> Response {
 }
 
 async fn page(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let call = Call::enter(front, request)?;
-    let UrlQuery(wanted) = UrlQuery::<ListParams>::try_from_uri(&call.parts.uri)
+    let call = ServersCall::enter(front, request)?;
+    let UrlQuery(wanted) = UrlQuery::<ServerParams>::try_from_uri(&call.parts.uri)
         .map_err(|error| bad(format!("the query is not right: {error}")))?;
     let limit = match wanted.limit {
         None => PAGE.0,
@@ -181,7 +183,7 @@ async fn page(front: Arc<Front>, request: Request) -> Result<Response, Failure> 
 
 async fn latest(State(front): State<Arc<Front>>, Path(name): Path<String>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request)?;
+        let call = ServersCall::enter(front, request)?;
         answer_json(StatusCode::OK, &find(&call, &name, None).await?)
     };
     respond(answer.await)
@@ -189,7 +191,7 @@ async fn latest(State(front): State<Arc<Front>>, Path(name): Path<String>, reque
 
 async fn versions(State(front): State<Arc<Front>>, Path(name): Path<String>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request)?;
+        let call = ServersCall::enter(front, request)?;
         let only = find(&call, &name, None).await?;
         answer_json(StatusCode::OK, &json!({ "servers": [only], "metadata": { "count": 1 } }))
     };
@@ -202,14 +204,14 @@ async fn one_version(
     request: Request,
 ) -> Response {
     let answer = async {
-        let call = Call::enter(front, request)?;
+        let call = ServersCall::enter(front, request)?;
         answer_json(StatusCode::OK, &find(&call, &name, Some(&version)).await?)
     };
     respond(answer.await)
 }
 
 /// The server of this name; one that is not for this caller answers like none.
-async fn find(call: &Call, name: &str, version: Option<&str>) -> Result<Value, Failure> {
+async fn find(call: &ServersCall, name: &str, version: Option<&str>) -> Result<Value, Failure> {
     let version = version.filter(|version| *version != "latest");
     let mut servers = call.servers().await?.into_iter();
     let found = servers.find(|(known, listing, _)| known == name || listing.id == name);
@@ -238,7 +240,7 @@ fn wrapped(listing: &Listing, detail: &Value) -> Value {
 
 async fn card_of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request)?;
+        let call = ServersCall::enter(front, request)?;
         let card = site_card(call.front.site.settings(), &call.base);
         kept(&call.parts, Reader::Everybody, CARD, &card, call.front.site.agents_changed_at())
     };
@@ -251,7 +253,7 @@ async fn card_of_agent(
     request: Request,
 ) -> Response {
     let answer = async {
-        let call = Call::enter(front, request)?;
+        let call = ServersCall::enter(front, request)?;
         let missing = || {
             Failure::new(
                 Fault::NoSuchAgent,

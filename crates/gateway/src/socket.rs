@@ -1,8 +1,10 @@
 //! `/ws/agent`: where programs connect to be agents of the site.
 //!
-//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in time who it is loses it. Each owner
-//! has a share of the sockets, of those that have not registered, and of the bytes that are being received; before it has registered a program
-//! sends small messages only. It is the only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of it the site's.
+//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in
+//! time who it is loses it. Each owner has a share of the sockets, of those that have not registered, and of
+//! the bytes that are being received; before it has registered a program sends small messages only. It is the
+//! only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of
+//! it the site's.
 
 mod drive;
 mod frames;
@@ -27,7 +29,8 @@ use http::request::Parts;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
-/// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is answered in words.
+/// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is
+/// answered in words.
 const ROOM: usize = 64 << 10;
 
 /// Largest message of a program before it has registered: any introduction with a hundred skills.
@@ -88,7 +91,8 @@ fn place(front: &Front, holder: &Holder) -> Result<Share, Failure> {
     })
 }
 
-/// The places among the sockets that have not registered: one of the owner's, and one of the address. The people who run the site need none.
+/// The places among the sockets that have not registered: one of the owner's, and one of the address. The
+/// people who run the site need none.
 fn newcomer(front: &Front, parts: &Parts, caller: &Caller, holder: &Holder) -> Result<Vec<Share>, Failure> {
     if caller.is_admin() {
         return Ok(Vec::new());

@@ -1,8 +1,9 @@
 //! Workshop: the handle by which the people who run a site make and change its own agents from a browser.
 //!
-//! Promises: names are names of agents, so that no path can be written into them; what is wrong is said with its line and what to do; an edit is
-//! refused when the file has changed since it was read. The gateway touches no file: the binary owns the agents folder and gives a handle on it.
-//! A gateway without one says that its agents cannot be changed here.
+//! Promises: names are names of agents, so that no path can be written into them; what is wrong is said with
+//! its line and what to do; an edit is refused when the file has changed since it was read. The gateway
+//! touches no file: the binary owns the agents folder and gives a handle on it. A gateway without one says
+//! that its agents cannot be changed here.
 
 use std::fmt;
 
@@ -16,7 +17,8 @@ use crate::written::{NameOfAgent, VisibilityWord};
 /// What a verb of a workshop gives.
 pub type Worked<'a, T> = BoxFuture<'a, Result<T, WorkshopError>>;
 
-/// The agents folder of a site, as far as it is changed over HTTP. Whether a caller may use it is asked before.
+/// The agents folder of a site, as far as it is changed over HTTP. Whether a caller may use it is asked
+/// before.
 pub trait Workshop: Send + Sync + fmt::Debug + 'static {
     /// What a new agent can be made from.
     fn templates(&self) -> Vec<Template>;
@@ -39,7 +41,8 @@ pub trait Workshop: Send + Sync + fmt::Debug + 'static {
     /// What is wrong with a text that would be the `agent.toml` of an agent; nothing when it is sound.
     fn check(&self, name: &AgentName, text: &str) -> Vec<Problem>;
 
-    /// Puts another `agent.toml` in the place of the one of this revision and waits until the site has looked at it.
+    /// Puts another `agent.toml` in the place of the one of this revision and waits until the site has looked
+    /// at it.
     fn write(&self, name: AgentName, text: String, revision: String) -> Worked<'_, ManifestFile>;
 
     /// Takes an agent out for a while; its folder stays where it is, and its tasks wait.

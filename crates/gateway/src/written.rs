@@ -1,7 +1,8 @@
 //! Written: shapes of the document that no type of the gateway has, as types that others can name.
 //!
-//! Promises: a reference to a shape in `openapi/schemas.json`, or a plain form that several shapes share. They are never
-//! made: `#[schemars(with = "…")]` names them where the type of another crate has no schema of its own.
+//! Promises: a reference to a shape in `openapi/schemas.json`, or a plain form that several shapes share.
+//! They are never made: `#[schemars(with = "…")]` names them where the type of another crate has no schema of
+//! its own.
 
 use std::borrow::Cow;
 

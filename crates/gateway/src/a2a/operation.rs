@@ -1,7 +1,7 @@
 //! Operation: what can be asked of an agent, the same in every binding.
 //!
-//! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits for an agent takes as long as
-//! the agent may; all else has a time limit.
+//! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits
+//! for an agent takes as long as the agent may; all else has a time limit.
 
 use agentsite_protocol::{AgentCard, Message, PushConfig, Task};
 
@@ -9,7 +9,7 @@ use super::push::{self, ConfigList, ConfigWanted, ConfigsWanted};
 use super::send::{self, Reply, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
-use super::{Call, card, read};
+use super::{A2aCall, card, read};
 use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
 use crate::visit::StreamPlace;
@@ -82,7 +82,7 @@ impl Operation {
     }
 
     /// Does it.
-    pub(super) async fn perform(self, call: &Call<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn perform(self, call: &A2aCall<'_>) -> Result<Answer, Failure> {
         let limit = call.front.settings.limits.answer_time;
         match self {
             Self::Send(sending) => Ok(match send::send(call, sending).await? {
@@ -101,7 +101,7 @@ impl Operation {
     }
 
     /// What does not wait for an agent.
-    async fn look(self, call: &Call<'_>) -> Result<Answer, Failure> {
+    async fn look(self, call: &A2aCall<'_>) -> Result<Answer, Failure> {
         match self {
             Self::Get(wanted) => {
                 task::get(call, &wanted).await.map(|(task, history)| Answer::Task(task, history))

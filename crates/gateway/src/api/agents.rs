@@ -1,7 +1,7 @@
 //! `/api/agents`: the agents a caller may see, their logs, and the tools of those that are tool servers.
 //!
-//! Promises: an agent that is not for this caller answers like one that does not exist. Making and
-//! changing agents is `workshop`'s matter; the approval of tools and the logins to their servers are given here.
+//! Promises: an agent that is not for this caller answers like one that does not exist. Making and changing
+//! agents is `workshop`'s matter; the approval of tools and the logins to their servers are given here.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::request::{Admitted, Answer, JsonBody, Params, REST};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult};
 use crate::document::json;
 use crate::failure::Failure;
 use crate::front::Front;
@@ -74,13 +74,13 @@ struct Agents {
     broken: Vec<BrokenAgent>,
 }
 
-async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let agents =
         Agents { agents: front.site.agents(&admitted.caller), broken: front.site.broken(&admitted.caller) };
     json(StatusCode::OK, &agents)
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.agent(&admitted.caller, &named(&name)?)?)
 }
 
@@ -99,7 +99,7 @@ async fn logs(
     admitted: Admitted,
     Path(name): Path<String>,
     Params(params): Params<LogsParams>,
-) -> Answer {
+) -> RestResult {
     let lines = front.site.agent_log(&admitted.caller, &named(&name)?, params.lines.unwrap_or(LINES))?;
     json(StatusCode::OK, &Log { lines })
 }
@@ -114,7 +114,7 @@ async fn usage(
     admitted: Admitted,
     Path(name): Path<String>,
     Params(params): Params<UsageParams>,
-) -> Answer {
+) -> RestResult {
     let days = params.days.map_or(DAYS, |days| u32::try_from(days).unwrap_or(u32::MAX));
     json(StatusCode::OK, &front.site.agent_usage(&admitted.caller, &named(&name)?, days).await?)
 }
@@ -124,7 +124,7 @@ struct Tools {
     tools: Vec<PinnedTool>,
 }
 
-async fn tools(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn tools(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     json(StatusCode::OK, &Tools { tools: front.site.pinned_tools(&admitted.caller, &named(&name)?)? })
 }
 
@@ -148,7 +148,7 @@ async fn approve(
     admitted: Admitted,
     Path(name): Path<String>,
     JsonBody(given): JsonBody<ApprovalGiven>,
-) -> Answer {
+) -> RestResult {
     let approved = front.site.approve_tools(&admitted.caller, &named(&name)?, &given.tools)?;
     json(StatusCode::OK, &Approved { approved })
 }
@@ -174,7 +174,7 @@ async fn begin_login(
     admitted: Admitted,
     Path(name): Path<String>,
     JsonBody(given): JsonBody<LoginGiven>,
-) -> Answer {
+) -> RestResult {
     let begun = front.site.begin_login(&admitted.caller, &named(&name)?, &given.redirect).await?;
     json(StatusCode::OK, &Login { url: begun.address, until: begun.until })
 }
@@ -199,7 +199,7 @@ async fn finish_login(
     admitted: Admitted,
     Path(name): Path<String>,
     JsonBody(given): JsonBody<LoginAnswered>,
-) -> Answer {
+) -> RestResult {
     front.site.finish_login(&admitted.caller, &named(&name)?, &given.url).await?;
     json(StatusCode::OK, &LoggedIn { logged_in: true })
 }
@@ -210,7 +210,7 @@ struct LoggedOut {
     was_logged_in: bool,
 }
 
-async fn logout(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn logout(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     let was_logged_in = front.site.logout(&admitted.caller, &named(&name)?).await?;
     json(StatusCode::OK, &LoggedOut { was_logged_in })
 }

@@ -1,7 +1,8 @@
 //! `/api/config` and `/api/doctor`: the configuration of the site, and a look at everything it needs.
 //!
-//! Promises: admins only; whoever runs the process ([`crate::Operator`]) does the work, and a change is written into the journal. A configuration that is
-//! wrong, or whose file somebody else changed meanwhile, is never saved.
+//! Promises: admins only; whoever runs the process ([`crate::Operator`]) does the work, and a change is
+//! written into the journal. A configuration that is wrong, or whose file somebody else changed meanwhile, is
+//! never saved.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, REST};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -54,7 +55,7 @@ fn operator(front: &Front) -> Result<&Arc<dyn Operator>, Failure> {
     front.settings.operator.as_ref().ok_or_else(|| Failure::new(Fault::Unsupported, sentence))
 }
 
-async fn show(State(front): State<Arc<Front>>) -> Answer {
+async fn show(State(front): State<Arc<Front>>) -> RestResult {
     json(StatusCode::OK, &operator(&front)?.config().await?)
 }
 
@@ -66,7 +67,7 @@ struct Draft {
     text: String,
 }
 
-async fn check(State(front): State<Arc<Front>>, JsonBody(given): JsonBody<Draft>) -> Answer {
+async fn check(State(front): State<Arc<Front>>, JsonBody(given): JsonBody<Draft>) -> RestResult {
     json(StatusCode::OK, &operator(&front)?.check(given.text).await)
 }
 
@@ -84,7 +85,7 @@ async fn save(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<Saving>,
-) -> Answer {
+) -> RestResult {
     let saved = operator(&front)?.save(given.text, given.was).await?;
     let keys = if saved.changed.is_empty() { "nothing that counts".into() } else { saved.changed.join(", ") };
     front.site.write_down(&admitted.caller, format!("changed the configuration: {keys}")).await?;
@@ -100,7 +101,7 @@ struct Doctor {
     checks: Vec<Examined>,
 }
 
-async fn last_examination(State(front): State<Arc<Front>>) -> Answer {
+async fn last_examination(State(front): State<Arc<Front>>) -> RestResult {
     let told = match operator(&front)?.last_examination() {
         Some(last) => Doctor { ran_at: Some(last.ran_at), checks: last.checks },
         None => Doctor { ran_at: None, checks: Vec::new() },
@@ -108,7 +109,7 @@ async fn last_examination(State(front): State<Arc<Front>>) -> Answer {
     json(StatusCode::OK, &told)
 }
 
-async fn examine(State(front): State<Arc<Front>>) -> Answer {
+async fn examine(State(front): State<Arc<Front>>) -> RestResult {
     let found = operator(&front)?.examine().await;
     json(StatusCode::OK, &Doctor { ran_at: Some(found.ran_at), checks: found.checks })
 }

@@ -1,8 +1,10 @@
-//! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed, exported and deleted.
+//! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed,
+//! exported and deleted.
 //!
-//! Promises: a conversation of somebody else answers like one that does not exist, whoever asks. What was said is on disk when the answer
-//! comes; its task is followed at `/api/tasks/{id}/events`, because a turn is named by its task. A stream of events begins with how things
-//! stand, so whoever was cut off only has to follow again. It judges nothing: the site does.
+//! Promises: a conversation of somebody else answers like one that does not exist, whoever asks. What was
+//! said is on disk when the answer comes; its task is followed at `/api/tasks/{id}/events`, because a turn is
+//! named by its task. A stream of events begins with how things stand, so whoever was cut off only has to
+//! follow again. It judges nothing: the site does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -21,7 +23,7 @@ use http::{HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, Params, REST, bad, parse};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
@@ -143,7 +145,7 @@ async fn begin(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<Beginning>,
-) -> Answer {
+) -> RestResult {
     let Beginning { agent, title, message, message_id } = given;
     let said =
         |words: Words| Utterance { parts: Some(words.parts()), message: message_id, ..Utterance::default() };
@@ -153,7 +155,7 @@ async fn begin(
 }
 
 #[derive(Deserialize)]
-struct ListParams {
+struct ConversationParams {
     text: Option<String>,
     cursor: Option<String>,
     limit: Option<usize>,
@@ -170,8 +172,8 @@ struct Conversations {
 async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
-    Params(params): Params<ListParams>,
-) -> Answer {
+    Params(params): Params<ConversationParams>,
+) -> RestResult {
     let after = match params.cursor.as_deref() {
         None | Some("") => None,
         Some(text) => {
@@ -185,7 +187,7 @@ async fn list(
     json(StatusCode::OK, &Conversations { conversations: page.items, next })
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.conversation(&admitted.caller, named(&id)?).await?)
 }
 
@@ -207,7 +209,7 @@ async fn edit(
     admitted: Admitted,
     Path(id): Path<String>,
     JsonBody(Edit { title, pinned, head, revision }): JsonBody<Edit>,
-) -> Answer {
+) -> RestResult {
     let edit = ConversationEdit { title, pinned, head, revision };
     json(StatusCode::OK, &front.site.edit_conversation(&admitted.caller, named(&id)?, edit).await?)
 }
@@ -222,7 +224,7 @@ async fn remove(
     admitted: Admitted,
     Path(id): Path<String>,
     Params(params): Params<Removing>,
-) -> Answer {
+) -> RestResult {
     front.site.delete_conversation(&admitted.caller, named(&id)?, params.revision).await?;
     Ok(nothing())
 }
@@ -251,7 +253,7 @@ async fn turns(
     admitted: Admitted,
     Path(id): Path<String>,
     Params(params): Params<TurnsParams>,
-) -> Answer {
+) -> RestResult {
     let before = params.before.as_deref().map(|id| parse("before", id)).transpose()?;
     let limit = params.limit.unwrap_or(PAGE);
     let page = front.site.turns(&admitted.caller, named(&id)?, before, limit).await?;
@@ -307,28 +309,28 @@ async fn say(
     admitted: Admitted,
     Path(id): Path<String>,
     JsonBody(given): JsonBody<Saying>,
-) -> Answer {
+) -> RestResult {
     let turn = front.site.say(&admitted.caller, named(&id)?, given.utterance()?).await?;
     json(StatusCode::CREATED, &turn)
 }
 
-async fn events(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn events(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let place = front.open_stream(&admitted.parts)?;
     let watch = front.site.follow_conversations(&admitted.caller, Some(named(&id)?)).await?;
-    Ok(sse::respond(&front, place, Vec::new(), Following(watch)))
+    Ok(sse::respond(&front, place, Vec::new(), ConversationStream(watch)))
 }
 
-async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let place = front.open_stream(&admitted.parts)?;
     let watch = front.site.follow_conversations(&admitted.caller, None).await?;
     // Something at once, so that a reader knows that it listens.
-    Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), Following(watch)))
+    Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), ConversationStream(watch)))
 }
 
 /// What happens to conversations.
-struct Following(ConversationWatch);
+struct ConversationStream(ConversationWatch);
 
-impl sse::Source for Following {
+impl sse::Source for ConversationStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let event = self.0.next().await?;
@@ -352,7 +354,7 @@ async fn export(
     admitted: Admitted,
     Path(id): Path<String>,
     Params(params): Params<ExportParams>,
-) -> Answer {
+) -> RestResult {
     let (format, media, ending) = match params.format.as_deref() {
         None | Some("md") => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
         Some("json") => (ExportFormat::Json, "application/json", "json"),
@@ -361,7 +363,7 @@ async fn export(
     let id = named(&id)?;
     let export = front.site.export_conversation(&admitted.caller, id, format).await?;
     let place = front.open_stream(&admitted.parts)?;
-    let connection = Arc::clone(&place.line);
+    let connection = Arc::clone(&place.connection);
     let pieces = Guarded::new(&connection, stream::unfold(Some((export, place)), piece));
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();

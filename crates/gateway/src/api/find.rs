@@ -1,7 +1,7 @@
 //! `POST /api/find`: the agents that fit a request in plain language, with the reasons.
 //!
-//! Promises: the body is a query as `protocol` has it, an unknown member is refused; what the caller may not see is not among the matches. Ranking is the
-//! site's matter.
+//! Promises: the body is a query as `protocol` has it, an unknown member is refused; what the caller may not
+//! see is not among the matches. Ranking is the site's matter.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use agentsite_protocol::Query;
 use axum::extract::State;
 use http::StatusCode;
 
-use super::request::{Admitted, Answer, JsonBody, REST};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::document::json;
 use crate::front::Front;
 use crate::route::Route;
@@ -28,7 +28,7 @@ async fn find(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(query): JsonBody<Query>,
-) -> Answer {
+) -> RestResult {
     let found = front.site.find(&admitted.caller, &query, &front.base(&admitted.parts)).await?;
     json(StatusCode::OK, &found)
 }

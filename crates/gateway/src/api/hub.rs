@@ -1,7 +1,8 @@
 //! `/api/hub`: agents from elsewhere, registered, proven, changed, imported and exported.
 //!
-//! Promises: everything is the site's own judgement; this file only reads requests and writes answers. Lines of an import come as
-//! `application/x-ndjson`, an address as JSON. Finding and browsing agents is `/api/agents`.
+//! Promises: everything is the site's own judgement; this file only reads requests and writes answers. Lines
+//! of an import come as `application/x-ndjson`, an address as JSON. Finding and browsing agents is
+//! `/api/agents`.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::request::{Admitted, Answer, JsonBody, Params, REST, bad};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -100,7 +101,7 @@ async fn register(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<Registering>,
-) -> Answer {
+) -> RestResult {
     let entry = match (given.url, given.card) {
         (Some(url), None) => front.site.hub_register(&admitted.caller, &url, given.visibility).await?,
         (None, Some(card)) => {
@@ -133,13 +134,13 @@ async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     Params(params): Params<EntriesParams>,
-) -> Answer {
+) -> RestResult {
     let limit = params.limit.unwrap_or(PAGE);
     let page = front.site.hub_export(&admitted.caller, params.format, params.after, limit).await?;
     json(StatusCode::OK, &Entries { items: page.items, next: page.next })
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.hub_entry(&admitted.caller, &id).await?)
 }
 
@@ -148,11 +149,11 @@ async fn update(
     admitted: Admitted,
     Path(id): Path<String>,
     JsonBody(edit): JsonBody<HubEdit>,
-) -> Answer {
+) -> RestResult {
     json(StatusCode::OK, &front.site.hub_update(&admitted.caller, &id, edit).await?)
 }
 
-async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     front.site.hub_remove(&admitted.caller, &id).await?;
     Ok(nothing())
 }
@@ -170,19 +171,19 @@ async fn prove(
     admitted: Admitted,
     Path(id): Path<String>,
     JsonBody(given): JsonBody<Proving>,
-) -> Answer {
+) -> RestResult {
     json(StatusCode::OK, &front.site.hub_prove(&admitted.caller, &id, given.answer.as_ref()).await?)
 }
 
-async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.hub_suspend(&admitted.caller, &id).await?)
 }
 
-async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.hub_resume(&admitted.caller, &id).await?)
 }
 
-async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.hub_refresh(&admitted.caller, &id).await?)
 }
 
@@ -193,7 +194,7 @@ struct Open {
     agent: AgentName,
 }
 
-async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &Open { agent: front.site.hub_open(&admitted.caller, &id).await? })
 }
 
@@ -205,7 +206,7 @@ struct Source {
     url: String,
 }
 
-async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Request) -> Answer {
+async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Request) -> RestResult {
     let media = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let bytes = front.body(request.into_body()).await?;

@@ -1,6 +1,8 @@
-//! `/api/identity/challenges` and `/api/identity/answer`: how a site proves to another hub that its agents are its own.
+//! `/api/identity/challenges` and `/api/identity/answer`: how a site proves to another hub that its agents
+//! are its own.
 //!
-//! Promises: admins only; everything is the site's own judgement. Where words are served is `identity`; keys are shown and changed in `operation`.
+//! Promises: admins only; everything is the site's own judgement. Where words are served is `identity`; keys
+//! are shown and changed in `operation`.
 
 use std::sync::Arc;
 
@@ -10,7 +12,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, REST};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::document::{json, nothing};
 use crate::front::Front;
 use crate::route::{Route, Shape};
@@ -47,7 +49,7 @@ struct Served {
     challenges: Vec<ServedChallenge>,
 }
 
-async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&admitted.caller)? })
 }
 
@@ -64,11 +66,15 @@ async fn serve(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<ToServe>,
-) -> Answer {
+) -> RestResult {
     json(StatusCode::CREATED, &front.site.serve_challenge(&admitted.caller, &given.word).await?)
 }
 
-async fn withdraw(State(front): State<Arc<Front>>, admitted: Admitted, Path(word): Path<String>) -> Answer {
+async fn withdraw(
+    State(front): State<Arc<Front>>,
+    admitted: Admitted,
+    Path(word): Path<String>,
+) -> RestResult {
     if front.site.withdraw_challenge(&admitted.caller, &word).await? {
         return Ok(nothing());
     }
@@ -90,6 +96,6 @@ async fn answer(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<ToAnswer>,
-) -> Answer {
+) -> RestResult {
     json(StatusCode::OK, &front.site.answer_challenge(&admitted.caller, &given.entry, &given.word)?)
 }

@@ -1,7 +1,7 @@
 //! `/api/keys`, `/api/admin-token` and `/api/signin-links`: who may come in.
 //!
-//! Promises: only admins get past the site's own check; the secret of a key is in the answer to its making and nowhere
-//! else. It does not keep anything.
+//! Promises: only admins get past the site's own check; the secret of a key is in the answer to its making
+//! and nowhere else. It does not keep anything.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, REST, bad};
+use super::request::{Admitted, JsonBody, REST, RestResult, bad};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -49,7 +49,7 @@ struct Keys {
     keys: Vec<KeyRecord>,
 }
 
-async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &Keys { keys: front.site.keys(&admitted.caller).await? })
 }
 
@@ -88,7 +88,7 @@ async fn make(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<KeyGiven>,
-) -> Answer {
+) -> RestResult {
     let expires_at = match (given.expires_at, given.expires_in) {
         (Some(_), Some(_)) => return Err(bad("send expiresAt or expiresIn, not both".into())),
         (at, None) => at,
@@ -98,7 +98,7 @@ async fn make(
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
-async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let missing =
         || Failure::new(Fault::NoSuchKey, "there is no key of this id; list the keys to see which there are");
     let id: KeyId = id.parse().map_err(|_| missing())?;
@@ -109,7 +109,7 @@ async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
 }
 
 /// The command line writes the new token into the data folder, where it reads it from.
-async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let made = front.site.replace_admin_token(&admitted.caller).await?;
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
@@ -119,7 +119,7 @@ struct Link {
     url: String,
 }
 
-async fn sign_in_link(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn sign_in_link(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let token = front.site.new_sign_in(&admitted.caller).await?;
     json(StatusCode::CREATED, &Link { url: format!("{}/signin?token={token}", front.base(&admitted.parts)) })
 }

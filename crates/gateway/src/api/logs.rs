@@ -1,7 +1,8 @@
 //! `/api/logs`: the log of the process itself, as it is and as it grows.
 //!
-//! Promises: admins only; with `Accept: text/event-stream` one event for each line, and one that says how many lines were missed by a reader that is too
-//! slow. Nobody waits for a reader. The logs of single agents are in `agents`.
+//! Promises: admins only; with `Accept: text/event-stream` one event for each line, and one that says how
+//! many lines were missed by a reader that is too slow. Nobody waits for a reader. The logs of single agents
+//! are in `agents`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,7 +12,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, Params, REST, parse};
+use super::request::{Admitted, Params, REST, RestResult, parse};
 use super::tasks::{last_seen, wants_stream};
 use crate::document::json;
 use crate::front::Front;
@@ -60,7 +61,7 @@ async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     Params(params): Params<LinesParams>,
-) -> Answer {
+) -> RestResult {
     let level = params.level.as_deref().map(|word| parse("level", word)).transpose()?;
     let filter = LogFilter { level, text: params.text };
     let (book, headers) = (&front.settings.log, &admitted.parts.headers);
@@ -74,15 +75,15 @@ async fn list(
         let mut begin = b": listening\n\n".to_vec();
         let watch = book.follow(filter, first.last);
         write(&mut begin, &first);
-        return Ok(sse::respond(&front, place, begin, Following(watch)));
+        return Ok(sse::respond(&front, place, begin, LogStream(watch)));
     }
     json(StatusCode::OK, &Lines { lines: first.lines, missed: first.missed, last: first.last })
 }
 
 /// The lines that come.
-struct Following(LogWatch);
+struct LogStream(LogWatch);
 
-impl sse::Source for Following {
+impl sse::Source for LogStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

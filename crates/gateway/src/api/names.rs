@@ -10,7 +10,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::request::{Admitted, Answer, REST};
+use super::request::{Admitted, REST, RestResult};
 use crate::document::{json, nothing};
 use crate::front::Front;
 use crate::route::{Route, Shape};
@@ -36,11 +36,15 @@ struct Names {
     names: Vec<ReleasedName>,
 }
 
-async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &Names { names: front.site.released_names(&admitted.caller)? })
 }
 
-async fn release(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn release(
+    State(front): State<Arc<Front>>,
+    admitted: Admitted,
+    Path(name): Path<String>,
+) -> RestResult {
     front.site.release_name(&admitted.caller, &name).await?;
     Ok(nothing())
 }

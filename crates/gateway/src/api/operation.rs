@@ -1,6 +1,8 @@
-//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
+//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a
+//! site.
 //!
-//! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a task.
+//! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a
+//! task.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,7 +15,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, Params, REST, bad, parse};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad, parse};
 use crate::charts::{Drawn, Range};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
@@ -70,7 +72,7 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-async fn status(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn status(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let report = front.site.status(&admitted.caller).await?;
     let (connections, streams) = front.settings.metrics.open();
     let (sockets, refused) =
@@ -99,17 +101,17 @@ struct ChartsParams {
     range: Option<String>,
 }
 
-async fn charts(State(front): State<Arc<Front>>, Params(params): Params<ChartsParams>) -> Answer {
+async fn charts(State(front): State<Arc<Front>>, Params(params): Params<ChartsParams>) -> RestResult {
     let range: Range =
         params.range.as_deref().map(|word| parse("range", word)).transpose()?.unwrap_or_default();
     json(StatusCode::OK, &front.charts.draw(range, &front.site, &front.settings.metrics))
 }
 
-async fn identity(State(front): State<Arc<Front>>, _: Admitted) -> Answer {
+async fn identity(State(front): State<Arc<Front>>, _: Admitted) -> RestResult {
     json(StatusCode::OK, &front.site.identity())
 }
 
-async fn rotate_identity(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn rotate_identity(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &front.site.rotate_identity(&admitted.caller).await?)
 }
 
@@ -137,7 +139,7 @@ async fn journal(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     Params(params): Params<JournalParams>,
-) -> Answer {
+) -> RestResult {
     let about_task = match params.kind.as_deref() {
         None => None,
         Some("task") => Some(true),
@@ -188,7 +190,7 @@ async fn backup(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<BackupGiven>,
-) -> Answer {
+) -> RestResult {
     if !given.file.is_absolute() {
         return Err(bad("file: name the whole path; the site may run in another folder than you".into()));
     }
@@ -209,7 +211,7 @@ struct Reloading {
     reloading: bool,
 }
 
-async fn reload(State(front): State<Arc<Front>>) -> Answer {
+async fn reload(State(front): State<Arc<Front>>) -> RestResult {
     let Some(reload) = &front.settings.reload else {
         return Err(Failure::new(Fault::Unsupported, "this site has nothing to reload"));
     };

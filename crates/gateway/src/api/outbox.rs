@@ -1,7 +1,7 @@
 //! `/api/outbox`: what has to leave the site, and what could not.
 //!
-//! Promises: only admins get past the site's own check; nothing secret of a receiver is shown. Sending again and dropping are the only
-//! changes.
+//! Promises: only admins get past the site's own check; nothing secret of a receiver is shown. Sending again
+//! and dropping are the only changes.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, Params, REST, bad, parse};
+use super::request::{Admitted, Params, REST, RestResult, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -61,7 +61,7 @@ async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     Params(params): Params<LettersParams>,
-) -> Answer {
+) -> RestResult {
     let dead = match params.state.as_deref() {
         None | Some("") => None,
         Some("dead") => Some(true),
@@ -78,15 +78,19 @@ async fn list(
     json(StatusCode::OK, &Letters { letters: front.site.letters(&admitted.caller, query).await? })
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.letter(&admitted.caller, number(&id)?).await?)
 }
 
-async fn send_again(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn send_again(
+    State(front): State<Arc<Front>>,
+    admitted: Admitted,
+    Path(id): Path<String>,
+) -> RestResult {
     json(StatusCode::OK, &front.site.send_letter_again(&admitted.caller, number(&id)?).await?)
 }
 
-async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     front.site.drop_letter(&admitted.caller, number(&id)?).await?;
     Ok(nothing())
 }

@@ -1,7 +1,7 @@
 //! `/api/queries`: queries that are kept, so that whoever asked is told when an agent appears that fits.
 //!
-//! Promises: a query of another caller answers like one that does not exist. Following resumes after `Last-Event-ID` or `?after=`; a stream ends when the
-//! query is forgotten.
+//! Promises: a query of another caller answers like one that does not exist. Following resumes after
+//! `Last-Event-ID` or `?after=`; a stream ends when the query is forgotten.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use http::StatusCode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, Params, REST};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult};
 use super::tasks::{last_seen, wants_stream};
 use crate::document::{json, nothing};
 use crate::front::Front;
@@ -66,21 +66,21 @@ async fn keep(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(given): JsonBody<QueryGiven>,
-) -> Answer {
+) -> RestResult {
     let base = front.base(&admitted.parts);
     let QueryGiven { query, min_score, push } = given;
     json(StatusCode::CREATED, &front.site.keep_query(&admitted.caller, query, min_score, push, &base).await?)
 }
 
-async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&admitted.caller) })
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     json(StatusCode::OK, &front.site.kept_query(&admitted.caller, &id)?)
 }
 
-async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     front.site.forget_query(&admitted.caller, &id).await?;
     Ok(nothing())
 }
@@ -95,13 +95,13 @@ async fn events(
     admitted: Admitted,
     Path(id): Path<String>,
     Params(params): Params<EventsParams>,
-) -> Answer {
+) -> RestResult {
     let headers = &admitted.parts.headers;
     let after = last_seen(headers, params.after);
     if wants_stream(headers) {
         let watch = front.site.follow_query(&admitted.caller, &id, after)?;
         let place = front.open_stream(&admitted.parts)?;
-        return Ok(sse::respond(&front, place, Vec::new(), Following(watch)));
+        return Ok(sse::respond(&front, place, Vec::new(), MatchStream(watch)));
     }
     let mut kept = front.site.kept_query(&admitted.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);
@@ -109,9 +109,9 @@ async fn events(
 }
 
 /// The agents that appear.
-struct Following(QueryWatch);
+struct MatchStream(QueryWatch);
 
-impl sse::Source for Following {
+impl sse::Source for MatchStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

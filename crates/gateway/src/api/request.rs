@@ -1,7 +1,7 @@
 //! What the handlers of the REST face read a request by: its caller, its query, its JSON body.
 //!
-//! Promises: the caller is the one that the route let in; a query or body that does not fit its type is refused in one
-//! sentence that says where. It does not know any route.
+//! Promises: the caller is the one that the route let in; a query or body that does not fit its type is
+//! refused in one sentence that says where. It does not know any route.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::route::{Access, RouteDefaults, caller};
 pub(super) const REST: RouteDefaults = RouteDefaults::new(Face::Api, Access::Known);
 
 /// What a handler answers.
-pub(super) type Answer = Result<Response, Failure>;
+pub(super) type RestResult = Result<Response, Failure>;
 
 /// The caller that the route let in, with the head of the request.
 pub(super) struct Admitted {

@@ -1,7 +1,7 @@
 //! `/api/session`: who a browser is, signing in with a key, and signing out.
 //!
-//! Promises: strangers learn the name of the site and that they are strangers, nothing else; the secret of a session is in its cookie only, which no
-//! script reads. What a caller may do is the site's matter.
+//! Promises: strangers learn the name of the site and that they are strangers, nothing else; the secret of a
+//! session is in its cookie only, which no script reads. What a caller may do is the site's matter.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use http::{HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, JsonBody, REST};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::caller::{browser, session};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
@@ -65,18 +65,18 @@ struct SigningIn {
     key: String,
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let presence = session(&admitted.parts.headers).and_then(|secret| front.site.presence(secret).ok());
     told(&front, &admitted.caller, presence)
 }
 
-/// A page of another origin cannot send this: a request with JSON needs a permission beforehand, which no answer gives.
-/// Its route counts requests by address, which slows down a caller that tries keys out.
+/// A page of another origin cannot send this: a request with JSON needs a permission beforehand, which no
+/// answer gives. Its route counts requests by address, which slows down a caller that tries keys out.
 async fn begin(
     State(front): State<Arc<Front>>,
     parts: Parts,
     JsonBody(given): JsonBody<SigningIn>,
-) -> Answer {
+) -> RestResult {
     let begun = match front.site.begin_session(given.key.trim(), browser(&parts.headers)).await {
         Err(SiteError::BadKey) => {
             let sentence =
@@ -91,7 +91,7 @@ async fn begin(
     Ok(response)
 }
 
-async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
+async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     if let Some(secret) = session(&admitted.parts.headers) {
         match front.site.end_session(secret).await {
             Ok(()) | Err(SiteError::BadKey) => {}
@@ -103,7 +103,7 @@ async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> Answer {
     Ok(response)
 }
 
-fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> Answer {
+fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> RestResult {
     let role = match (caller.is_admin(), caller.is_anonymous()) {
         (true, _) => "admin",
         (false, true) => "guest",

@@ -1,7 +1,8 @@
 //! `/api/tasks`: listing, reading, following, ending and repeating tasks, and what they started.
 //!
-//! Promises: a task of another caller answers like one that does not exist. Events come in their stored form with their
-//! numbers; following resumes after `Last-Event-ID` or `?after=` without gap or repeat, also across restarts.
+//! Promises: a task of another caller answers like one that does not exist. Events come in their stored form
+//! with their numbers; following resumes after `Last-Event-ID` or `?after=` without gap or repeat, also
+//! across restarts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -17,7 +18,7 @@ use http::{HeaderMap, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::request::{Admitted, Answer, Params, REST, bad, parse};
+use super::request::{Admitted, Params, REST, RestResult, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
@@ -145,7 +146,7 @@ async fn list(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     Params(params): Params<TasksParams>,
-) -> Answer {
+) -> RestResult {
     let after = match params.cursor.as_deref() {
         None | Some("") => None,
         Some(text) => Some(cursor::read(text).ok_or_else(|| bad("cursor: use the `next` of a page".into()))?),
@@ -220,22 +221,22 @@ impl<'a> From<&'a Task> for TaskView<'a> {
     }
 }
 
-async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let task = front.site.task(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
-async fn cancel(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn cancel(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let task = front.site.cancel(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
-async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     front.site.forget(&admitted.caller, named(&id)?).await?;
     Ok(nothing())
 }
 
-async fn retry(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn retry(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let task = front.site.retry_task(&admitted.caller, named(&id)?).await?;
     json(StatusCode::CREATED, &TaskView::from(&task))
 }
@@ -250,7 +251,7 @@ struct Graph<'a> {
     cut: bool,
 }
 
-async fn graph(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> Answer {
+async fn graph(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let graph = front.site.task_graph(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &Graph { tasks: graph.tasks.iter().map(TaskRow::from).collect(), cut: graph.cut })
 }
@@ -271,12 +272,12 @@ async fn events(
     admitted: Admitted,
     Path(id): Path<String>,
     Params(params): Params<EventsParams>,
-) -> Answer {
+) -> RestResult {
     let (id, headers) = (named(&id)?, &admitted.parts.headers);
     if wants_stream(headers) {
         let watch = front.site.watch(&admitted.caller, id, last_seen(headers, params.after)).await?;
         let place = front.open_stream(&admitted.parts)?;
-        return Ok(sse::respond(&front, place, Vec::new(), Following { watch, ended: false }));
+        return Ok(sse::respond(&front, place, Vec::new(), TaskStream { watch, ended: false }));
     }
     let limit = params.limit.unwrap_or(EVENTS);
     let events = front.site.events(&admitted.caller, id, params.after.unwrap_or(0), limit).await?;
@@ -294,13 +295,14 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     accept.contains("text/event-stream")
 }
 
-/// The events of a task until it is settled; then one event `settled`, so that a reader knows why the stream ends.
-struct Following {
+/// The events of a task until it is settled; then one event `settled`, so that a reader knows why the stream
+/// ends.
+struct TaskStream {
     watch: TaskWatch,
     ended: bool,
 }
 
-impl sse::Source for Following {
+impl sse::Source for TaskStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             if self.ended {

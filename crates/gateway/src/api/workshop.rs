@@ -1,7 +1,8 @@
 //! `/api/workshop` and what belongs to it below `/api/agents`: making and changing the site's own agents.
 //!
-//! Promises: for admins only, but a program that connects is removed by its owner, too. A new agent and a changed one are answered when the site has taken
-//! them, and what it would not have is told. Files are the workshop's matter.
+//! Promises: for admins only, but a program that connects is removed by its owner, too. A new agent and a
+//! changed one are answered when the site has taken them, and what it would not have is told. Files are the
+//! workshop's matter.
 
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::agents::named;
-use super::request::{Admitted, Answer, JsonBody, REST};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -75,7 +76,7 @@ struct Bench {
     suspended: Vec<SuspendedAgent>,
 }
 
-async fn show(State(front): State<Arc<Front>>) -> Answer {
+async fn show(State(front): State<Arc<Front>>) -> RestResult {
     let workshop = opened(&front)?;
     let suspended = workshop.suspended().await?;
     json(StatusCode::OK, &Bench { templates: workshop.templates(), suspended })
@@ -87,7 +88,7 @@ struct Draft {
     files: Vec<DraftFile>,
 }
 
-async fn draft(State(front): State<Arc<Front>>, JsonBody(wanted): JsonBody<NewAgent>) -> Answer {
+async fn draft(State(front): State<Arc<Front>>, JsonBody(wanted): JsonBody<NewAgent>) -> RestResult {
     let files = opened(&front)?.draft(&wanted)?;
     json(StatusCode::OK, &Draft { files })
 }
@@ -96,7 +97,7 @@ async fn create(
     State(front): State<Arc<Front>>,
     admitted: Admitted,
     JsonBody(wanted): JsonBody<NewAgent>,
-) -> Answer {
+) -> RestResult {
     let workshop = opened(&front)?;
     let name = wanted.name.clone();
     if front.site.agent(&admitted.caller, &name).is_ok() {
@@ -118,7 +119,11 @@ struct Shown {
     refused: Option<String>,
 }
 
-async fn manifest(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn manifest(
+    State(front): State<Arc<Front>>,
+    admitted: Admitted,
+    Path(name): Path<String>,
+) -> RestResult {
     let file = opened(&front)?.manifest(named(&name)?).await?;
     shown(&front, &admitted.caller, file)
 }
@@ -140,7 +145,7 @@ async fn check(
     State(front): State<Arc<Front>>,
     Path(name): Path<String>,
     JsonBody(given): JsonBody<Text>,
-) -> Answer {
+) -> RestResult {
     let workshop = opened(&front)?;
     json(StatusCode::OK, &Checked { problems: workshop.check(&named(&name)?, &given.text) })
 }
@@ -159,24 +164,29 @@ async fn write(
     admitted: Admitted,
     Path(name): Path<String>,
     JsonBody(edit): JsonBody<Edit>,
-) -> Answer {
+) -> RestResult {
     let workshop = opened(&front)?;
     let file = workshop.write(named(&name)?, edit.text, edit.revision).await?;
     shown(&front, &admitted.caller, file)
 }
 
-async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn suspend(
+    State(front): State<Arc<Front>>,
+    admitted: Admitted,
+    Path(name): Path<String>,
+) -> RestResult {
     let file = opened(&front)?.suspend(named(&name)?).await?;
     shown(&front, &admitted.caller, file)
 }
 
-async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     let file = opened(&front)?.resume(named(&name)?).await?;
     shown(&front, &admitted.caller, file)
 }
 
-/// Takes an agent out: the folder of one of the site's own goes to the trash, a program that connects is sent away.
-async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> Answer {
+/// Takes an agent out: the folder of one of the site's own goes to the trash, a program that connects is sent
+/// away.
+async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     let (caller, name) = (&admitted.caller, named(&name)?);
     let has_folder = front.site.agent(caller, &name).is_ok_and(|agent| agent.folder.is_some());
     let gone =
@@ -193,7 +203,7 @@ async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(name):
     Ok(nothing())
 }
 
-fn shown(front: &Front, caller: &Caller, file: ManifestFile) -> Answer {
+fn shown(front: &Front, caller: &Caller, file: ManifestFile) -> RestResult {
     let broken = front.site.broken(caller).into_iter().find(|broken| broken.file == file.file);
     json(StatusCode::OK, &Shown { file, refused: broken.map(|broken| broken.error) })
 }

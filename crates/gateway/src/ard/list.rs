@@ -1,7 +1,8 @@
 //! `GET /agents` and `GET /agents/{identifier}`: browsing entries in a fixed order, and one of them.
 //!
-//! Promises: the same request gives the same list while nothing changes; a page token names the last entry seen, so that agents that come or go
-//! between two pages neither repeat nor hide another. An agent that is not for this caller answers like one that does not exist.
+//! Promises: the same request gives the same list while nothing changes; a page token names the last entry
+//! seen, so that agents that come or go between two pages neither repeat nor hide another. An agent that is
+//! not for this caller answers like one that does not exist.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use super::entry::{Entry, forms, hub_name};
 use super::filter::Condition;
 use super::path::publisher;
 use super::token::Bond;
-use super::{ARD, Call, Door, bad, page_size, respond};
+use super::{ARD, ArdCall, FrontState, bad, page_size, respond};
 use crate::document::{Reader, json, kept};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -60,7 +61,7 @@ pub(super) fn routes() -> Vec<Route> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ListParams {
+struct EntryParams {
     #[serde(default)]
     filter: String,
     #[serde(default)]
@@ -78,13 +79,13 @@ struct Page {
     page_token: Option<String>,
 }
 
-async fn answer(State(front): Door, request: Request) -> Response {
+async fn answer(State(front): FrontState, request: Request) -> Response {
     respond(list(front, request).await)
 }
 
 async fn list(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request)?;
-    let Query(wanted) = Query::<ListParams>::try_from_uri(&call.parts.uri)
+    let (call, _) = ArdCall::enter(front, request)?;
+    let Query(wanted) = Query::<EntryParams>::try_from_uri(&call.parts.uri)
         .map_err(|error| bad(format!("the query is not right: {error}")))?;
     let size = page_size(wanted.page_size, ENTRIES)?;
     let condition = match wanted.filter.trim() {
@@ -180,7 +181,7 @@ impl Order {
 }
 
 async fn show(
-    State(front): Door,
+    State(front): FrontState,
     identifier: Result<UrlPath<String>, PathRejection>,
     request: Request,
 ) -> Response {
@@ -190,7 +191,7 @@ async fn show(
 }
 
 async fn one(front: Arc<Front>, identifier: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request)?;
+    let (call, _) = ArdCall::enter(front, request)?;
     if !is_air_urn(identifier) {
         return Err(bad(
             "the identifier is no urn:air:PUBLISHER:NAMESPACE:NAME; percent-encode it as one segment",

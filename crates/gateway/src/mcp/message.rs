@@ -1,7 +1,8 @@
 //! Message: the decoder of what MCP clients send, one JSON-RPC message at a time.
 //!
-//! Promises: pure, copies nothing of the parameters, never panics (it is fuzzed); whatever is wrong is refused with the caller's id
-//! wherever that could be read. Batches are refused: only revision 2025-03-26 had them, and no client is known to send any. It does not know methods.
+//! Promises: pure, copies nothing of the parameters, never panics (it is fuzzed); whatever is wrong is
+//! refused with the caller's id wherever that could be read. Batches are refused: only revision 2025-03-26
+//! had them, and no client is known to send any. It does not know methods.
 
 #[cfg(test)]
 mod tests;
@@ -19,16 +20,16 @@ use crate::jsonrpc::{MAX_ID, is_number, string};
 #[derive(Debug)]
 pub(super) enum Incoming<'a> {
     /// It wants an answer.
-    Request(Asked<'a>),
+    Request(ClientMessage<'a>),
     /// It wants none.
-    Notification(Asked<'a>),
+    Notification(ClientMessage<'a>),
     /// It answers a question of ours.
     Response(Answered<'a>),
 }
 
 /// A request or a notification.
 #[derive(Debug, Clone)]
-pub(super) struct Asked<'a> {
+pub(super) struct ClientMessage<'a> {
     /// The id as JSON; empty for a notification.
     pub(super) id: &'a str,
     pub(super) method: Cow<'a, str>,
@@ -111,8 +112,8 @@ impl<'a> Frame<'a> {
             Some(_) => return Err(refuse(Fault::BadParams, "`params` must be an object with named members")),
         };
         Ok(match id {
-            Some(id) => Incoming::Request(Asked { id, method, params }),
-            None => Incoming::Notification(Asked { id: "", method, params }),
+            Some(id) => Incoming::Request(ClientMessage { id, method, params }),
+            None => Incoming::Notification(ClientMessage { id: "", method, params }),
         })
     }
 

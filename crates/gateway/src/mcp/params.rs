@@ -1,7 +1,7 @@
 //! Params: the members of a request's parameters that MCP knows, and its `_meta`.
 //!
-//! Promises: one pass over the text, values stay text until somebody needs them; unknown members are ignored, unknown keys of `_meta`
-//! are kept for the tool. It does not know which method needs what.
+//! Promises: one pass over the text, values stay text until somebody needs them; unknown members are ignored,
+//! unknown keys of `_meta` are kept for the tool. It does not know which method needs what.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +14,7 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::message::{self, Asked, Incoming, present};
+use super::message::{self, ClientMessage, Incoming, present};
 use crate::failure::{Era, Failure, Fault};
 use crate::jsonrpc::string;
 
@@ -89,7 +89,7 @@ pub(super) struct Meta<'a> {
 
 impl<'a> Params<'a> {
     /// Reads the parameters of a request.
-    pub(super) fn read(asked: &Asked<'a>) -> Result<Self, Failure> {
+    pub(super) fn read(asked: &ClientMessage<'a>) -> Result<Self, Failure> {
         serde_json::from_str(asked.params)
             .map_err(|error| wrong(format!("the parameters are not right: {error}")))
     }
@@ -221,7 +221,7 @@ pub fn fuzz_mcp(bytes: &[u8]) {
 }
 
 /// Reads the parameters of a foreign message in every way there is.
-fn fuzz(asked: &Asked<'_>) {
+fn fuzz(asked: &ClientMessage<'_>) {
     let Ok(params) = Params::read(asked) else { return };
     if let Some(meta) = &params.meta {
         let _ = (meta.log_level(), meta.trace());
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     fn read(params: &str) -> Result<Params<'_>, Failure> {
-        Params::read(&Asked { id: "1", method: "x".into(), params })
+        Params::read(&ClientMessage { id: "1", method: "x".into(), params })
     }
 
     #[test]

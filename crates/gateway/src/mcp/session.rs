@@ -1,8 +1,10 @@
-//! Session: what the server remembers of a client of the revisions before 2026-07-28, and the table of all of them.
+//! Session: what the server remembers of a client of the revisions before 2026-07-28, and the table of all of
+//! them.
 //!
-//! Promises: a session belongs to its caller and to one set of tools; for everybody else it does not exist. Sessions are in memory only and
-//! bounded, in all and for each caller; one that is idle for long, or the oldest idle one when there are too many, is forgotten, and
-//! its client begins anew, as the protocol says. It does not read or write messages.
+//! Promises: a session belongs to its caller and to one set of tools; for everybody else it does not exist.
+//! Sessions are in memory only and bounded, in all and for each caller; one that is idle for long, or the
+//! oldest idle one when there are too many, is forgotten, and its client begins anew, as the protocol says.
+//! It does not read or write messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +39,8 @@ const MAX_RUNNING: usize = 64;
 /// Most streams that have ended and wait for a client to come back.
 const MAX_ENDED: usize = 16;
 
-/// Most bytes of a stream that has ended for it to be kept: clients come back for answers that were cut off, not for files.
+/// Most bytes of a stream that has ended for it to be kept: clients come back for answers that were cut off,
+/// not for files.
 const MAX_ENDED_BYTES: usize = 256 << 10;
 
 /// Most resources that a session follows.

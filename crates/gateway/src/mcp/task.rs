@@ -1,7 +1,7 @@
 //! A call that goes on, as the tasks extension shows it.
 //!
-//! Promises: the same task has the same content in an answer and in a notice; a call that failed as a tool is completed, with a result that says
-//! so. It does not follow tasks.
+//! Promises: the same task has the same content in an answer and in a notice; a call that failed as a tool is
+//! completed, with a result that says so. It does not follow tasks.
 
 use agentsite_protocol::TaskId;
 use agentsite_site::{SiteError, ToolTask, ToolTaskState};
@@ -11,7 +11,8 @@ use serde_json::{Value, json};
 use super::params;
 use crate::failure::{Era, Failure, Fault};
 
-/// How often a client is asked to look: often enough for a person who waits, seldom enough for a task of hours.
+/// How often a client is asked to look: often enough for a person who waits, seldom enough for a task of
+/// hours.
 const POLL_EVERY_MS: u64 = 1_000;
 
 /// A task on the wire.

@@ -1,8 +1,8 @@
 //! Content of a message: what OpenAI's content parts are in A2A.
 //!
-//! Promises: text stays text; images, sounds and files that come in the request become files, those that are named by an address become
-//! addresses that only the agent may follow. Base64 is checked, so that no agent gets what it cannot read. Files that were uploaded
-//! elsewhere are refused: there is no such place here.
+//! Promises: text stays text; images, sounds and files that come in the request become files, those that are
+//! named by an address become addresses that only the agent may follow. Base64 is checked, so that no agent
+//! gets what it cannot read. Files that were uploaded elsewhere are refused: there is no such place here.
 
 use agentsite_protocol::Part;
 use base64::Engine as _;

@@ -1,17 +1,17 @@
 //! The page about the HTTP interfaces, for people: the same operations as in `/openapi.json`.
 //!
-//! Promises: written from the rows of the routes, so that it says what the document says; no script, nothing from elsewhere. It tries nothing out: it is
-//! for reading.
+//! Promises: written from the rows of the routes, so that it says what the document says; no script, nothing
+//! from elsewhere. It tries nothing out: it is for reading.
 
 use utoipa::openapi::path::HttpMethod;
 
 use serde_json::Value;
 
 use crate::pages::Html;
-use crate::route::{Operation, Part};
+use crate::route::{OperationDoc, Part};
 
 /// Writes the page.
-pub(super) fn write(base: &str, operations: &[Operation], document: &Value) -> Html {
+pub(super) fn write(base: &str, operations: &[OperationDoc], document: &Value) -> Html {
     let mut page = Html::page("HTTP interfaces");
     page.open("header").element("h1", "HTTP interfaces");
     page.element("p", &format!("Everything below {base} beside A2A, MCP and the OpenAI-style face."));
@@ -49,7 +49,7 @@ fn intro(part: Part) -> &'static str {
     }
 }
 
-fn describe(page: &mut Html, operation: &Operation) {
+fn describe(page: &mut Html, operation: &OperationDoc) {
     page.open("article").element("h3", &format!("{} {}", method(operation), operation.path));
     page.element("p", operation.summary);
     if !operation.query.is_empty() {
@@ -66,7 +66,7 @@ fn describe(page: &mut Html, operation: &Operation) {
     page.open_class("p", "facts").text(&facts).close("p").close("article");
 }
 
-fn method(operation: &Operation) -> &'static str {
+fn method(operation: &OperationDoc) -> &'static str {
     match operation.method {
         HttpMethod::Post => "POST",
         HttpMethod::Delete => "DELETE",

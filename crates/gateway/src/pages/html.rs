@@ -1,7 +1,7 @@
 //! A writer of HTML that cannot forget to escape.
 //!
-//! Promises: tags come from our own code as literals; every other text goes through `escape`. It knows only the few
-//! elements that the pages need.
+//! Promises: tags come from our own code as literals; every other text goes through `escape`. It knows only
+//! the few elements that the pages need.
 
 /// A page being written.
 #[derive(Debug)]

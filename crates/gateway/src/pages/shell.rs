@@ -1,8 +1,10 @@
-//! The interface for people: one document and the files that it loads, built from `web/` and held in the binary.
+//! The interface for people: one document and the files that it loads, built from `web/` and held in the
+//! binary.
 //!
-//! Promises: nothing inline is run or styled and nothing loads from elsewhere (`POLICY`); files whose name holds their hash are kept by browsers for good,
-//! the document is asked for anew each time and costs nothing when it is the same. Bytes leave as the caller can read them: brotli, gzip or plain. The
-//! document is the same for everybody; what somebody may see is decided by the REST face that it asks.
+//! Promises: nothing inline is run or styled and nothing loads from elsewhere (`POLICY`); files whose name
+//! holds their hash are kept by browsers for good, the document is asked for anew each time and costs nothing
+//! when it is the same. Bytes leave as the caller can read them: brotli, gzip or plain. The document is the
+//! same for everybody; what somebody may see is decided by the REST face that it asks.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
@@ -23,7 +25,8 @@ use crate::route::Route;
 #[path = "../../web/files.rs"]
 mod files;
 
-/// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks to this site and to nobody else.
+/// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks
+/// to this site and to nobody else.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Bytes of the hash in an ETag; 128 bits never collide by accident.

@@ -1,7 +1,9 @@
-//! The twins of the pages: what a page of the interface shows, as Markdown, for agents that browse and for whoever has no scripts.
+//! The twins of the pages: what a page of the interface shows, as Markdown, for agents that browse and for
+//! whoever has no scripts.
 //!
-//! Promises: a page's address with `.md`, or without it for a caller that does not ask for HTML; only what this caller may see; foreign text stays on its
-//! line, so that it cannot pass for a heading of ours; each twin names the operation of the API behind it. It changes nothing.
+//! Promises: a page's address with `.md`, or without it for a caller that does not ask for HTML; only what
+//! this caller may see; foreign text stays on its line, so that it cannot pass for a heading of ours; each
+//! twin names the operation of the API behind it. It changes nothing.
 
 mod agents;
 mod talk;

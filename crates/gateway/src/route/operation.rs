@@ -1,7 +1,7 @@
 //! Operation: what `/openapi.json` and the page about it say of one route.
 //!
-//! Promises: plain values, written beside the handler they describe. It says nothing about A2A, MCP and the OpenAI-style
-//! face, which have specifications of their own.
+//! Promises: plain values, written beside the handler they describe. It says nothing about A2A, MCP and the
+//! OpenAI-style face, which have specifications of their own.
 
 use utoipa::openapi::path::HttpMethod;
 
@@ -53,7 +53,7 @@ impl Part {
 
 /// One method of one path.
 #[derive(Clone)]
-pub(crate) struct Operation {
+pub(crate) struct OperationDoc {
     pub(crate) part: Part,
     pub(crate) method: HttpMethod,
     pub(crate) path: &'static str,
@@ -71,7 +71,7 @@ pub(crate) struct Operation {
     pub(crate) needs_key: bool,
 }
 
-impl Operation {
+impl OperationDoc {
     /// An operation that takes no body and gives none, with the usual status of its method.
     pub(super) fn new(
         part: Part,

@@ -1,8 +1,9 @@
 //! Shape: what goes in or out of a route, as JSON Schema.
 //!
-//! Promises: the shape of a type is derived from the type that the handler reads or writes, as that side of the wire sees it:
-//! a request may leave out what has a default, an answer has every member that is always written. Each shape stands once in
-//! the document, by its name. Shapes that no type of ours has are written by hand (`openapi/schemas.json`).
+//! Promises: the shape of a type is derived from the type that the handler reads or writes, as that side of
+//! the wire sees it: a request may leave out what has a default, an answer has every member that is always
+//! written. Each shape stands once in the document, by its name. Shapes that no type of ours has are written
+//! by hand (`openapi/schemas.json`).
 
 use std::borrow::Cow;
 

@@ -1,7 +1,8 @@
 //! The twins of the pages about work: registering, tasks, running the site.
 //!
-//! Promises: tasks are those of this caller; what only the people who run the site may know is refused by the site itself. It changes nothing: where a page
-//! has a form, its twin names the operation that the form stands for.
+//! Promises: tasks are those of this caller; what only the people who run the site may know is refused by the
+//! site itself. It changes nothing: where a page has a form, its twin names the operation that the form
+//! stands for.
 
 use agentsite_protocol::{Caller, Message, Part, TaskId};
 use agentsite_site::{AskedTask, SiteError, TaskFilter};
