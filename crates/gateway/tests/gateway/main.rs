@@ -30,6 +30,7 @@ mod rest;
 mod resume;
 mod server;
 mod servers;
+mod shapes;
 mod shares;
 mod socket;
 mod story;
