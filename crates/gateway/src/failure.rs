@@ -353,7 +353,8 @@ impl From<SiteError> for Failure {
             | SiteError::TooManyReceivers(_)
             | SiteError::TooManyQueries(_)
             | SiteError::TooManyConversations(_)
-            | SiteError::TooManyTurns(_) => Fault::QuotaExceeded,
+            | SiteError::TooManyTurns(_)
+            | SiteError::TooManyConnected(_) => Fault::QuotaExceeded,
             SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
             SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
             SiteError::PushOff => Fault::PushNotSupported,

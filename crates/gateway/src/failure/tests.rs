@@ -138,6 +138,7 @@ async fn a_quota_is_another_error_than_a_malformed_request_in_every_face() {
         SiteError::TooManyQueries(1),
         SiteError::TooManyConversations(1),
         SiteError::TooManyTurns(1),
+        SiteError::TooManyConnected(1),
     ];
     for quota in quotas {
         let sentence = quota.to_string();
