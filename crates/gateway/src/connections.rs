@@ -114,7 +114,7 @@ impl<T: Clone> Connections<T> {
         ended.map_or(Admission::Open, Admission::Instead)
     }
 
-    /// Notes that a caller has authenticated on a connection; `None` for the people who run the site. An
+    /// Notes that a caller has authenticated on a connection; `None` for admins. An
     /// owner who has its share of proven connections gets no more of them: this one stays as it is.
     pub(crate) fn prove(&mut self, id: ConnectionId, owner: Option<&Owner>) -> bool {
         let Some(entry) = self.open.get(&id).filter(|entry| entry.proof.is_none()) else { return true };

@@ -40,7 +40,7 @@ pub(crate) struct Front {
     pub(crate) registry: Arc<Registry>,
     /// Cancelled when the gateway stops: streams end, no connection is accepted.
     pub(crate) stop: CancellationToken,
-    /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
+    /// Cancelled when the time to finish is over: a caller that waits for an agent gets its task as it is.
     pub(crate) closing: CancellationToken,
     /// The open connections, but for those that have become sockets.
     // A std lock: held when a connection comes, goes or is proven, never across an await.
@@ -126,7 +126,7 @@ impl Front {
         Ok(caller)
     }
 
-    /// Counts a request by the address it comes from, whoever sent it.
+    /// Counts a request by the address it comes from; the credential is not looked at.
     pub(crate) fn admit_stranger(&self, parts: &Parts) -> Result<(), Failure> {
         self.throttle(&Caller::anonymous(self.address(parts)?))
     }

@@ -137,7 +137,7 @@ pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The refusal of a method that nobody knows, with those that are.
+/// The refusal of an unknown method, with those that exist.
 pub(crate) fn no_such_method(method: &str, known: &[&str]) -> Failure {
     let short: String = method.chars().take(EXCERPT).collect();
     Failure::new(Fault::NoSuchMethod, format!("there is no method `{short}`; there are {}", known.join(", ")))

@@ -1,4 +1,4 @@
-//! Logbook: the last lines of the process's own log, for the people who run the site.
+//! Logbook: the last lines of the process's own log, for admins.
 //!
 //! Promises: so many lines and no more, each of a bounded length; whoever writes never waits for whoever
 //! reads. A reader keeps its own place: one that falls behind what is kept learns how many lines it missed.
@@ -161,7 +161,7 @@ impl LogBook {
         }
         let (target, text) = (target.to_owned(), masked(text));
         lines.push_back(Arc::new(LogRecord { seq, at, level, target, text, fields }));
-        // Told while the lines are held, so that the numbers go up; nobody who listens runs in here.
+        // Told while the lines are held, so that the numbers go up; no listener runs in here.
         self.0.last.send_replace(seq);
     }
 

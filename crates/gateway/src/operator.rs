@@ -1,6 +1,6 @@
-//! Operator: what the people who run a site ask of the program around it, its configuration and its health.
+//! Operator: what admins ask of the program around the site, its configuration and its health.
 //!
-//! Promises: the gateway knows no file; whoever runs the process (the binary) hands in an [`Operator`] that
+//! Promises: the gateway knows no file; the binary hands in an [`Operator`] that
 //! reads, checks and writes the configuration and looks at the machine. The shapes here are what the REST
 //! face tells. A gateway without an operator says that it has none.
 

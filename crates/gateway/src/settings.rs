@@ -47,7 +47,7 @@ pub struct GatewaySettings {
     pub metrics: GatewayMetrics,
     /// What `POST /api/reload` calls.
     pub reload: Option<ReloadHook>,
-    /// The last lines of the process's log; what nobody writes into stays empty.
+    /// The last lines of the process's log; empty when nothing writes into it.
     pub log: LogBook,
     /// Whoever runs the process, asked about its configuration and health.
     pub operator: Option<Arc<dyn Operator>>,
@@ -184,7 +184,7 @@ pub struct Division {
     pub reserve: usize,
     /// Most for the callers without a credential at one address (IPv6: the /64).
     pub per_address: usize,
-    /// Most for one authenticated caller; the people who run the site are limited by the total alone.
+    /// Most for one authenticated caller; admins are limited by the total alone.
     pub per_owner: usize,
 }
 

@@ -91,8 +91,8 @@ fn place(front: &Front, holder: &Holder) -> Result<Share, Failure> {
     })
 }
 
-/// The places among the sockets that have not registered: one of the owner's, and one of the address. The
-/// people who run the site need none.
+/// The places among the sockets that have not registered: one of the owner's, and one of the address. Admins
+/// need none.
 fn newcomer(front: &Front, parts: &Parts, caller: &Caller, holder: &Holder) -> Result<Vec<Share>, Failure> {
     if caller.is_admin() {
         return Ok(Vec::new());

@@ -16,7 +16,7 @@ pub(crate) fn of_caller(headers: &HeaderMap) -> Option<TraceContext> {
     let one = |name: &str| {
         let mut all = headers.get_all(name).iter();
         let first = all.next()?;
-        // Two parents are none: nobody could tell which is meant.
+        // Two parents are none: it is unclear which is meant.
         if all.next().is_some() { None } else { first.to_str().ok() }
     };
     TraceContext::read(one("traceparent")?, one("tracestate"))

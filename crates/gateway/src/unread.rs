@@ -1,4 +1,4 @@
-//! Unread: answers that hold on to something while they are sent, and let go of it when nobody reads them.
+//! Unread: answers that hold on to something while they are sent, and let go of it when they are not read.
 //!
 //! Promises: a stream whose other end takes nothing for too long gives up its source, with its place and its
 //! memory, and ends with an error when it is looked at again. One that waits for something to say is never

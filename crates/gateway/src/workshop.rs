@@ -1,4 +1,4 @@
-//! Workshop: the handle by which the people who run a site make and change its own agents from a browser.
+//! Workshop: the handle by which admins create and change the site's own agents from a browser.
 //!
 //! Promises: names are names of agents, so that no path can be written into them; what is wrong is said with
 //! its line and what to do; an edit is refused when the file has changed since it was read. The gateway
@@ -64,11 +64,11 @@ pub struct Template {
     pub id: String,
     /// What it is made of, in a sentence.
     pub about: String,
-    /// What its agent does as long as nobody says otherwise.
+    /// What its agent does unless a request says otherwise.
     pub description: String,
     /// A question that its agent answers at once.
     pub example: String,
-    /// Who sees its agent as long as nobody says otherwise.
+    /// Who sees its agent unless a request says otherwise.
     #[schemars(with = "VisibilityWord")]
     pub visibility: Visibility,
     /// Whether it works with a model, which may be named.

@@ -48,7 +48,7 @@ pub(super) async fn enter(
     }
 }
 
-/// The answer to whoever does not speak gRPC, in plain HTTP.
+/// The answer to a request that is not gRPC, in plain HTTP.
 fn not_grpc(parts: &Parts) -> Option<Response> {
     let media = media_type(&parts.headers, &header::CONTENT_TYPE);
     let spoken = media == GRPC || media == "application/grpc+proto";
@@ -67,7 +67,7 @@ async fn perform(front: &Arc<Front>, method: &str, parts: &Parts, body: Body) ->
     let body = front.body(body).await?;
     let message = frame::only(&body)?;
     // Nothing said means 1.0, as everywhere but by JSON-RPC: version 0.3 has a service of another name
-    // (`a2a.v1.A2AService`), so that whoever calls this one has said the version by the path.
+    // (`a2a.v1.A2AService`), so that a caller of this one has named the version by the path.
     Version::asked(parts)?.check_current()?;
     let GrpcRequest { agent, operation } = GrpcRequest::read(method, message)?;
     let agent = agent.as_deref();

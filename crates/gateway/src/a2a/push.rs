@@ -3,7 +3,7 @@
 //! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that
 //! does not exist, and so does a config that is not there. Creating with the id of another config replaces
 //! it; deleting twice is no error. A config comes back whole, secrets included, to the owner of its task, and
-//! without them to the people who run the site.
+//! without them to admins.
 
 use agentsite_protocol::{PushConfig, TaskId};
 use serde::{Deserialize, Serialize};

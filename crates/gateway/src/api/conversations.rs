@@ -1,7 +1,7 @@
 //! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed,
 //! exported and deleted.
 //!
-//! Promises: a conversation of somebody else answers like one that does not exist, whoever asks. What was
+//! Promises: a conversation of somebody else answers like one that does not exist, also to admins. What was
 //! said is on disk when the answer comes; its task is followed at `/api/tasks/{id}/events`, because a turn is
 //! named by its task. A stream of events begins with how things stand, so whoever was cut off only has to
 //! follow again. It judges nothing: the site does.
@@ -380,7 +380,7 @@ async fn export(
 
 type Exporting = Option<(ConversationExport, StreamPlace)>;
 
-/// The next piece of an export; an export that cannot go on is cut off, so that nobody takes it for whole.
+/// The next piece of an export. One that cannot continue is cut off, so that it cannot pass for a whole one.
 async fn piece(state: Exporting) -> Option<(Result<String, SiteError>, Exporting)> {
     let (mut export, place) = state?;
     match export.next().await {

@@ -1,4 +1,4 @@
-//! `/api/queries`: queries that are kept, so that whoever asked is told when an agent appears that fits.
+//! `/api/queries`: kept queries; their owner is notified when an agent appears that fits.
 //!
 //! Promises: a query of another caller answers like one that does not exist. Following resumes after
 //! `Last-Event-ID` or `?after=`; a stream ends when the query is forgotten.

@@ -181,7 +181,7 @@ fn states(text: &str) -> Result<Vec<TaskState>, Failure> {
     text.split(',').map(read).collect()
 }
 
-/// A task as other agents see it, with what only its owner and the people who run the site see.
+/// A task as other agents see it, with what only its owner and admins see.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskView<'a> {

@@ -17,7 +17,7 @@ use crate::hub;
 /// vectors (12 at 0.1), at the cost of 2 of 46 related matches.
 const RELEVANT: f64 = 0.15;
 
-/// Most agents that are matched by a text: nobody reads further, and each costs a look.
+/// Most agents that are matched by a text: no reader goes further, and each costs a lookup.
 const MAX_MATCHED: usize = 1000;
 
 /// One agent that fits.

@@ -65,7 +65,7 @@ impl Feed {
         self.news.notify_waiters();
     }
 
-    /// Ends whoever reads now; the messages stay for one who comes back.
+    /// Ends the present reader; the messages stay for one that returns.
     pub(super) fn release(&self) {
         self.state().reader += 1;
         self.news.notify_waiters();
@@ -117,7 +117,7 @@ impl Feed {
         }
     }
 
-    /// Begins to read after this number, in place of whoever read before.
+    /// Begins to read after this number, in place of the previous reader.
     pub(super) fn follow(self: &Arc<Self>, seen: u64) -> Follower {
         let mut state = self.state();
         state.reader += 1;

@@ -1,7 +1,7 @@
 //! Notice: what is told on the way to a result or about a change, as a JSON-RPC notification.
 //!
-//! Promises: progress is told only to whoever gave a token for it, log lines only from the wanted level on.
-//! It does not send.
+//! Promises: progress is written only for a request that gave a token for it, log lines only from the wanted
+//! level on. It does not send.
 
 use agentsite_site::{Change, LogLevel, Notice};
 use serde_json::{Value, json};

@@ -30,7 +30,7 @@ const MAX_SESSIONS: usize = 4096;
 /// Most sessions of one caller: every window of every program of one person.
 const MAX_OF_CALLER: usize = 64;
 
-/// How long a session is remembered that nobody uses: over lunch, and not over night.
+/// How long a session is remembered that is not used: over lunch, and not over night.
 const IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Most requests of a session at work at once.
@@ -46,7 +46,7 @@ const MAX_ENDED_BYTES: usize = 256 << 10;
 /// Most resources that a session follows.
 const MAX_SUBSCRIPTIONS: usize = 100;
 
-/// Random bytes in the id of a session: nobody can guess it.
+/// Random bytes in the id of a session: it cannot be guessed.
 const ID_BYTES: usize = 24;
 
 /// All sessions.
@@ -269,7 +269,7 @@ impl Session {
         (number, receiver)
     }
 
-    /// Hands an answer to whoever asked; false when nobody did.
+    /// Hands an answer to the one who asked; false when there is none.
     pub(super) fn answer(&self, number: u64, answered: Answered) -> bool {
         let waiting = self.state().questions.remove(&number);
         waiting.is_some_and(|waiting| waiting.send(answered).is_ok())

@@ -67,7 +67,7 @@ impl Revision {
     }
 }
 
-/// The one value of a header; two are none, for nobody could tell which is meant.
+/// The one value of a header; two count as none, because it is unclear which is meant.
 pub(super) fn header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Failure> {
     let mut all = headers.get_all(name).iter();
     let Some(first) = all.next() else { return Ok(None) };

@@ -91,7 +91,7 @@ fn data_url(data: &str, field: &str) -> Result<Part, Failure> {
 fn raw(data: &str, media: Option<&str>, name: Option<&str>, field: &str) -> Result<Part, Failure> {
     let bytes = BASE64.decode(data).map_err(|_| wrong(field, "is not base64"))?;
     Ok(Part {
-        // Written anew, so that whoever reads it next finds the usual form.
+        // Written anew, so that its next reader finds the usual form.
         raw: Some(base64::engine::general_purpose::STANDARD.encode(bytes)),
         media_type: media.map(Into::into),
         filename: name.map(Into::into),

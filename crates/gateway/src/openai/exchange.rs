@@ -248,7 +248,7 @@ impl OpenAiCall {
     }
 }
 
-/// Cancels a task when it is dropped: nobody waits for its answer any more.
+/// Cancels a task when it is dropped: its caller has hung up.
 struct HangUp(Option<(Arc<Front>, Caller, TaskId)>);
 
 impl HangUp {

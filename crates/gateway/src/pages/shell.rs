@@ -26,7 +26,7 @@ use crate::route::Route;
 mod files;
 
 /// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks
-/// to this site and to nobody else.
+/// to this site only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Bytes of the hash in an ETag; 128 bits never collide by accident.

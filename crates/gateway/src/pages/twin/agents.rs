@@ -1,7 +1,7 @@
 //! The twins of the pages about agents: the site, the hub, one agent.
 //!
 //! Promises: shows only agents that this caller may see; commands can be copied as they stand, because text
-//! in them is quoted for the shell. It decides nothing and calls nobody.
+//! in them is quoted for the shell. It decides nothing and calls no agent.
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentName, Caller, Skill, Visibility};
