@@ -344,50 +344,53 @@ impl IntoResponse for Failure {
     }
 }
 
+/// The row of an error of the site.
+const fn fault_of(error: &SiteError) -> Fault {
+    match error {
+        SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
+        SiteError::TooManyListings(_)
+        | SiteError::TooManyChallenges(_)
+        | SiteError::TooManyReceivers(_)
+        | SiteError::TooManyQueries(_)
+        | SiteError::TooManyConversations(_)
+        | SiteError::TooManyTurns(_)
+        | SiteError::TooManyConnected(_) => Fault::QuotaExceeded,
+        SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
+        SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
+        SiteError::PushOff => Fault::PushNotSupported,
+        SiteError::BadPush(_) => Fault::BadParams,
+        SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
+        SiteError::NoSuchQuery(_)
+        | SiteError::NoSuchChallenge(_)
+        | SiteError::NoSuchConversation(_)
+        | SiteError::NoSuchReservation(_)
+        | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
+        SiteError::ConversationMoved => Fault::Moved,
+        SiteError::BadConversation(_) => Fault::BadParams,
+        SiteError::NotCancelable(_) => Fault::NotCancelable,
+        SiteError::TaskEnded(_) => Fault::TaskEnded,
+        SiteError::TaskBusy(_) => Fault::TaskBusy,
+        SiteError::ContextMismatch | SiteError::BadMessage(_) | SiteError::BadQuery(_) => Fault::BadParams,
+        SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
+        SiteError::IdReused => Fault::IdReused,
+        SiteError::MediaType { .. } => Fault::ContentType,
+        SiteError::Busy { .. } => Fault::AgentBusy,
+        SiteError::AgentReplaced(_) => Fault::Unsupported,
+        SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => Fault::Forbidden,
+        SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
+        SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
+        SiteError::Stopping => Fault::Stopping,
+        SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
+        SiteError::Store(StoreError::Full) => Fault::StoreFull,
+        SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
+        SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
+        SiteError::Agent(_) => Fault::AgentFailed,
+    }
+}
+
 impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
-        let fault = match &error {
-            SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
-            SiteError::TooManyListings(_)
-            | SiteError::TooManyChallenges(_)
-            | SiteError::TooManyReceivers(_)
-            | SiteError::TooManyQueries(_)
-            | SiteError::TooManyConversations(_)
-            | SiteError::TooManyTurns(_)
-            | SiteError::TooManyConnected(_) => Fault::QuotaExceeded,
-            SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
-            SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
-            SiteError::PushOff => Fault::PushNotSupported,
-            SiteError::BadPush(_) => Fault::BadParams,
-            SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
-            SiteError::NoSuchQuery(_)
-            | SiteError::NoSuchChallenge(_)
-            | SiteError::NoSuchConversation(_)
-            | SiteError::NoSuchReservation(_)
-            | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
-            SiteError::ConversationMoved => Fault::Moved,
-            SiteError::BadConversation(_) => Fault::BadParams,
-            SiteError::NotCancelable(_) => Fault::NotCancelable,
-            SiteError::TaskEnded(_) => Fault::TaskEnded,
-            SiteError::TaskBusy(_) => Fault::TaskBusy,
-            SiteError::ContextMismatch | SiteError::BadMessage(_) | SiteError::BadQuery(_) => {
-                Fault::BadParams
-            }
-            SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
-            SiteError::IdReused => Fault::IdReused,
-            SiteError::MediaType { .. } => Fault::ContentType,
-            SiteError::Busy { .. } => Fault::AgentBusy,
-            SiteError::AgentReplaced(_) => Fault::Unsupported,
-            SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => Fault::Forbidden,
-            SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
-            SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
-            SiteError::Stopping => Fault::Stopping,
-            SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
-            SiteError::Store(StoreError::Full) => Fault::StoreFull,
-            SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
-            SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
-            SiteError::Agent(_) => Fault::AgentFailed,
-        };
+        let fault = fault_of(&error);
         if fault == Fault::Internal {
             tracing::error!(error = %error, "a request failed inside the site");
             return Self::new(fault, "the site could not do this; its log says why, try again later");
