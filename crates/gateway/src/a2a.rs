@@ -1,9 +1,10 @@
 //! The A2A face: every agent under `/a2a/AGENT`, the concierge under `/a2a`, and the cards.
 //!
-//! Promises: A2A 1.0 wire forms in three bindings, JSON-RPC (`rpc`), HTTP+JSON (`rest`) and gRPC (`grpc`), that only read requests and
-//! write answers; what an operation does is written once, below `operation`. The order of checks is caller, media type, size, frame,
-//! version, operation, parameters, so that nothing is looked up for somebody who may not ask. A task is found only under its own agent.
-//! Requests of A2A 0.3 by JSON-RPC are translated at this door (`rpc`, `binding`); operations know only 1.0.
+//! Promises: A2A 1.0 wire forms in three bindings, JSON-RPC (`rpc`), HTTP+JSON (`rest`) and gRPC (`grpc`),
+//! that only read requests and write answers; what an operation does is written once, below `operation`. The
+//! order of checks is caller, media type, size, frame, version, operation, parameters, so that nothing is
+//! looked up for somebody who may not ask. A task is found only under its own agent. Requests of A2A 0.3 by
+//! JSON-RPC are translated at this door (`rpc`, `binding`); operations know only 1.0.
 
 mod address;
 mod answer;
@@ -25,21 +26,21 @@ mod version;
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller};
-use axum::Router;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::{any, get, post};
 use http::request::Parts;
 use http::{HeaderMap, Method, header};
 use serde::de::DeserializeOwned;
 use tracing::Span;
 
 use crate::failure::{Failure, Fault, Violation};
-use crate::front::{Front, line};
+use crate::front::{Front, connection};
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 use crate::trace;
 use crate::visit::StreamPlace;
-use address::{Address, Place};
-use extensions::Wanted;
+use address::{Address, Target};
+use extensions::RequestedExtensions;
 
 /// Most characters of a foreign name that go into a trace.
 const MAX_TRACED: usize = 64;
@@ -51,13 +52,18 @@ pub const fn a2a_methods() -> &'static [&'static str] {
 }
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/a2a", any(enter))
-        .route("/a2a/", any(enter))
-        .route("/a2a/{*path}", any(enter))
-        .route("/.well-known/agent-card.json", get(card::of_site))
-        .route(grpc::PATH, post(grpc::enter))
+pub(crate) fn routes() -> Vec<Route> {
+    // What is looked at before the caller, and how it is refused, depends on the binding. Waiting for an
+    // agent takes as long as the agent may; `operation` limits the rest.
+    let defaults = RouteDefaults::new(Face::A2a, Access::Handler);
+    let calls = defaults.untimed();
+    vec![
+        calls.any("/a2a", enter),
+        calls.any("/a2a/", enter),
+        calls.any("/a2a/{*path}", enter),
+        calls.post(grpc::PATH, grpc::enter),
+        defaults.get("/.well-known/agent-card.json", card::of_site),
+    ]
 }
 
 /// Finds out what a request is for and hands it to its binding.
@@ -69,12 +75,12 @@ async fn enter(State(front): State<Arc<Front>>, path: Option<Path<String>>, requ
     if !address.place.takes(request.method()) {
         return rest::wrong_method(&address.place, &request);
     }
-    let wanted = Wanted::read(request.headers());
+    let wanted = RequestedExtensions::read(request.headers());
     let mut response = match address.place {
-        Place::Agent if request.method() == Method::POST => {
+        Target::Agent if request.method() == Method::POST => {
             Box::pin(rpc::answer(&front, address.agent, request)).await
         }
-        Place::Agent | Place::Card => card::answer(&front, address.agent, request).await,
+        Target::Agent | Target::Card => card::answer(&front, address.agent, request).await,
         _ => Box::pin(rest::answer(&front, &address, request)).await,
     };
     if response.status().is_success() {
@@ -84,21 +90,22 @@ async fn enter(State(front): State<Arc<Front>>, path: Option<Path<String>>, requ
 }
 
 /// One call that was let in.
-struct Call<'a> {
+struct A2aCall<'a> {
     front: &'a Arc<Front>,
     parts: &'a Parts,
     caller: Caller,
     /// The agent that is called.
     agent: AgentName,
-    /// Whether the site itself is called; its default agent then answers, and every task of the caller is found.
+    /// Whether the site itself is called; its default agent then answers, and every task of the caller is
+    /// found.
     for_site: bool,
     /// What the caller asks for beyond the protocol.
-    wanted: Wanted,
+    wanted: RequestedExtensions,
     /// Whether the caller speaks A2A 0.3.
     as_old: bool,
 }
 
-impl<'a> Call<'a> {
+impl<'a> A2aCall<'a> {
     fn new(
         front: &'a Arc<Front>,
         parts: &'a Parts,
@@ -108,13 +115,13 @@ impl<'a> Call<'a> {
         let for_site = agent.is_none();
         let agent = agent.map_or_else(|| Ok(front.site.default_agent(&caller)), named_agent)?;
         let caller = caller.in_trace(trace::onward(&parts.headers));
-        let wanted = Wanted::read(&parts.headers);
+        let wanted = RequestedExtensions::read(&parts.headers);
         Ok(Self { front, parts, caller, agent, for_site, wanted, as_old: false })
     }
 
     /// Keeps the connection from being ended as idle while an agent works.
-    fn at_work(&self) -> Result<crate::line::AtWork, Failure> {
-        Ok(line(self.parts)?.begin())
+    fn at_work(&self) -> Result<crate::connection::AtWork, Failure> {
+        Ok(connection(self.parts)?.begin())
     }
 
     /// Takes a place for a stream, before anything is done for it.
@@ -123,7 +130,8 @@ impl<'a> Call<'a> {
     }
 }
 
-/// What a trace shows of a call, as a part of the caller's own trace. Below the level that is logged, so that it costs nothing unless traces are collected.
+/// What a trace shows of a call, as a part of the caller's own trace. Below the level that is logged, so that
+/// it costs nothing unless traces are collected.
 fn call_span(binding: &'static str, method: &str, agent: Option<&str>, headers: &HeaderMap) -> Span {
     let short = |text: &str| text.chars().take(MAX_TRACED).collect::<String>();
     let span = tracing::debug_span!(

@@ -1,11 +1,12 @@
-//! The discovery face: the catalogue of the site and its registry, as Agentic Resource Discovery (ARD) has them.
+//! The discovery face: the catalogue of the site and its registry, as Agentic Resource Discovery (ARD) has
+//! them.
 //!
-//! Promises: `/.well-known/ai-catalog.json` and `/.well-known/ard.json` tell everybody the public agents; `POST /search`, `POST /explore`,
-//! `GET /agents` and `GET /agents/{identifier}` answer from every agent that the caller may see. Versions 0.9 and 0.91 are both served; requests are
-//! closed as their schema is, so an unknown member is refused. Errors are `{"errorCode","message"}`.
-//! It ranks nothing by itself: see `Site::find`. See docs/ard.md.
+//! Promises: `/.well-known/ai-catalog.json` and `/.well-known/ard.json` tell everybody the public agents;
+//! `POST /search`, `POST /explore`, `GET /agents` and `GET /agents/{identifier}` answer from every agent that
+//! the caller may see. Versions 0.9 and 0.91 are both served; requests are closed as their schema is, so an
+//! unknown member is refused. Errors are `{"errorCode","message"}`. It ranks nothing by itself: see
+//! `Site::find`. See docs/ard.md.
 
-mod asked;
 mod catalog;
 mod entry;
 mod explore;
@@ -13,23 +14,24 @@ mod filter;
 mod list;
 mod matched;
 mod path;
+mod query;
 mod search;
 mod token;
 
 use std::sync::Arc;
 
 use agentsite_protocol::{Caller, Nesting};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{get, post};
+use http::header;
 use http::request::Parts;
-use http::{Method, header};
 use serde::de::DeserializeOwned;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Part, Route, RouteDefaults, caller};
 use entry::Voice;
 
 /// Longest request of this face, in bytes; a full filter with a long text has a quarter of it.
@@ -38,36 +40,29 @@ const MAX_REQUEST: usize = 64 * 1024;
 /// Results of one page when the caller names no number, and the most: as the specification has them.
 const PAGE: std::ops::RangeInclusive<usize> = 1..=100;
 
-/// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/.well-known/ai-catalog.json", get(catalog::show))
-        .route("/.well-known/ard.json", get(catalog::show))
-        .route("/.well-known/mcp/catalog.json", get(catalog::tool_servers))
-        .route("/robots.txt", get(catalog::robots))
-        .route("/search", post(search::answer).fallback(wrong_method))
-        .route("/explore", post(explore::answer).fallback(wrong_method))
-        .route("/agents", get(list::answer).fallback(wrong_method))
-        .route("/agents/{identifier}", get(list::show).fallback(wrong_method))
-}
+/// What the rows of this face have in common.
+const ARD: RouteDefaults =
+    RouteDefaults::new(Face::Hub, Access::Caller).refused_by(|failure, _| failure.ard()).part(Part::Ard);
 
-async fn wrong_method(method: Method) -> Response {
-    Failure::wrong_method(&method, Failure::ard)
+/// The routes of this face.
+pub(crate) fn routes() -> Vec<Route> {
+    let files = [catalog::routes(), search::routes(), explore::routes(), list::routes()];
+    files.into_iter().flatten().collect()
 }
 
 /// One request that was let in.
-struct Call {
+struct ArdCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
     voice: Voice,
 }
 
-impl Call {
-    /// Recognises the caller; gives the body, which is not read yet.
-    async fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
-        let (parts, body) = request.into_parts();
-        let caller = front.admit(&parts).await?;
+impl ArdCall {
+    /// Takes the caller that the route let in; gives the body, which is not read yet.
+    fn enter(front: Arc<Front>, request: Request) -> Result<(Self, Body), Failure> {
+        let (mut parts, body) = request.into_parts();
+        let caller = caller(&mut parts)?;
         let voice = Voice { base: front.base(&parts), signs: front.owns_base(&parts) };
         Ok((Self { front, parts, caller, voice }, body))
     }
@@ -112,7 +107,7 @@ fn bad(sentence: impl Into<String>) -> Failure {
 }
 
 /// The state of a handler, taken apart.
-type Door = State<Arc<Front>>;
+type FrontState = State<Arc<Front>>;
 
 /// Reads a filter expression and tries it on an entry, for the fuzzer.
 #[doc(hidden)]

@@ -1,9 +1,10 @@
 //! Arriving: the body of a request while it comes in.
 //!
-//! Promises: a body must arrive at a minimum rate once a grace period is over; what has come of unfinished bodies counts against one
-//! budget with a share for each caller, and so does each body that takes longer than a moment; the connection is known to be waiting for
-//! its other end. A request whose body is not complete does not count as under way. A body that is there already costs nothing of this.
-//! The largest size and the longest time are the reader's matter (`limits`).
+//! Promises: a body must arrive at a minimum rate once a grace period is over; what has come of unfinished
+//! bodies counts against one budget with a share for each caller, and so does each body that takes longer
+//! than a moment; the connection is known to be waiting for its other end. A request whose body is not
+//! complete does not count as under way. A body that is there already costs nothing of this. The largest size
+//! and the longest time are the reader's matter (`limits`).
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,8 +16,8 @@ use bytes::Bytes;
 use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use crate::connection::StillArriving;
 use crate::leftover::Leftover;
-use crate::line::StillArriving;
 use crate::settings::HttpLimits;
 use crate::shares::{Share, Shares};
 use crate::visit::Visit;
@@ -24,7 +25,8 @@ use crate::visit::Visit;
 /// The budget is drawn on in steps of this size.
 const STEP: usize = 16 << 10;
 
-/// How long a body may take before it needs a place among the slow ones: longer than any that is sent in one go.
+/// How long a body may take before it needs a place among the slow ones: longer than any that is sent in one
+/// go.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// What unfinished bodies share.
@@ -81,7 +83,7 @@ struct Arriving {
 }
 
 struct Waiting {
-    _line: StillArriving,
+    _connection: StillArriving,
     /// The bytes that have come.
     memory: Option<Share>,
     /// The place among the slow ones, after a moment.
@@ -122,7 +124,7 @@ impl Arriving {
         let waiting = self.waiting.get_or_insert_with(|| {
             visit.pause();
             let timer = Box::pin(sleep_until(begun + MOMENT));
-            Waiting { _line: visit.line.awaits_body(), memory: None, slow: None, timer }
+            Waiting { _connection: visit.connection.awaits_body(), memory: None, slow: None, timer }
         });
         let wanted = self.received.next_multiple_of(STEP);
         let drawn = match &mut waiting.memory {

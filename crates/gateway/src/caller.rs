@@ -1,9 +1,10 @@
 //! Who calls: the holder of a key or token, a signed-in browser, or an anonymous caller.
 //!
-//! Promises: the decision is a pure function of the connection and the request's head. An address grants no rights: a caller
-//! on this machine without a credential is anonymous, because a reverse proxy, an agent's own process and every other user of
-//! the machine have the same address. A wrong credential never falls back to something weaker. A foreign Origin or Host
-//! (another page, DNS rebinding) is refused. The site decides what a caller may do.
+//! Promises: the decision is a pure function of the connection and the request's head. An address grants no
+//! rights: a caller on this machine without a credential is anonymous, because a reverse proxy, an agent's
+//! own process and every other user of the machine have the same address. A wrong credential never falls back
+//! to something weaker. A foreign Origin or Host (another page, DNS rebinding) is refused. The site decides
+//! what a caller may do.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -13,8 +14,8 @@ use agentsite_site::KEY_PREFIX;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Method, header};
 
+use crate::connection::Connection;
 use crate::failure::{Failure, Fault};
-use crate::line::Line;
 use crate::settings::{AnonymousAccess, GatewaySettings, Network};
 
 #[cfg(test)]
@@ -37,7 +38,7 @@ const MAX_HOPS: usize = 32;
 
 /// What a request claims to be. Credentials are not checked yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Claim<'a> {
+pub(crate) enum Credential<'a> {
     /// Shows an API key or the admin token.
     Secret(&'a str),
     /// Shows the session of a browser; `otherwise` holds when the session has ended.
@@ -45,7 +46,7 @@ pub(crate) enum Claim<'a> {
         /// The session.
         secret: &'a str,
         /// What the same request would be without the cookie.
-        otherwise: Box<Result<Claim<'a>, Refusal>>,
+        otherwise: Box<Result<Credential<'a>, Refusal>>,
     },
     /// Comes from this address without a credential.
     Anonymous(IpAddr),
@@ -91,46 +92,60 @@ impl From<Refusal> for Failure {
 
 /// The rules by which callers are told apart.
 #[derive(Debug)]
-pub(crate) struct Door {
+pub(crate) struct Authenticator {
     trusted: Vec<Network>,
     anonymous: AnonymousAccess,
     public_url: Option<String>,
 }
 
-impl Door {
+impl Authenticator {
     pub(crate) fn new(settings: &GatewaySettings) -> Self {
         let public_url = settings.public_url.as_ref().map(|url| url.trim_end_matches('/').to_owned());
         Self { trusted: settings.trusted_proxies.clone(), anonymous: settings.anonymous, public_url }
     }
 
     /// Decides what a request claims to be.
-    pub(crate) fn claim<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
+    pub(crate) fn credential<'a>(
+        &self,
+        connection: &Connection,
+        parts: &'a Parts,
+    ) -> Result<Credential<'a>, Refusal> {
         if let Some(secret) = secret(&parts.headers)? {
-            return Ok(Claim::Secret(secret));
+            return Ok(Credential::Secret(secret));
         }
-        let Some(secret) = session(&parts.headers) else { return self.claim_without_credential(line, parts) };
+        let Some(secret) = session(&parts.headers) else {
+            return self.without_credential(connection, parts);
+        };
         if is_unsafe(&parts.method) && !self.is_same_origin(parts) {
             return Err(Refusal::ForeignOrigin);
         }
-        let otherwise = Box::new(self.claim_without_credential(line, parts));
-        Ok(Claim::Session { secret, otherwise })
+        let otherwise = Box::new(self.without_credential(connection, parts));
+        Ok(Credential::Session { secret, otherwise })
     }
 
-    /// The same for programs that must send a placeholder as their key where none is needed: a word that does not have the form
-    /// of a key or a token counts as no credential. A wrong key stays wrong.
-    pub(crate) fn claim_of_program<'a>(&self, line: &Line, parts: &'a Parts) -> Result<Claim<'a>, Refusal> {
-        match self.claim(line, parts)? {
-            Claim::Secret(word) if !word.starts_with(KEY_PREFIX) && !AccessToken::looks_like(word) => {
-                self.claim_without_credential(line, parts)
+    /// The same for programs that must send a placeholder as their key where none is needed: a word that does
+    /// not have the form of a key or a token counts as no credential. A wrong key stays wrong.
+    pub(crate) fn credential_of_program<'a>(
+        &self,
+        connection: &Connection,
+        parts: &'a Parts,
+    ) -> Result<Credential<'a>, Refusal> {
+        match self.credential(connection, parts)? {
+            Credential::Secret(word) if !word.starts_with(KEY_PREFIX) && !AccessToken::looks_like(word) => {
+                self.without_credential(connection, parts)
             }
             other => Ok(other),
         }
     }
 
-    fn claim_without_credential<'a>(&self, line: &Line, parts: &Parts) -> Result<Claim<'a>, Refusal> {
+    fn without_credential<'a>(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+    ) -> Result<Credential<'a>, Refusal> {
         let host = host(parts);
         let public = host.is_some_and(|host| self.is_public_host(host));
-        let here = line.peer.is_loopback() && !is_proxied(&parts.headers) && !public;
+        let here = connection.peer.is_loopback() && !is_proxied(&parts.headers) && !public;
         if here && !host.is_some_and(is_loopback_host) {
             return Err(Refusal::ForeignHost);
         }
@@ -141,28 +156,28 @@ impl Door {
         }
         match self.anonymous {
             AnonymousAccess::None => Err(Refusal::NoCredential),
-            AnonymousAccess::Admin if here => Ok(Claim::OpenAdmin),
+            AnonymousAccess::Admin if here => Ok(Credential::OpenAdmin),
             AnonymousAccess::Public | AnonymousAccess::Admin => {
-                Ok(Claim::Anonymous(self.peer(line, &parts.headers)))
+                Ok(Credential::Anonymous(self.peer(connection, &parts.headers)))
             }
         }
     }
 
-    /// Refuses a request that a page of another origin made, whatever credential it bears: a browser opens a WebSocket for any page and sends its
-    /// cookies along.
+    /// Refuses a request that a page of another origin made, whatever credential it bears: a browser opens a
+    /// WebSocket for any page and sends its cookies along.
     pub(crate) fn refuse_pages_of_others(&self, parts: &Parts) -> Result<(), Refusal> {
         let foreign = parts.headers.contains_key(header::ORIGIN) && !self.is_same_origin(parts);
         if foreign { Err(Refusal::ForeignOrigin) } else { Ok(()) }
     }
 
     /// The address of the caller: the socket's, or the last hop before the proxies that we trust.
-    pub(crate) fn peer(&self, line: &Line, headers: &HeaderMap) -> IpAddr {
-        if !self.trusts(line.peer) {
-            return line.peer;
+    pub(crate) fn peer(&self, connection: &Connection, headers: &HeaderMap) -> IpAddr {
+        if !self.trusts(connection.peer) {
+            return connection.peer;
         }
         let values: Vec<&str> =
             headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok()).collect();
-        let mut nearest = line.peer;
+        let mut nearest = connection.peer;
         for hop in values.iter().rev().flat_map(|value| value.rsplit(',')).take(MAX_HOPS) {
             let Ok(address) = hop.trim().parse::<IpAddr>() else { break };
             nearest = address.to_canonical();
@@ -174,33 +189,48 @@ impl Door {
     }
 
     /// The address under which the caller reaches this site, without a trailing slash.
-    pub(crate) fn base(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> String {
+    pub(crate) fn base(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+        listen: std::net::SocketAddr,
+    ) -> String {
         if let Some(url) = &self.public_url {
             return url.clone();
         }
-        let trusted = self.trusts(line.peer);
+        let trusted = self.trusts(connection.peer);
         let forwarded = |name| if trusted { first_value(&parts.headers, name) } else { None };
-        let https =
-            forwarded(FORWARDED_PROTO).map_or(line.secure, |scheme| scheme.eq_ignore_ascii_case("https"));
+        let https = forwarded(FORWARDED_PROTO)
+            .map_or(connection.secure, |scheme| scheme.eq_ignore_ascii_case("https"));
         let host = forwarded(FORWARDED_HOST).or_else(|| host(parts)).filter(|host| is_host_like(host));
         let host = host.map_or_else(|| Cow::from(listen.to_string()), Cow::from);
         format!("{}://{host}", if https { "https" } else { "http" })
     }
 
-    /// Whether [`Self::base`] is surely this site's own address: the operator or a trusted proxy says so, or it is that of the
-    /// connection. Otherwise it is only the caller's word, under which nothing is signed: a signed card that names another host
-    /// would lead whoever trusts the site's key there.
-    pub(crate) fn owns_base(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> bool {
+    /// Whether [`Self::base`] is surely this site's own address: the operator or a trusted proxy says so, or
+    /// it is that of the connection. Otherwise it is only the caller's word, under which nothing is signed: a
+    /// signed card that names another host would lead whoever trusts the site's key there.
+    pub(crate) fn owns_base(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+        listen: std::net::SocketAddr,
+    ) -> bool {
         let host = host(parts).filter(|host| is_host_like(host));
         let of_connection = host.is_none_or(|host| {
-            line.peer.is_loopback() && is_loopback_host(host) || host == listen.to_string()
+            connection.peer.is_loopback() && is_loopback_host(host) || host == listen.to_string()
         });
-        self.public_url.is_some() || self.trusts(line.peer) || of_connection
+        self.public_url.is_some() || self.trusts(connection.peer) || of_connection
     }
 
     /// Whether callers reach this site by TLS, ours or a proxy's.
-    pub(crate) fn is_secure(&self, line: &Line, parts: &Parts, listen: std::net::SocketAddr) -> bool {
-        self.base(line, parts, listen).starts_with("https:")
+    pub(crate) fn is_secure(
+        &self,
+        connection: &Connection,
+        parts: &Parts,
+        listen: std::net::SocketAddr,
+    ) -> bool {
+        self.base(connection, parts, listen).starts_with("https:")
     }
 
     fn trusts(&self, address: IpAddr) -> bool {

@@ -1,8 +1,9 @@
 //! Charts: how the site fared over the last minutes, hours and day.
 //!
-//! Promises: kept in memory, so many points and no more; a point is the difference of two readings, so a counter is never wrong by being read late.
-//! Deciding is pure (`Reading`, `Point`, `Rings`); one worker reads the counters (`keep`). It keeps nothing over a restart: who wants more has
-//! `/metrics` and a Prometheus.
+//! Promises: kept in memory, so many points and no more; a point is the difference of two readings, so a
+//! counter is never wrong by being read late. Deciding is pure (`Reading`, `Point`, `Rings`); one worker
+//! reads the counters (`keep`). It keeps nothing over a restart: who wants more has `/metrics` and a
+//! Prometheus.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 use agentsite_protocol::Timestamp;
 use agentsite_site::{Site, SiteFigures};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
@@ -19,13 +21,15 @@ use crate::process::{cpu_seconds, resident_bytes};
 #[cfg(test)]
 mod tests;
 
-/// Time between two readings: a person who looks at a chart sees what just happened, and a read of the counters costs microseconds.
+/// Time between two readings: a person who looks at a chart sees what just happened, and a read of the
+/// counters costs microseconds.
 const STEP: Duration = Duration::from_secs(10);
 
 /// Fine points that are kept: an hour of them, the longest range that shows each.
 const FINE: usize = 360;
 
-/// Fine points that become a coarse one: two minutes, so that a day has as many points as a screen has columns.
+/// Fine points that become a coarse one: two minutes, so that a day has as many points as a screen has
+/// columns.
 const JOINED: usize = 12;
 
 /// Coarse points that are kept: a day of them. With the fine ones that is less than half a MiB.
@@ -118,7 +122,8 @@ impl Point {
         if self.seconds > 0.0 { rounded(count as f64 / self.seconds) } else { 0.0 }
     }
 
-    /// The time within which this share of the requests was answered, in milliseconds; `None` without requests.
+    /// The time within which this share of the requests was answered, in milliseconds; `None` without
+    /// requests.
     fn quantile(&self, share: f64) -> Option<f64> {
         let took = &self.requests.took;
         let all: u64 = took.iter().sum();
@@ -227,34 +232,46 @@ impl std::str::FromStr for Range {
 }
 
 /// The points of a range by what they tell, each list as long as `at`.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Charts")]
 pub(crate) struct Drawn {
     /// Seconds between two points.
+    #[schemars(extend("about" = "Seconds between two points"))]
     step: u64,
     /// When each ended, in seconds since 1970.
+    #[schemars(extend("about" = "When each point ended, in seconds since 1970; the last one is not over yet"))]
     at: Vec<i64>,
     /// Requests a second, by face.
+    #[schemars(extend("about" = "Requests a second by face"))]
     requests: BTreeMap<&'static str, Vec<f64>>,
     /// Requests a second that were turned down.
+    #[schemars(extend("about" = "Requests a second that were turned down"))]
     refused: Vec<f64>,
     /// Requests a second that were not answered.
+    #[schemars(extend("about" = "Requests a second that were not answered"))]
     failed: Vec<f64>,
     /// Half of the requests were answered within so many milliseconds.
+    #[schemars(extend("about" = "Milliseconds within which half of the requests were answered"))]
     p50: Vec<Option<f64>>,
     /// Ninety-nine of a hundred.
+    #[schemars(extend("about" = "Milliseconds within which ninety-nine of a hundred were answered"))]
     p99: Vec<Option<f64>>,
     /// Tokens that models read meanwhile.
+    #[schemars(extend("about" = "Tokens that models read in the step"))]
     tokens_in: Vec<u64>,
     /// Tokens that models wrote meanwhile.
+    #[schemars(extend("about" = "Tokens that models wrote in the step"))]
     tokens_out: Vec<u64>,
     /// Tasks that were accepted meanwhile.
     tasks_started: Vec<u64>,
     /// Tasks that failed meanwhile.
     tasks_failed: Vec<u64>,
     /// Bytes of memory at the end.
+    #[schemars(extend("about" = "Bytes"))]
     memory: Vec<u64>,
     /// Processors that were busy, on average.
+    #[schemars(extend("about" = "Processors that were busy"))]
     cpu: Vec<f64>,
 }
 

@@ -1,9 +1,10 @@
 //! Connections: who may have how many, and which one ends when there are too many.
 //!
-//! Promises: a new connection always gets in while an unproven one can be ended for it, so that a caller who floods the site only
-//! competes with itself: an address that has used its share loses its own slowest connection, and a full site ends one of the
-//! address that has most. A connection on which a caller has authenticated is proven: it is never ended for another one.
-//! Connections that a request is being worked on are ended last. Pure: it holds no sockets and reads no clock; `server` drives it.
+//! Promises: a new connection always gets in while an unproven one can be ended for it, so that a caller who
+//! floods the site only competes with itself: an address that has used its share loses its own slowest
+//! connection, and a full site ends one of the address that has most. A connection on which a caller has
+//! authenticated is proven: it is never ended for another one. Connections that a request is being worked on
+//! are ended last. Pure: it holds no sockets and reads no clock; `server` drives it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub(crate) enum Source {
 /// What a connection is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// Whether a request that has arrived completely is being worked on; otherwise the site waits for the other end.
+    /// Whether a request that has arrived completely is being worked on; otherwise the site waits for the
+    /// other end.
     pub(crate) working: bool,
     /// For how long.
     pub(crate) since: Duration,
@@ -112,8 +114,8 @@ impl<T: Clone> Connections<T> {
         ended.map_or(Admission::Open, Admission::Instead)
     }
 
-    /// Notes that a caller has authenticated on a connection; `None` for the people who run the site. An owner who has its share of
-    /// proven connections gets no more of them: this one stays as it is.
+    /// Notes that a caller has authenticated on a connection; `None` for admins. An
+    /// owner who has its share of proven connections gets no more of them: this one stays as it is.
     pub(crate) fn prove(&mut self, id: ConnectionId, owner: Option<&Owner>) -> bool {
         let Some(entry) = self.open.get(&id).filter(|entry| entry.proof.is_none()) else { return true };
         let source = entry.source;
@@ -162,7 +164,8 @@ impl<T: Clone> Connections<T> {
         self.unproven.get(&source).map_or(0, Vec::len)
     }
 
-    /// Most unproven connections of one source. A proxy may have half of what everybody has: behind it are many callers.
+    /// Most unproven connections of one source. A proxy may have half of what everybody has: behind it are
+    /// many callers.
     fn limit(&self, source: Source) -> usize {
         match source {
             Source::Direct(_) => self.division.per_address,
@@ -208,8 +211,8 @@ impl<T: Clone> Connections<T> {
         waiting.max_by_key(|(id, standing)| (standing.since, std::cmp::Reverse(*id))).map(|(id, _)| id)
     }
 
-    /// The slowest connection of the address that has most, of the next one when all of its are being worked on, and so on; never of
-    /// an address that has fewer than the newcomer's.
+    /// The slowest connection of the address that has most, of the next one when all of its are being worked
+    /// on, and so on; never of an address that has fewer than the newcomer's.
     fn of_the_heaviest(&self, newcomer: Source, standing: &impl Fn(&T) -> Standing) -> Option<ConnectionId> {
         let own = self.count(newcomer);
         let heaviest = self.by_count.iter().rev().take(ADDRESSES_LOOKED_AT);

@@ -1,7 +1,7 @@
 //! The cursors of lists of tasks and of conversations as callers carry them from page to page.
 //!
-//! Promises: a text without meaning to the caller; anything that was not written here is refused. It grants nothing: each page
-//! is asked for by a caller and shows only what that caller may see.
+//! Promises: a text without meaning to the caller; anything that was not written here is refused. It grants
+//! nothing: each page is asked for by a caller and shows only what that caller may see.
 
 use agentsite_protocol::Timestamp;
 use agentsite_site::{ConversationCursor, TaskCursor};

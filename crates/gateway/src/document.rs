@@ -1,7 +1,8 @@
 //! Document: a value as the JSON body of an answer.
 //!
-//! Promises: one place for the headers of such answers, those that no cache keeps and those that readers may keep for a while; a value that cannot be
-//! written is a fault inside the site, told in the log. It does not know whose face speaks.
+//! Promises: one place for the headers of such answers, those that no cache keeps and those that readers may
+//! keep for a while; a value that cannot be written is a fault inside the site, told in the log. It does not
+//! know whose face speaks.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -39,8 +40,8 @@ pub(crate) enum Reader<'a> {
     This(&'a Caller),
 }
 
-/// Answers with a document that its reader may keep for a minute: a strong ETag over the bytes, so that an unchanged one costs no transfer, and the
-/// time of the last change.
+/// Answers with a document that its reader may keep for a minute: a strong ETag over the bytes, so that an
+/// unchanged one costs no transfer, and the time of the last change.
 pub(crate) fn kept(
     parts: &Parts,
     reader: Reader<'_>,

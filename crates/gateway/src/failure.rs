@@ -1,8 +1,9 @@
 //! Failure: everything that can go wrong at this door, and the one table of its codes.
 //!
-//! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC, reason, and word for the
-//! REST face; nothing else in the workspace names them. The rows of A2A follow its specification 1.0.1, section 5.4. The sentence
-//! is for the caller; causes inside the site go to the log only. Those of MCP follow its revisions 2025-11-25 and 2026-07-28.
+//! Promises: each fault has one row with its HTTP status, JSON-RPC code, status word of HTTP+JSON and gRPC,
+//! reason, and word for the REST face; nothing else in the workspace names them. The rows of A2A follow its
+//! specification 1.0.1, section 5.4. The sentence is for the caller; causes inside the site go to the log
+//! only. Those of MCP follow its revisions 2025-11-25 and 2026-07-28.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -71,6 +72,7 @@ pub(crate) enum Fault {
     NoSuchEntry,
     Moved,
     StorageLimit,
+    QuotaExceeded,
 }
 
 /// One row of the table.
@@ -92,8 +94,8 @@ pub(crate) struct Row {
     pub(crate) code: &'static str,
     /// Reason in the ErrorInfo detail; empty where the specification has no detail.
     pub(crate) reason: &'static str,
-    /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients read no body
-    /// of anything else.
+    /// Whether an answer by JSON-RPC keeps the HTTP status. All others are 200, because the official clients
+    /// read no body of anything else.
     pub(crate) keeps_status: bool,
 }
 
@@ -131,7 +133,7 @@ const fn row(
 }
 
 /// The table. Its order is that of [`Fault`].
-pub(crate) const TABLE: [Row; 39] = [
+pub(crate) const TABLE: [Row; 40] = [
     row(Fault::NoSuchTask, "no_such_task", 404, -32001, "NOT_FOUND", "TASK_NOT_FOUND"),
     row(Fault::NotCancelable, "not_cancelable", 400, -32002, PRECONDITION, "TASK_NOT_CANCELABLE"),
     row(
@@ -185,6 +187,7 @@ pub(crate) const TABLE: [Row; 39] = [
     row(Fault::NoSuchEntry, "no_such_entry", 404, OURS, "NOT_FOUND", "ENTRY_NOT_FOUND"),
     row(Fault::Moved, "moved", 409, OURS, PRECONDITION, "CHANGED_MEANWHILE"),
     row(Fault::StorageLimit, "storage_limit", 507, OURS, EXHAUSTED, "STORAGE_LIMIT"),
+    row(Fault::QuotaExceeded, "quota_exceeded", 429, OURS, EXHAUSTED, "QUOTA_EXCEEDED"),
 ];
 
 /// A fault with the words for its caller.
@@ -250,12 +253,10 @@ impl Failure {
         StatusCode::from_u16(self.row().status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }
 
-    /// The answer to a method that an address does not have, as one of the faces writes it.
-    pub(crate) fn wrong_method(method: &Method, write: fn(&Self) -> Response) -> Response {
-        let sentence = format!("{method} is not possible at this address");
-        let mut response = write(&Self::new(Fault::BadRequest, sentence));
-        *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-        response
+    /// The refusal of a method that an address does not have; its status is 405 in every face.
+    pub(crate) fn wrong_method(method: &Method) -> Self {
+        let sentence = format!("{method} is not possible at this address; the Allow header names what is");
+        Self::new(Fault::BadRequest, sentence)
     }
 
     /// The answer of the REST face: `{"error":{"code":…,"message":…}}`.
@@ -343,50 +344,53 @@ impl IntoResponse for Failure {
     }
 }
 
+/// The row of an error of the site.
+const fn fault_of(error: &SiteError) -> Fault {
+    match error {
+        SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
+        SiteError::TooManyListings(_)
+        | SiteError::TooManyChallenges(_)
+        | SiteError::TooManyReceivers(_)
+        | SiteError::TooManyQueries(_)
+        | SiteError::TooManyConversations(_)
+        | SiteError::TooManyTurns(_)
+        | SiteError::TooManyConnected(_) => Fault::QuotaExceeded,
+        SiteError::BadListing(_) | SiteError::Unreachable(_) => Fault::BadParams,
+        SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
+        SiteError::PushOff => Fault::PushNotSupported,
+        SiteError::BadPush(_) => Fault::BadParams,
+        SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
+        SiteError::NoSuchQuery(_)
+        | SiteError::NoSuchChallenge(_)
+        | SiteError::NoSuchConversation(_)
+        | SiteError::NoSuchReservation(_)
+        | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
+        SiteError::ConversationMoved => Fault::Moved,
+        SiteError::BadConversation(_) => Fault::BadParams,
+        SiteError::NotCancelable(_) => Fault::NotCancelable,
+        SiteError::TaskEnded(_) => Fault::TaskEnded,
+        SiteError::TaskBusy(_) => Fault::TaskBusy,
+        SiteError::ContextMismatch | SiteError::BadMessage(_) | SiteError::BadQuery(_) => Fault::BadParams,
+        SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
+        SiteError::IdReused => Fault::IdReused,
+        SiteError::MediaType { .. } => Fault::ContentType,
+        SiteError::Busy { .. } => Fault::AgentBusy,
+        SiteError::AgentReplaced(_) => Fault::Unsupported,
+        SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => Fault::Forbidden,
+        SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
+        SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
+        SiteError::Stopping => Fault::Stopping,
+        SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
+        SiteError::Store(StoreError::Full) => Fault::StoreFull,
+        SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
+        SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
+        SiteError::Agent(_) => Fault::AgentFailed,
+    }
+}
+
 impl From<SiteError> for Failure {
     fn from(error: SiteError) -> Self {
-        let fault = match &error {
-            SiteError::NoSuchAgent(_) | SiteError::NoSuchListing(_) => Fault::NoSuchAgent,
-            SiteError::BadListing(_)
-            | SiteError::TooManyListings(_)
-            | SiteError::TooManyChallenges(_)
-            | SiteError::Unreachable(_) => Fault::BadParams,
-            SiteError::NoSuchTask(_) | SiteError::NoSuchReceiver(_) => Fault::NoSuchTask,
-            SiteError::PushOff => Fault::PushNotSupported,
-            SiteError::BadPush(_) | SiteError::TooManyReceivers(_) | SiteError::TooManyQueries(_) => {
-                Fault::BadParams
-            }
-            SiteError::NoSuchLetter(_) => Fault::NoSuchLetter,
-            SiteError::NoSuchQuery(_)
-            | SiteError::NoSuchChallenge(_)
-            | SiteError::NoSuchConversation(_)
-            | SiteError::NoSuchReservation(_)
-            | SiteError::NoSuchTurn(_) => Fault::NoSuchResource,
-            SiteError::ConversationMoved => Fault::Moved,
-            SiteError::BadConversation(_)
-            | SiteError::TooManyConversations(_)
-            | SiteError::TooManyTurns(_) => Fault::BadParams,
-            SiteError::NotCancelable(_) => Fault::NotCancelable,
-            SiteError::TaskEnded(_) => Fault::TaskEnded,
-            SiteError::TaskBusy(_) => Fault::TaskBusy,
-            SiteError::ContextMismatch | SiteError::BadMessage(_) | SiteError::BadQuery(_) => {
-                Fault::BadParams
-            }
-            SiteError::ExtensionRequired(_) => Fault::ExtensionRequired,
-            SiteError::IdReused => Fault::IdReused,
-            SiteError::MediaType { .. } => Fault::ContentType,
-            SiteError::Busy { .. } => Fault::AgentBusy,
-            SiteError::AgentReplaced(_) => Fault::Unsupported,
-            SiteError::Forbidden(_) | SiteError::NameTaken(_) | SiteError::AdminToken => Fault::Forbidden,
-            SiteError::BadKey | SiteError::BadToken(_) => Fault::Unauthenticated,
-            SiteError::ScopeNeeded(_) => Fault::ScopeNeeded,
-            SiteError::Stopping => Fault::Stopping,
-            SiteError::Store(StoreError::Moved(_) | StoreError::Foreign(_)) => Fault::Moved,
-            SiteError::Store(StoreError::Full) => Fault::StoreFull,
-            SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
-            SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
-            SiteError::Agent(_) => Fault::AgentFailed,
-        };
+        let fault = fault_of(&error);
         if fault == Fault::Internal {
             tracing::error!(error = %error, "a request failed inside the site");
             return Self::new(fault, "the site could not do this; its log says why, try again later");

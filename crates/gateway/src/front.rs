@@ -1,7 +1,7 @@
 //! Front: what every handler works with, and the way each request takes before it reaches the site.
 //!
-//! Promises: no handler gets a Caller but from here, so that every one was recognised and counted. It does not route and
-//! does not know any protocol.
+//! Promises: no handler gets a Caller but from here, so that every one was recognised and counted. It does
+//! not route and does not know any protocol.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,19 +16,20 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::arriving::Bodies;
-use crate::caller::{Claim, Door, SESSION_COOKIE};
+use crate::caller::{Authenticator, Credential, SESSION_COOKIE};
 use crate::charts::Charts;
+use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
-use crate::line::Line;
 use crate::metrics::Refusal;
 use crate::settings::GatewaySettings;
 use crate::shares::{Full, Holder, Shares};
 use crate::transcripts::Transcripts;
 use crate::visit::{StreamPlace, Visit};
 
-/// When to come back for something whose share is used up: about as long as a request or a short stream takes.
+/// When to come back for something whose share is used up: about as long as a request or a short stream
+/// takes.
 pub(crate) const TRY_AGAIN: Duration = Duration::from_secs(2);
 
 /// What every handler works with.
@@ -39,11 +40,11 @@ pub(crate) struct Front {
     pub(crate) registry: Arc<Registry>,
     /// Cancelled when the gateway stops: streams end, no connection is accepted.
     pub(crate) stop: CancellationToken,
-    /// Cancelled when the time to finish is over: whoever waits for an agent is told how far it is.
+    /// Cancelled when the time to finish is over: a caller that waits for an agent gets its task as it is.
     pub(crate) closing: CancellationToken,
     /// The open connections, but for those that have become sockets.
     // A std lock: held when a connection comes, goes or is proven, never across an await.
-    pub(crate) connections: Mutex<Connections<Arc<Line>>>,
+    pub(crate) connections: Mutex<Connections<Arc<Connection>>>,
     /// Requests under way.
     pub(crate) requests: Arc<Shares>,
     /// Open streams of events.
@@ -61,7 +62,7 @@ pub(crate) struct Front {
     /// Conversations with programs that tell the whole transcript each time.
     pub(crate) transcripts: Transcripts,
     listen: SocketAddr,
-    door: Door,
+    authenticator: Authenticator,
     throttle: Throttle,
 }
 
@@ -73,7 +74,7 @@ impl Front {
         listen: SocketAddr,
         stop: CancellationToken,
     ) -> Arc<Self> {
-        let (door, throttle) = (Door::new(&settings), Throttle::new(&settings.rates));
+        let (authenticator, throttle) = (Authenticator::new(&settings), Throttle::new(&settings.rates));
         let limits = settings.limits;
         Arc::new(Self {
             site,
@@ -95,23 +96,24 @@ impl Front {
             charts: Charts::default(),
             transcripts: Transcripts::default(),
             listen,
-            door,
+            authenticator,
             throttle,
         })
     }
 
     /// Recognises the caller and lets it in.
     pub(crate) async fn admit(&self, parts: &Parts) -> Result<Caller, Failure> {
-        self.admit_claim(parts, self.door.claim(line(parts)?, parts)?).await
+        self.admit_credential(parts, self.authenticator.credential(connection(parts)?, parts)?).await
     }
 
     /// The same for programs that must send a placeholder as their key where none is needed.
     pub(crate) async fn admit_program(&self, parts: &Parts) -> Result<Caller, Failure> {
-        self.admit_claim(parts, self.door.claim_of_program(line(parts)?, parts)?).await
+        self.admit_credential(parts, self.authenticator.credential_of_program(connection(parts)?, parts)?)
+            .await
     }
 
-    async fn admit_claim(&self, parts: &Parts, claim: Claim<'_>) -> Result<Caller, Failure> {
-        let caller = match self.recognise(claim, parts).await {
+    async fn admit_credential(&self, parts: &Parts, credential: Credential<'_>) -> Result<Caller, Failure> {
+        let caller = match self.recognise(credential, parts).await {
             Ok(caller) => caller,
             Err(failure) => {
                 // Whoever tries keys out is slowed down by address.
@@ -124,7 +126,7 @@ impl Front {
         Ok(caller)
     }
 
-    /// Counts a request by the address it comes from, whoever sent it.
+    /// Counts a request by the address it comes from; the credential is not looked at.
     pub(crate) fn admit_stranger(&self, parts: &Parts) -> Result<(), Failure> {
         self.throttle(&Caller::anonymous(self.address(parts)?))
     }
@@ -135,14 +137,15 @@ impl Front {
 
     /// The address of the caller, also behind proxies that are trusted.
     pub(crate) fn address(&self, parts: &Parts) -> Result<IpAddr, Failure> {
-        Ok(self.door.peer(line(parts)?, &parts.headers))
+        Ok(self.authenticator.peer(connection(parts)?, &parts.headers))
     }
 
-    /// Gives the request its caller's share until it is answered; a connection on which a caller has authenticated is known from then on.
+    /// Gives the request its caller's share until it is answered; a connection on which a caller has
+    /// authenticated is known from then on.
     fn count(&self, parts: &Parts, caller: &Caller) -> Result<(), Failure> {
         let (visit, holder) = (visit(parts)?, Holder::of(caller, self.address(parts)?));
-        if visit.line.is_unproven() && !caller.is_anonymous() {
-            self.prove(&visit.line, &holder);
+        if visit.connection.is_unproven() && !caller.is_anonymous() {
+            self.prove(&visit.connection, &holder);
         }
         visit.enter(&self.requests, holder).map_err(|full| {
             let own = "you have as many requests under way here as you may; wait for one to be answered";
@@ -151,11 +154,11 @@ impl Front {
         })
     }
 
-    fn prove(&self, line: &Line, holder: &Holder) {
+    fn prove(&self, connection: &Connection, holder: &Holder) {
         let owner = if let Holder::Owner(owner) = holder { Some(owner) } else { None };
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        if connections.prove(line.id, owner) {
-            line.set_proven();
+        if connections.prove(connection.id, owner) {
+            connection.set_proven();
         }
     }
 
@@ -187,16 +190,17 @@ impl Front {
         self.settings.trusted_proxies.iter().any(|network| network.contains(address))
     }
 
-    async fn recognise(&self, claim: Claim<'_>, parts: &Parts) -> Result<Caller, Failure> {
-        let (secret, otherwise) = match claim {
-            Claim::Secret(secret)
+    async fn recognise(&self, credential: Credential<'_>, parts: &Parts) -> Result<Caller, Failure> {
+        let (secret, otherwise) = match credential {
+            Credential::Secret(secret)
                 if AccessToken::looks_like(secret) && self.site.token_issuer().is_some() =>
             {
-                // Boxed, because few requests come this way and the future of every face would have to have room for it.
+                // Boxed, because few requests come this way and the future of every face would have to have
+                // room for it.
                 return Ok(Box::pin(self.site.caller_by_token(secret, &self.own_addresses(parts))).await?);
             }
-            Claim::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
-            Claim::Session { secret, otherwise } => (secret, otherwise),
+            Credential::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
+            Credential::Session { secret, otherwise } => (secret, otherwise),
             plain => return plain_caller(&plain),
         };
         match self.site.caller_by_session(secret).await {
@@ -217,9 +221,10 @@ impl Front {
         Ok(caller)
     }
 
-    /// Recognises the caller of a WebSocket; refuses one of whom nothing is known, and pages of other origins.
+    /// Recognises the caller of a WebSocket; refuses one of whom nothing is known, and pages of other
+    /// origins.
     pub(crate) async fn admit_socket(&self, parts: &Parts) -> Result<Caller, Failure> {
-        self.door.refuse_pages_of_others(parts)?;
+        self.authenticator.refuse_pages_of_others(parts)?;
         self.admit_known(parts).await
     }
 
@@ -232,8 +237,9 @@ impl Front {
         })
     }
 
-    /// The addresses of the site for which a token may have been made, when the site knows its own address: all of it, a face, or the very
-    /// place that is asked. Where the address is only the caller's word there is none: a token made for another site would count here.
+    /// The addresses of the site for which a token may have been made, when the site knows its own address:
+    /// all of it, a face, or the very place that is asked. Where the address is only the caller's word there
+    /// is none: a token made for another site would count here.
     fn own_addresses(&self, parts: &Parts) -> Vec<String> {
         if !self.owns_base(parts) {
             return Vec::new();
@@ -248,17 +254,20 @@ impl Front {
 
     /// The address under which this caller reaches the site, without a trailing slash.
     pub(crate) fn base(&self, parts: &Parts) -> String {
-        line(parts).map_or_else(|_| String::new(), |line| self.door.base(line, parts, self.listen))
+        connection(parts).map_or_else(
+            |_| String::new(),
+            |connection| self.authenticator.base(connection, parts, self.listen),
+        )
     }
 
     /// Whether [`Self::base`] is more than the caller's word, so that the site may sign under it.
     pub(crate) fn owns_base(&self, parts: &Parts) -> bool {
-        line(parts).is_ok_and(|line| self.door.owns_base(line, parts, self.listen))
+        connection(parts).is_ok_and(|connection| self.authenticator.owns_base(connection, parts, self.listen))
     }
 
     /// Whether this caller reaches the site by TLS.
     fn is_secure(&self, parts: &Parts) -> bool {
-        line(parts).is_ok_and(|line| self.door.is_secure(line, parts, self.listen))
+        connection(parts).is_ok_and(|connection| self.authenticator.is_secure(connection, parts, self.listen))
     }
 
     /// The cookie that holds a browser's session; no script and no other site gets at it.
@@ -268,19 +277,19 @@ impl Front {
     }
 }
 
-fn plain_caller(claim: &Claim<'_>) -> Result<Caller, Failure> {
-    match claim {
-        Claim::Anonymous(address) => Ok(Caller::anonymous(*address)),
-        Claim::OpenAdmin => Ok(Caller::admin()),
-        Claim::Secret(_) | Claim::Session { .. } => {
+fn plain_caller(credential: &Credential<'_>) -> Result<Caller, Failure> {
+    match credential {
+        Credential::Anonymous(address) => Ok(Caller::anonymous(*address)),
+        Credential::OpenAdmin => Ok(Caller::admin()),
+        Credential::Secret(_) | Credential::Session { .. } => {
             Err(Failure::new(Fault::Unauthenticated, "this credential is not accepted here"))
         }
     }
 }
 
 /// The connection of a request.
-pub(crate) fn line(parts: &Parts) -> Result<&Arc<Line>, Failure> {
-    Ok(&visit(parts)?.line)
+pub(crate) fn connection(parts: &Parts) -> Result<&Arc<Connection>, Failure> {
+    Ok(&visit(parts)?.connection)
 }
 
 /// The visit that a request is; the server puts it there.

@@ -1,58 +1,53 @@
-//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others know the site.
+//! `/.well-known/jwks.json`, `/.well-known/did.json` and `/.well-known/agentsite-challenge/WORD`: how others
+//! know the site.
 //!
-//! Promises: needs no credential, for these are what strangers need first; former keys stay published with the records by which they
-//! named their successors. The document of the `did:web` names only the present keys. A challenge is served only where an operator added its
-//! word, and never kept by others. It signs nothing.
+//! Promises: needs no credential, for these are what strangers need first; former keys stay published with
+//! the records by which they named their successors. The document of the `did:web` names only the present
+//! keys. A challenge is served only where an operator added its word, and never kept by others. It signs
+//! nothing.
 
 use std::sync::Arc;
 
 use agentsite_protocol::did_web;
 use agentsite_site::{IdentityView, SiteError};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 
 /// How long keys may be kept by others: short, so that a rotation is seen soon.
 const CACHE: &str = "public, max-age=300";
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/.well-known/jwks.json", get(key_set))
-        .route("/.well-known/did.json", get(document))
-        .route("/.well-known/agentsite-challenge/{word}", get(challenge))
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults = RouteDefaults::new(Face::A2a, Access::Address);
+    vec![
+        defaults.get("/.well-known/jwks.json", key_set),
+        defaults.get("/.well-known/did.json", document),
+        defaults.get("/.well-known/agentsite-challenge/{word}", challenge),
+    ]
 }
 
-async fn key_set(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (parts, _) = request.into_parts();
-    front.admit_stranger(&parts)?;
+async fn key_set(State(front): State<Arc<Front>>) -> Response {
     let identity = front.site.identity();
     let set = json!({ "keys": identity.jwks["keys"], "rotations": identity.rotations });
-    Ok(published("application/jwk-set+json", &set))
+    published("application/jwk-set+json", &set)
 }
 
 async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
-    front.admit_stranger(&parts)?;
     let did = did_web(&front.base(&parts))
         .ok_or_else(|| Failure::new(Fault::BadRequest, "the request names no host; send a Host header"))?;
     Ok(published("application/did+json", &did_document(&did, &front.site.identity())))
 }
 
-async fn challenge(
-    State(front): State<Arc<Front>>,
-    Path(word): Path<String>,
-    request: Request,
-) -> Result<Response, Failure> {
-    let (parts, _) = request.into_parts();
-    front.admit_stranger(&parts)?;
+async fn challenge(State(front): State<Arc<Front>>, Path(word): Path<String>) -> Result<Response, Failure> {
     if !front.site.serves_challenge(&word) {
         return Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into());
     }

@@ -1,8 +1,8 @@
 //! JSON-RPC 2.0: the decoder of foreign requests and the writer of answers.
 //!
-//! Promises: decoding is pure, copies nothing of the parameters and never panics (it is fuzzed); whatever is wrong gets the
-//! code that the specification names, with the caller's id wherever that could be read. Batches are refused: A2A has none.
-//! It does not know methods or what their parameters mean.
+//! Promises: decoding is pure, copies nothing of the parameters and never panics (it is fuzzed); whatever is
+//! wrong gets the code that the specification names, with the caller's id wherever that could be read.
+//! Batches are refused: A2A has none. It does not know methods or what their parameters mean.
 
 use std::borrow::Cow;
 
@@ -121,7 +121,8 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Whether it is a number that a reader can hold; JSON itself sets no bound, and an answer that bears `1e999` cannot be read.
+/// Whether it is a number that a reader can hold; JSON itself sets no bound, and an answer that bears `1e999`
+/// cannot be read.
 pub(crate) fn is_number(raw: &str) -> bool {
     serde_json::from_str::<serde_json::Number>(raw).is_ok()
 }
@@ -136,7 +137,7 @@ pub(crate) fn string(raw: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The refusal of a method that nobody knows, with those that are.
+/// The refusal of an unknown method, with those that exist.
 pub(crate) fn no_such_method(method: &str, known: &[&str]) -> Failure {
     let short: String = method.chars().take(EXCERPT).collect();
     Failure::new(Fault::NoSuchMethod, format!("there is no method `{short}`; there are {}", known.join(", ")))

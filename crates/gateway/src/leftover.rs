@@ -1,7 +1,8 @@
 //! Leftover: the part of a request's body that is unread when the response is ready.
 //!
-//! Promises: a small rest is read and thrown away, so that the connection serves the next request; of a large or slow one the answer says that
-//! the connection closes, so that no client or proxy sends another request over it and loses that. It does not limit bodies that are read (`limits`).
+//! Promises: a small rest is read and thrown away, so that the connection serves the next request; of a large
+//! or slow one the answer says that the connection closes, so that no client or proxy sends another request
+//! over it and loses that. It does not limit bodies that are read (`limits`).
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -25,13 +26,13 @@ pub(crate) struct Leftover(Arc<Mutex<Option<Incoming>>>);
 
 /// What decides whether the connection of a request can be kept.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Connection {
+pub(crate) struct KeepAlive {
     is_http1: bool,
     /// Whether the client sends the body only when it is asked to.
     waits: bool,
 }
 
-impl Connection {
+impl KeepAlive {
     pub(crate) fn of<T>(request: &hyper::Request<T>) -> Self {
         let is_http1 = request.version() < Version::HTTP_2;
         Self { is_http1, waits: request.headers().contains_key(EXPECT) }
@@ -47,11 +48,11 @@ impl Leftover {
     }
 
     /// Reads what was left, or says in the answer that the connection closes.
-    pub(crate) async fn settle(&self, connection: Connection, response: &mut Response) {
+    pub(crate) async fn settle(&self, keep_alive: KeepAlive, response: &mut Response) {
         let left = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(body) = left.filter(|_| connection.is_http1) else { return };
+        let Some(body) = left.filter(|_| keep_alive.is_http1) else { return };
         let is_small = body.size_hint().upper().is_some_and(|most| most <= SMALL);
-        if connection.waits || !is_small || !matches!(timeout(MOMENT, read(body)).await, Ok(true)) {
+        if keep_alive.waits || !is_small || !matches!(timeout(MOMENT, read(body)).await, Ok(true)) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
     }

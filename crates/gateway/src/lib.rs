@@ -1,8 +1,9 @@
-//! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, discovery, the REST face, pages and operations.
+//! Every face of a site spoken over HTTP: A2A, MCP, the OpenAI-style face, discovery, the REST face, pages
+//! and operations.
 //!
-//! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps the errors of
-//! the site to all of them. Every request is recognised (`caller`), bounded (`limits`, `shares`) and counted (`metrics`) before the
-//! site hears of it. No foreign bytes make it panic.
+//! Promises: the only crate that knows axum, HTTP statuses and JSON-RPC codes; one table in `failure` maps
+//! the errors of the site to all of them. Every request is recognised (`caller`), bounded (`limits`,
+//! `shares`) and counted (`metrics`) before the site hears of it. No foreign bytes make it panic.
 //!
 //! It decides nothing about agents and tasks, and reads no file and no environment variable.
 
@@ -15,6 +16,7 @@ mod arriving;
 mod authority;
 mod caller;
 mod charts;
+mod connection;
 mod connections;
 mod cursor;
 mod document;
@@ -25,7 +27,6 @@ mod identity;
 mod jsonrpc;
 mod leftover;
 mod limits;
-mod line;
 mod logbook;
 mod mcp;
 mod meter;
@@ -37,6 +38,7 @@ mod operations;
 mod operator;
 mod pages;
 mod process;
+mod route;
 mod router;
 mod rpc;
 mod server;
@@ -53,6 +55,7 @@ mod unread;
 mod visit;
 mod wire;
 mod workshop;
+mod written;
 
 pub use a2a::a2a_methods;
 pub use api::api_paths;

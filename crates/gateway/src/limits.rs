@@ -1,7 +1,7 @@
 //! How much a request may cost: size and time of its body, and how often its caller may come.
 //!
-//! Promises: a body that is too large is refused by its declared length or as soon as the count passes the cap; memory
-//! per caller is bounded. It does not limit agents: their queues do.
+//! Promises: a body that is too large is refused by its declared length or as soon as the count passes the
+//! cap; memory per caller is bounded. It does not limit agents: their queues do.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -18,14 +18,15 @@ use crate::arriving::ArrivalError;
 use crate::failure::{Failure, Fault};
 use crate::settings::{HttpLimits, Rate, Rates};
 
-/// Most callers whose buckets are remembered; a bucket is about 100 bytes. Full buckets are forgotten first, at no loss.
+/// Most callers whose buckets are remembered; a bucket is about 100 bytes. Full buckets are forgotten first,
+/// at no loss.
 const MAX_BUCKETS: usize = 10_000;
 
 /// Requests between two looks at the number of buckets, so that most requests do not count them.
 const LOOK_EVERY: usize = 1_024;
 
-/// How much of an oversized body is read and thrown away before the refusal is sent: a client that is cut off while it
-/// writes never reads the answer.
+/// How much of an oversized body is read and thrown away before the refusal is sent: a client that is cut off
+/// while it writes never reads the answer.
 const READ_ON: usize = 8 << 20;
 
 /// When to send a body again for which there was no room.
@@ -126,8 +127,8 @@ impl Buckets {
         Some(Self { limiter, clock: DefaultClock::default(), looks: AtomicUsize::new(0), crowded, crowd })
     }
 
-    /// Takes one from the caller's bucket, or says how long to wait. While more callers come than can be remembered, all
-    /// share one bucket.
+    /// Takes one from the caller's bucket, or says how long to wait. While more callers come than can be
+    /// remembered, all share one bucket.
     fn take(&self, owner: &Owner) -> Result<(), Duration> {
         if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY) {
             self.look();

@@ -1,16 +1,20 @@
-//! Logbook: the last lines of the process's own log, for the people who run the site.
+//! Logbook: the last lines of the process's own log, for admins.
 //!
-//! Promises: so many lines and no more, each of a bounded length; whoever writes never waits for whoever reads. A reader keeps its own place: one that
-//! falls behind what is kept learns how many lines it missed. What looks like a secret is masked before it is kept. It does not decide what is logged,
-//! and knows nothing of the machinery that makes the lines: the binary hands them in.
+//! Promises: so many lines and no more, each of a bounded length; whoever writes never waits for whoever
+//! reads. A reader keeps its own place: one that falls behind what is kept learns how many lines it missed.
+//! What looks like a secret is masked before it is kept. It does not decide what is logged, and knows nothing
+//! of the machinery that makes the lines: the binary hands them in.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::Timestamp;
 use agentsite_site::KEY_PREFIX;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
+
+use crate::written::Moment;
 
 #[cfg(test)]
 mod tests;
@@ -62,13 +66,16 @@ impl std::str::FromStr for Loudness {
 }
 
 /// One line of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "SiteLogLine")]
 pub struct LogRecord {
     /// Its place, from 1.
     pub seq: u64,
     /// When it was written.
+    #[schemars(with = "Moment")]
     pub at: Timestamp,
     /// How loud it is.
+    #[schemars(with = "String", extend("enum" = ["error", "warn", "info", "debug", "trace"]))]
     pub level: Loudness,
     /// The part of the program that wrote it.
     pub target: String,
@@ -154,7 +161,7 @@ impl LogBook {
         }
         let (target, text) = (target.to_owned(), masked(text));
         lines.push_back(Arc::new(LogRecord { seq, at, level, target, text, fields }));
-        // Told while the lines are held, so that the numbers go up; nobody who listens runs in here.
+        // Told while the lines are held, so that the numbers go up; no listener runs in here.
         self.0.last.send_replace(seq);
     }
 

@@ -1,8 +1,9 @@
 //! The MCP face: the whole site under `/mcp`, every agent under `/mcp/AGENT`, as a server of tools.
 //!
-//! Promises: both eras of the protocol on one address. Requests of the stateless revision (2026-07-28) stand for themselves (`stateless`);
-//! those of 2025-11-25 and before belong to a session (`session`, `sessions`). What is asked is read and done once for both
-//! (`operation`), and written in the form of each (`answer`). The order of checks is caller, media type, size, frame, era.
+//! Promises: both eras of the protocol on one address. Requests of the stateless revision (2026-07-28) stand
+//! for themselves (`stateless`); those of 2025-11-25 and before belong to a session (`session`, `sessions`).
+//! What is asked is read and done once for both (`operation`), and written in the form of each (`answer`).
+//! The order of checks is caller, media type, size, frame, era.
 //!
 //! It decides nothing about tools: see `Toolkit`. Batches are refused, see `message`.
 
@@ -27,18 +28,18 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, MAX_NAME};
 use agentsite_site::{Site, SiteError, Toolkit};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use axum::routing::any;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode, header};
 use tokio_util::task::TaskTracker;
 
+use crate::connection::AtWork;
 use crate::failure::{Era, Failure, Fault};
-use crate::front::{Front, line};
-use crate::line::AtWork;
+use crate::front::{Front, connection};
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 use crate::trace;
 use crate::visit::StreamPlace;
 use message::Incoming;
@@ -46,11 +47,11 @@ use params::{Params, object};
 use round::{Bond, Seal};
 use session::Sessions;
 
-pub use message::fuzz_mcp;
+pub use params::fuzz_mcp;
 
 /// What outlives a request.
 #[derive(Debug)]
-struct Desk {
+struct McpState {
     /// Seals what callers keep for us.
     seal: Seal,
     sessions: Sessions,
@@ -59,24 +60,22 @@ struct Desk {
 }
 
 /// The routes of this face.
-pub(crate) fn routes(site: &Site) -> Router<Arc<Front>> {
+pub(crate) fn routes(site: &Site) -> Vec<Route> {
     let seal = Seal::new(&site.key_for(round::PURPOSE));
-    let desk = Arc::new(Desk { seal, sessions: Sessions::default(), work: TaskTracker::new() });
+    let desk = Arc::new(McpState { seal, sessions: Sessions::default(), work: TaskTracker::new() });
     let enter = move |State(front): State<Arc<Front>>, path: Option<Path<String>>, request: Request| {
         let desk = Arc::clone(&desk);
         async move { enter(&front, &desk, path.map(|Path(agent)| agent), request).await }
     };
-    Router::new()
-        .route("/mcp", any(enter.clone()))
-        .route("/mcp/", any(enter.clone()))
-        .route("/mcp/{agent}", any(enter.clone()))
-        .route("/mcp/{agent}/", any(enter))
+    // The form of a refusal depends on the era. A tool may take as long as its agent may.
+    let defaults = RouteDefaults::new(Face::Mcp, Access::Handler).untimed();
+    ["/mcp", "/mcp/", "/mcp/{agent}", "/mcp/{agent}/"].map(|path| defaults.any(path, enter.clone())).into()
 }
 
 /// One request that was let in.
-struct Call<'a> {
+struct McpCall<'a> {
     front: &'a Arc<Front>,
-    desk: &'a Arc<Desk>,
+    desk: &'a Arc<McpState>,
     parts: &'a Parts,
     caller: Caller,
     toolkit: Toolkit,
@@ -84,10 +83,10 @@ struct Call<'a> {
     takes_events: bool,
 }
 
-impl Call<'_> {
+impl McpCall<'_> {
     /// Keeps the connection from being ended as idle while a tool works.
     fn at_work(&self) -> Result<AtWork, Failure> {
-        Ok(line(self.parts)?.begin())
+        Ok(connection(self.parts)?.begin())
     }
 
     /// Takes a place for a stream, before anything is done for it.
@@ -105,7 +104,12 @@ impl Call<'_> {
     }
 }
 
-async fn enter(front: &Arc<Front>, desk: &Arc<Desk>, agent: Option<String>, request: Request) -> Response {
+async fn enter(
+    front: &Arc<Front>,
+    desk: &Arc<McpState>,
+    agent: Option<String>,
+    request: Request,
+) -> Response {
     let (parts, body) = request.into_parts();
     match let_in(front, desk, &parts, agent.as_deref()).await {
         Ok(call) if parts.method == Method::POST => post(call, body).await,
@@ -122,15 +126,15 @@ fn refuse(failure: &Failure) -> Response {
 /// Recognises the caller and finds what it wants to use.
 async fn let_in<'a>(
     front: &'a Arc<Front>,
-    desk: &'a Arc<Desk>,
+    desk: &'a Arc<McpState>,
     parts: &'a Parts,
     agent: Option<&str>,
-) -> Result<Call<'a>, Failure> {
+) -> Result<McpCall<'a>, Failure> {
     let caller = front.admit(parts).await?.in_trace(trace::onward(&parts.headers));
     let agent = agent.map(named_agent).transpose()?;
     let toolkit = front.site.toolkit(&caller, agent.as_ref())?;
     let takes_events = takes(&parts.headers, "text/event-stream");
-    Ok(Call { front, desk, parts, caller, toolkit, takes_events })
+    Ok(McpCall { front, desk, parts, caller, toolkit, takes_events })
 }
 
 /// A name that cannot be one answers like an agent that is not there.
@@ -154,7 +158,7 @@ fn takes(headers: &HeaderMap, media: &str) -> bool {
 }
 
 /// Answers a message.
-async fn post(mut call: Call<'_>, body: Body) -> Response {
+async fn post(mut call: McpCall<'_>, body: Body) -> Response {
     if let Err(failure) = check_media(&call) {
         return refuse(&failure);
     }
@@ -187,8 +191,9 @@ async fn post(mut call: Call<'_>, body: Body) -> Response {
     }
 }
 
-/// Takes what wants no answer. The stateless revision has nothing of the kind over HTTP; there it is taken and forgotten.
-fn hear(call: &Call<'_>, incoming: &Incoming<'_>) -> Result<(), Failure> {
+/// Takes what wants no answer. The stateless revision has nothing of the kind over HTTP; there it is taken
+/// and forgotten.
+fn hear(call: &McpCall<'_>, incoming: &Incoming<'_>) -> Result<(), Failure> {
     if !call.parts.headers.contains_key(version::SESSION) {
         return Ok(());
     }
@@ -204,7 +209,7 @@ fn hear(call: &Call<'_>, incoming: &Incoming<'_>) -> Result<(), Failure> {
 }
 
 /// Answers what is no message: sessions have a stream and an end.
-fn other(call: &Call<'_>) -> Result<Response, Failure> {
+fn other(call: &McpCall<'_>) -> Result<Response, Failure> {
     match call.parts.method {
         Method::GET if call.parts.headers.contains_key(version::SESSION) => sessions::open_stream(call),
         Method::DELETE if call.parts.headers.contains_key(version::SESSION) => sessions::close(call),
@@ -212,7 +217,7 @@ fn other(call: &Call<'_>) -> Result<Response, Failure> {
     }
 }
 
-fn check_media(call: &Call<'_>) -> Result<(), Failure> {
+fn check_media(call: &McpCall<'_>) -> Result<(), Failure> {
     let headers = &call.parts.headers;
     let given = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let media = given.split(';').next().unwrap_or_default().trim();

@@ -1,8 +1,9 @@
 //! Meter: how many bytes of a WebSocket message have been read before it is complete and handled.
 //!
-//! Promises: a message is cut off as soon as more of it has come than the socket may send; what has come counts against one budget
-//! for all sockets, with a share for each owner, so that many half-sent messages cannot fill the memory. It sees bytes only: what
-//! a message is, the driver of the socket says by [`Meter::settle`].
+//! Promises: a message is cut off as soon as more of it has come than the socket may send; what has come
+//! counts against one budget for all sockets, with a share for each owner, so that many half-sent messages
+//! cannot fill the memory. It sees bytes only: what a message is, the driver of the socket says by
+//! [`Meter::settle`].
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

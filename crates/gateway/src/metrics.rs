@@ -1,7 +1,8 @@
-//! What the gateway counts: requests by face and outcome, their latency, open connections, memory and time of the process.
+//! What the gateway counts: requests by face and outcome, their latency, open connections, memory and time of
+//! the process.
 //!
-//! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can make them
-//! grow. It does not serve them: see `operations`.
+//! Promises: counting costs a few atomic additions per request; label sets are fixed, so that no caller can
+//! make them grow. It does not serve them: see `operations`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,22 +57,6 @@ impl Face {
         Self::Operations,
         Self::Socket,
     ];
-
-    /// The face that a path belongs to.
-    pub(crate) fn of(path: &str) -> Self {
-        match path.as_bytes() {
-            [b'/', b'a', b'2', b'a', ..] | [b'/', b'l', b'f', b'.', ..] | [b'/', b'.', ..] => Self::A2a,
-            [b'/', b'm', b'c', b'p'] | [b'/', b'm', b'c', b'p', b'/', ..] => Self::Mcp,
-            [b'/', b'v', b'1', b'/', ..] => Self::OpenAi,
-            [b'/', b'a', b'p', b'i', ..] | [b'/', b'r', b'p', b'c'] => Self::Api,
-            b"/search" | b"/explore" | b"/agents" => Self::Hub,
-            [b'/', b'a', b'g', b'e', b'n', b't', b's', b'/', ..] => Self::Hub,
-            [b'/', b'v', b'0', b'/' | b'.', ..] => Self::Hub,
-            b"/ws/agent" => Self::Socket,
-            b"/healthz" | b"/readyz" | b"/metrics" => Self::Operations,
-            _ => Self::Pages,
-        }
-    }
 
     /// What it is called in figures.
     pub(crate) const fn word(self) -> &'static str {
@@ -223,7 +208,8 @@ pub struct GatewayMetrics {
     connections: Gauge,
     streams: Gauge,
     sockets: Gauge,
-    /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a histogram cannot be read back.
+    /// How many requests of all faces took up to each of [`LATENCY`], and longer; for charts, because a
+    /// histogram cannot be read back.
     took: Arc<[AtomicU64; LATENCY.len() + 1]>,
     // The members of the two families, so that a request takes no lock to find its own.
     counters: [[Counter; 3]; 8],
@@ -407,20 +393,5 @@ mod tests {
         assert!(text.contains("http_connections 1"), "{text}");
         assert!(text.contains("process_resident_memory_bytes "), "{text}");
         assert!(text.contains("process_cpu_seconds_total "), "{text}");
-    }
-
-    #[test]
-    fn a_path_belongs_to_one_face() {
-        for (path, face) in [
-            ("/a2a/echo", Face::A2a),
-            ("/lf.a2a.v1.A2AService/GetTask", Face::A2a),
-            ("/.well-known/agent-card.json", Face::A2a),
-            ("/api/agents", Face::Api),
-            ("/metrics", Face::Operations),
-            ("/ws/agent", Face::Socket),
-            ("/", Face::Pages),
-        ] {
-            assert_eq!(Face::of(path), face, "{path}");
-        }
     }
 }

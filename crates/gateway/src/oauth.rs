@@ -1,21 +1,23 @@
-//! The site as a resource of OAuth 2.1: where its authorization server is, and what a caller without a good token is told.
+//! The site as a resource of OAuth 2.1: where its authorization server is, and what a caller without a good
+//! token is told.
 //!
-//! Promises: with an authorization server configured, its metadata (RFC 9728) stand beside every face, and every answer that asks for a
-//! token names them (RFC 6750). Without one nothing of this exists, and requests pay nothing for it. Needs no credential: it is what a
-//! stranger needs first. It checks no token: the site does.
+//! Promises: with an authorization server configured, its metadata (RFC 9728) stand beside every face, and
+//! every answer that asks for a token names them (RFC 6750). Without one nothing of this exists, and requests
+//! pay nothing for it. Needs no credential: it is what a stranger needs first. It checks no token: the site
+//! does.
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::{HeaderValue, StatusCode, header};
 use serde_json::json;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 
 /// Where the metadata stand; the path of the resource follows.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
@@ -27,13 +29,16 @@ const CACHE: &str = "public, max-age=300";
 const SCOPES: [&str; 2] = ["call", "admin"];
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route(METADATA, get(metadata)).route(&format!("{METADATA}/{{*resource}}"), get(metadata))
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults = RouteDefaults::new(Face::A2a, Access::Address);
+    vec![
+        defaults.get(METADATA, metadata),
+        defaults.get("/.well-known/oauth-protected-resource/{*resource}", metadata),
+    ]
 }
 
 async fn metadata(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
-    front.admit_stranger(&parts)?;
     let Some(issuer) = front.site.token_issuer() else {
         let sentence = "this site takes its own API keys only; make one with `agentsite key new`";
         return Err(Failure::new(Fault::NoSuchPath, sentence));
@@ -64,7 +69,8 @@ pub(crate) struct Challenge {
 }
 
 impl Challenge {
-    /// The challenge that an answer to this request would carry; `None` when there is no authorization server.
+    /// The challenge that an answer to this request would carry; `None` when there is no authorization
+    /// server.
     pub(crate) fn of(front: &Front, request: &Request) -> Option<Self> {
         front.site.token_issuer()?;
         let had_token = request.headers().contains_key(header::AUTHORIZATION);

@@ -1,9 +1,11 @@
-//! The OpenAI-style face under `/v1`: agents as if they were models, for chat programs and SDKs that know nothing else.
+//! The OpenAI-style face under `/v1`: agents as if they were models, for chat programs and SDKs that know
+//! nothing else.
 //!
-//! Promises: `/v1/models` lists the agents that the caller may call; `/v1/chat/completions` and `/v1/responses` send a message to one and
-//! give its answer, whole or as a stream; a call whose caller hangs up is canceled. Errors are in OpenAI's form. A parameter that would
-//! change the meaning of an answer is refused, one that only tunes a model is ignored.
-//! It keeps no answers of its own: a response is a view of a task. See docs/openai.md.
+//! Promises: `/v1/models` lists the agents that the caller may call; `/v1/chat/completions` and
+//! `/v1/responses` send a message to one and give its answer, whole or as a stream; a call whose caller hangs
+//! up is canceled. Errors are in OpenAI's form. A parameter that would change the meaning of an answer is
+//! refused, one that only tunes a model is ignored. It keeps no answers of its own: a response is a view of a
+//! task. See docs/openai.md.
 
 mod agents;
 mod chat;
@@ -19,32 +21,36 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, Caller, Nesting};
 use agentsite_site::SiteError;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::{any, get, post};
 use http::request::Parts;
-use http::{Method, StatusCode, header};
+use http::{StatusCode, header};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::connection::AtWork;
 use crate::failure::{Failure, Fault, Violation};
-use crate::front::{Front, line};
-use crate::line::AtWork;
+use crate::front::{Front, connection};
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::visit::StreamPlace;
 use crate::{document, trace};
 
-/// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new()
-        .route("/v1/models", get(agents::list).fallback(wrong_method))
-        .route("/v1/models/{id}", get(agents::show).fallback(wrong_method))
-        .route("/v1/chat/completions", post(chat::complete).fallback(wrong_method))
-        .route("/v1/responses", post(responses::create).fallback(wrong_method))
-        .route("/v1/responses/{id}", get(responses::show).delete(responses::forget).fallback(wrong_method))
-        .route("/v1/responses/{id}/cancel", post(responses::cancel).fallback(wrong_method))
-        .route("/v1/{*path}", any(nothing_here))
+/// The routes of this face. Waiting for an agent takes as long as the agent may.
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults =
+        RouteDefaults::new(Face::OpenAi, Access::Program).refused_by(|failure, _| failure.openai()).untimed();
+    vec![
+        defaults.get("/v1/models", agents::list),
+        defaults.get("/v1/models/{id}", agents::show),
+        defaults.post("/v1/chat/completions", chat::complete),
+        defaults.post("/v1/responses", responses::create),
+        defaults.get("/v1/responses/{id}", responses::show),
+        defaults.delete("/v1/responses/{id}", responses::forget),
+        defaults.post("/v1/responses/{id}/cancel", responses::cancel),
+        defaults.any("/v1/{*path}", nothing_here).access(Access::Open),
+    ]
 }
 
 async fn nothing_here() -> Response {
@@ -53,23 +59,18 @@ async fn nothing_here() -> Response {
     Failure::new(Fault::NoSuchPath, sentence).openai()
 }
 
-async fn wrong_method(method: Method) -> Response {
-    Failure::wrong_method(&method, Failure::openai)
-}
-
 /// One call that was let in.
-struct Call {
+struct OpenAiCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
 }
 
-impl Call {
-    /// Recognises the caller; gives the body, which is not read yet.
-    async fn enter(State(front): State<Arc<Front>>, request: Request) -> Result<(Self, Body), Failure> {
-        let (parts, body) = request.into_parts();
-        let caller = front.admit_program(&parts).await?;
-        let caller = caller.in_trace(trace::onward(&parts.headers));
+impl OpenAiCall {
+    /// Takes the caller that the route let in; gives the body, which is not read yet.
+    fn enter(State(front): State<Arc<Front>>, request: Request) -> Result<(Self, Body), Failure> {
+        let (mut parts, body) = request.into_parts();
+        let caller = caller(&mut parts)?.in_trace(trace::onward(&parts.headers));
         Ok((Self { front, parts, caller }, body))
     }
 
@@ -90,7 +91,7 @@ impl Call {
 
     /// Keeps the connection from being ended as idle while an agent works.
     fn at_work(&self) -> Result<AtWork, Failure> {
-        Ok(line(&self.parts)?.begin())
+        Ok(connection(&self.parts)?.begin())
     }
 
     /// Takes a place for a stream, before anything is done for it.
@@ -99,7 +100,8 @@ impl Call {
     }
 }
 
-/// The agent that a request calls its model. A name that cannot be one answers like an agent that is not there.
+/// The agent that a request calls its model. A name that cannot be one answers like an agent that is not
+/// there.
 fn named_agent(model: &str) -> Result<AgentName, Failure> {
     model.parse().map_err(|_| {
         SiteError::NoSuchAgent(model.chars().take(agentsite_protocol::MAX_NAME).collect()).into()

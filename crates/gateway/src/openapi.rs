@@ -1,17 +1,18 @@
-//! `/openapi.json`: the REST and discovery faces in the words of OpenAPI 3.1.
+//! `/openapi.json` and the page about it: the REST and discovery faces in the words of OpenAPI 3.1.
 //!
-//! Promises: every route of the REST face and of the registries is described, with the methods that it takes and the shapes of what goes in and out;
-//! the stories hold the document against the routes, a golden file and live answers. It needs no credential: it tells how to ask, not what is there.
+//! Promises: written from the rows of the routes, so that it names each with the methods that it takes;
+//! shapes are those of the types that handlers read and write, or lie in `schemas.json`. The stories hold the
+//! document against a golden file and live answers. It needs no credential: it says how to ask, not what is
+//! there.
 
-mod operations;
+mod page;
 
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, OnceLock};
 
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
-use serde_json::Value;
+use http::StatusCode;
+use serde_json::{Map, Value};
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::path::{OperationBuilder, Parameter, ParameterBuilder, ParameterIn, PathItem, Paths};
 use utoipa::openapi::request_body::RequestBodyBuilder;
@@ -23,31 +24,52 @@ use utoipa::openapi::{InfoBuilder, OpenApiBuilder, Ref, RefOr, Required, Schema}
 use crate::document::{Reader, kept};
 use crate::failure::Failure;
 use crate::front::Front;
-pub(crate) use operations::{OPERATIONS, Operation, Part};
+use crate::metrics::Face;
+use crate::pages::{refuse_page, respond};
+use crate::route::{Access, OperationDoc, Route, RouteDefaults, STREAM, Shape, Shapes};
 
-/// The shapes of what goes in and out, as JSON Schema.
+/// The shapes that no type of ours has, as JSON Schema.
 const SCHEMAS: &str = include_str!("openapi/schemas.json");
 
 /// The form of an identifier of ARD.
 const IDENTIFIER: &str = "~^urn:air:[A-Za-z0-9.-]+(:[A-Za-z0-9._-]+)+$";
 
-/// The document; it is the same for every site.
-pub(crate) static DOCUMENT: LazyLock<Value> = LazyLock::new(document);
-
-/// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/openapi.json", get(show))
+/// The operations of a site, and the document about them once it was asked for.
+struct Reference {
+    operations: Vec<OperationDoc>,
+    document: OnceLock<Value>,
 }
 
-async fn show(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
+impl Reference {
+    /// The document; it is the same for every site.
+    fn document(&self) -> &Value {
+        self.document.get_or_init(|| document(&self.operations))
+    }
+}
+
+/// The routes of this file, about these operations.
+pub(crate) fn routes(operations: Vec<OperationDoc>) -> [Route; 2] {
+    let defaults = RouteDefaults::new(Face::Pages, Access::Address);
+    let reference = Arc::new(Reference { operations, document: OnceLock::new() });
+    let shown = Arc::clone(&reference);
+    let show = async move |State(front): State<Arc<Front>>, request: Request| show(&front, &shown, request);
+    let page = async move |State(front): State<Arc<Front>>, request: Request| {
+        let (parts, _) = request.into_parts();
+        let page = page::write(&front.base(&parts), &reference.operations, reference.document());
+        respond(StatusCode::OK, "text/html; charset=utf-8", page.into_string())
+    };
+    [defaults.get("/openapi.json", show), defaults.refused_by(refuse_page).get("/docs/api", page)]
+}
+
+fn show(front: &Front, reference: &Reference, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
-    front.admit_stranger(&parts)?;
-    kept(&parts, Reader::Everybody, "application/json", &*DOCUMENT, front.site.agents_changed_at())
+    let changed_at = front.site.agents_changed_at();
+    kept(&parts, Reader::Everybody, "application/json", reference.document(), changed_at)
 }
 
-fn document() -> Value {
+fn document(operations: &[OperationDoc]) -> Value {
     let mut paths = Paths::new();
-    for operation in &OPERATIONS {
+    for operation in operations {
         let item = PathItem::new(operation.method.clone(), described(operation));
         match paths.paths.get_mut(operation.path) {
             Some(known) => known.merge_operations(item),
@@ -63,10 +85,24 @@ fn document() -> Value {
     let mut document = serde_json::to_value(document).expect("a document is JSON");
     // As they are written: JSON Schema has more words than the types of the document.
     document["components"] = serde_json::from_str(SCHEMAS).expect("the schemas of our own are JSON");
+    if let Value::Object(schemas) = &mut document["components"]["schemas"] {
+        schemas.extend(derived(operations));
+    }
     document
 }
 
-fn described(operation: &Operation) -> utoipa::openapi::path::Operation {
+/// The shapes of the types that the operations take and give.
+fn derived(operations: &[OperationDoc]) -> Map<String, Value> {
+    let mut shapes = Shapes::default();
+    for operation in operations {
+        operation.body.into_iter().for_each(|shape| shapes.request(shape));
+        operation.answer.into_iter().for_each(|shape| shapes.answer(shape));
+        shapes.answer(operation.part.error());
+    }
+    shapes.into_definitions()
+}
+
+fn described(operation: &OperationDoc) -> utoipa::openapi::path::Operation {
     let mut built = OperationBuilder::new()
         .operation_id(Some(operation.id))
         .tag(operation.part.name())
@@ -90,7 +126,7 @@ fn described(operation: &Operation) -> utoipa::openapi::path::Operation {
         .into_iter()
         .flat_map(|shape| operation.media.split('|').map(move |media| (media, shape)))
     {
-        let shape = if media == operations::STREAM { frame(shape) } else { schema(shape) };
+        let shape = if media == STREAM { frame(shape) } else { schema(shape) };
         answer = answer.content(media, ContentBuilder::new().schema(Some(shape)).build());
     }
     let content = ContentBuilder::new().schema(Some(schema(operation.part.error()))).build();
@@ -100,14 +136,15 @@ fn described(operation: &Operation) -> utoipa::openapi::path::Operation {
     built = built.response(operation.status, answer.build()).response("default", refused.build());
     // Where nothing is needed, a key shows more: an empty requirement beside the key says so.
     let key = SecurityRequirement::new("key", Vec::<String>::new());
-    if operation.part != Part::Rest {
+    if !operation.needs_key {
         built = built.security(SecurityRequirement::default());
     }
     built.security(key).build()
 }
 
-/// A parameter of a kind that the table names: `string`, `boolean`, `integer` (never negative), `1..100`, `one|other`, `moment`, `uuid`,
-/// `name` (of an agent), `id` (that callers choose), or `~` and a regular expression.
+/// A parameter of a kind that the table names: `string`, `boolean`, `integer` (never negative), `1..100`,
+/// `one|other`, `moment`, `uuid`, `name` (of an agent), `id` (that callers choose), or `~` and a regular
+/// expression.
 fn parameter(name: &str, kind: &str, about: &str, place: ParameterIn) -> Parameter {
     let required = if place == ParameterIn::Path { Required::True } else { Required::False };
     let built = ParameterBuilder::new()
@@ -140,50 +177,57 @@ fn value_of(kind: &str) -> ObjectBuilder {
     }
 }
 
-/// One event of a stream, as OpenAPI describes server-sent events: the fields of the frame, with the JSON as the text of `data`.
-fn frame(name: &str) -> RefOr<Schema> {
+/// One event of a stream, as OpenAPI describes server-sent events: the fields of the frame, with the JSON as
+/// the text of `data`.
+fn frame(shape: Shape) -> RefOr<Schema> {
     let text = || ObjectBuilder::new().schema_type(Type::String);
-    let data = text().content_media_type("application/json").content_schema(Some(schema(name)));
+    let data = text().content_media_type("application/json").content_schema(Some(schema(shape)));
     let frame = ObjectBuilder::new().schema_type(Type::Object).property("id", text());
     frame.property("event", text()).property("data", data).required("data").into()
 }
 
-fn schema(name: &str) -> RefOr<Schema> {
-    RefOr::Ref(Ref::from_schema_name(name))
+fn schema(shape: Shape) -> RefOr<Schema> {
+    RefOr::Ref(Ref::from_schema_name(shape.name()))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn all() -> (Vec<OperationDoc>, Value) {
+        let operations = crate::router::tests::all_operations();
+        let document = document(&operations);
+        (operations, document)
+    }
+
     #[test]
     fn every_shape_that_is_named_is_there_and_every_one_is_named() {
-        let document = &*DOCUMENT;
+        let (_, document) = all();
         let text = document.to_string();
-        let kept: Value = serde_json::from_str(SCHEMAS).unwrap();
-        for name in kept["schemas"].as_object().unwrap().keys() {
+        let schemas = document["components"]["schemas"].as_object().unwrap();
+        for name in schemas.keys() {
             assert!(text.contains(&format!("\"#/components/schemas/{name}\"")), "{name} is not used");
         }
         for part in text.split("\"#/components/schemas/").skip(1) {
             let name = part.split('"').next().unwrap();
-            assert!(kept["schemas"].get(name).is_some(), "{name} is not described");
+            assert!(schemas.contains_key(name), "{name} is not described");
         }
         assert_eq!(document["openapi"], "3.1.0");
     }
 
     #[test]
-    fn every_operation_has_a_name_of_its_own() {
-        let mut names: Vec<&str> = OPERATIONS.iter().map(|operation| operation.id).collect();
-        names.sort_unstable();
-        for pair in names.windows(2) {
-            assert_ne!(pair[0], pair[1]);
+    fn no_shape_is_both_derived_and_written_by_hand() {
+        let (operations, _) = all();
+        let written: Value = serde_json::from_str(SCHEMAS).unwrap();
+        for name in derived(&operations).keys() {
+            assert!(written["schemas"].get(name).is_none(), "{name}");
         }
     }
 
     #[test]
-    fn every_route_of_the_rest_face_is_described() {
-        for path in crate::api_paths() {
-            assert!(DOCUMENT["paths"].get(path).is_some(), "{path}");
-        }
+    fn every_operation_has_a_name_of_its_own() {
+        let (operations, _) = all();
+        let names: std::collections::BTreeSet<_> = operations.iter().map(|operation| operation.id).collect();
+        assert_eq!(names.len(), operations.len());
     }
 }

@@ -1,32 +1,40 @@
 //! `/healthz`, `/readyz` and `/metrics`: for supervisors and graphs.
 //!
-//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for new work is healthy but not ready; metrics are for admins and local callers unless the
-//! operator opened them. It does not judge agents: one that is down does not make the site unready.
+//! Promises: health needs no credential and tells nothing but the state; a site whose disk has no room for
+//! new work is healthy but not ready; metrics are for admins and local callers unless the operator opened
+//! them. It does not judge agents: one that is down does not make the site unready.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::Caller;
 use agentsite_site::{DiskState, TaskFilter};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::{HeaderValue, StatusCode, header};
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults};
 
-/// How long the store may take to answer before the site counts as not ready; supervisors ask every few seconds.
+/// How long the store may take to answer before the site counts as not ready; supervisors ask every few
+/// seconds.
 const STORE_PATIENCE: Duration = Duration::from_secs(2);
 
 /// The media type of what Prometheus scrapes.
 const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults = RouteDefaults::new(Face::Operations, Access::Open);
+    vec![
+        defaults.get("/healthz", health),
+        defaults.get("/readyz", ready),
+        // Who may read the metrics is a setting.
+        defaults.get("/metrics", metrics).access(Access::Handler),
+    ]
 }
 
 async fn health() -> Response {
@@ -74,8 +82,7 @@ async fn with_room(front: &Front) -> Response {
 async fn metrics(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
     if !front.settings.metrics_public && !front.admit_known(&parts).await?.is_admin() {
-        let sentence =
-            "only the people who run this site may read its metrics; use a key with the scope admin";
+        let sentence = "Only an admin may read the metrics. Use a key with the scope admin.";
         return Err(Failure::new(Fault::Forbidden, sentence));
     }
     let mut text = String::new();

@@ -1,7 +1,8 @@
-//! Operator: what the people who run a site ask of the program around it, its configuration and its health.
+//! Operator: what admins ask of the program around the site, its configuration and its health.
 //!
-//! Promises: the gateway knows no file; whoever runs the process (the binary) hands in an [`Operator`] that reads, checks and writes the configuration and
-//! looks at the machine. The shapes here are what the REST face tells. A gateway without an operator says that it has none.
+//! Promises: the gateway knows no file; the binary hands in an [`Operator`] that
+//! reads, checks and writes the configuration and looks at the machine. The shapes here are what the REST
+//! face tells. A gateway without an operator says that it has none.
 
 use std::fmt;
 use std::future::Future;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::pin::Pin;
 
 use agentsite_protocol::Timestamp;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A piece of work of an operator.
@@ -22,10 +24,12 @@ pub trait Operator: fmt::Debug + Send + Sync {
     /// What would come of this text as the file; nothing is written.
     fn check(&self, text: String) -> Doing<'_, ConfigVerdict>;
 
-    /// Writes the file, unless it is wrong or has changed since it was read as `was`, and applies what needs no restart.
+    /// Writes the file, unless it is wrong or has changed since it was read as `was`, and applies what needs
+    /// no restart.
     fn save(&self, text: String, was: String) -> Doing<'_, Result<ConfigVerdict, OperatorError>>;
 
-    /// Writes everything that makes the site (its data; its agents and configuration unless `data_only`) to a new file.
+    /// Writes everything that makes the site (its data; its agents and configuration unless `data_only`) to a
+    /// new file.
     fn backup(&self, file: PathBuf, data_only: bool) -> Doing<'_, Result<BackupMade, OperatorError>> {
         let _ = (file, data_only);
         Box::pin(async { Err(OperatorError::File("this site is not backed up from here".into())) })
@@ -78,7 +82,8 @@ pub struct BackupMade {
 }
 
 /// What is wrong with a configuration, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ConfigProblem {
     /// Line in the file, from 1; none when a variable or a flag is wrong.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -100,7 +105,7 @@ impl fmt::Display for ConfigProblem {
 }
 
 /// What would come, or has come, of a text as the configuration file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ConfigVerdict {
     /// Whether it can be the configuration.
     pub ok: bool,
@@ -116,7 +121,7 @@ pub struct ConfigVerdict {
 }
 
 /// The configuration in force.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConfigView {
     /// Where the file is, or would be.
     pub file: String,
@@ -125,15 +130,17 @@ pub struct ConfigView {
     /// What it holds.
     pub text: String,
     /// The mark of this very text, to be sent back with a change.
+    #[schemars(extend("about" = "Sent back as was with a change"))]
     pub digest: String,
     /// Every key with its value.
     pub values: Vec<ConfigValue>,
     /// Keys that were changed in the file since the start and wait for a restart.
+    #[schemars(extend("about" = "Changed keys that wait for a restart"))]
     pub restart: Vec<String>,
 }
 
 /// One key of the configuration.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct ConfigValue {
     /// Its dotted path.
     pub key: String,
@@ -143,6 +150,7 @@ pub struct ConfigValue {
     /// Where the value came from, in words.
     pub origin: String,
     /// flag, environment, file or default.
+    #[schemars(extend("enum" = ["flag", "environment", "file", "default"]))]
     pub source: &'static str,
     /// What it means.
     pub meaning: String,
@@ -154,6 +162,7 @@ pub struct ConfigValue {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flag: Option<&'static str>,
     /// Whether a change needs a restart.
+    #[schemars(extend("about" = "Whether a change needs a restart"))]
     pub restart: bool,
 }
 
@@ -168,11 +177,13 @@ pub struct Examination {
 }
 
 /// One check and how it ended.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Examined {
     /// What was looked at.
     pub name: String,
     /// ok, warn or fail.
+    #[schemars(extend("enum" = ["ok", "warn", "fail"]))]
     pub verdict: &'static str,
     /// What was found, and what to do.
     pub words: String,

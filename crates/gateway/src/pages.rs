@@ -1,45 +1,51 @@
 //! Pages for people and their twins for programs, signing in, and what is seen where nothing is.
 //!
-//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML; the few pages that are written here hold no
-//! script, and every foreign text in them is escaped by `html`. The addresses of the other faces keep their own answers.
+//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML;
+//! the few pages that are written here hold no script, and every foreign text in them is escaped by `html`.
+//! The addresses of the other faces keep their own answers.
 
 mod for_models;
 mod html;
-mod reference;
 mod shell;
 mod twin;
 
 use std::sync::Arc;
 
 use agentsite_site::SiteError;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Query, Request, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 
 use crate::caller::browser;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::metrics::Face;
+use crate::route::{Access, Route, RouteDefaults, caller};
 use for_models::Extent;
-use html::Html;
+pub(crate) use html::Html;
 
 /// Nothing may load but our own style sheet, nothing may frame us, no form leaves.
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 const STYLE: &str = include_str!("pages/style.css");
 
+/// What the rows of this face have in common: a refusal is a page for browsers.
+const PAGES: RouteDefaults = RouteDefaults::new(Face::Pages, Access::Open).refused_by(refuse_page);
+
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    shell::routes()
-        .merge(twin::routes())
-        .route("/signin", get(sign_in))
-        .route("/style.css", get(style))
-        .route("/docs/api", get(reference_page))
-        .route("/llms.txt", get(short_text))
-        .route("/llms-full.txt", get(full_text))
+pub(crate) fn routes() -> Vec<Route> {
+    let mut routes = vec![
+        // A preview of a sign-in link must not use it up, so the handler looks at the method first.
+        PAGES.get("/signin", sign_in).access(Access::Handler),
+        PAGES.get("/style.css", style),
+        PAGES.get("/llms.txt", short_text).access(Access::Caller),
+        PAGES.get("/llms-full.txt", full_text).access(Access::Caller),
+    ];
+    routes.extend(shell::routes());
+    routes.extend(twin::routes());
+    routes
 }
 
 async fn short_text(front: State<Arc<Front>>, request: Request) -> Response {
@@ -51,25 +57,14 @@ async fn full_text(front: State<Arc<Front>>, request: Request) -> Response {
 }
 
 async fn text_for_models(State(front): State<Arc<Front>>, request: Request, extent: Extent) -> Response {
-    let (parts, _) = request.into_parts();
-    match front.admit(&parts).await {
+    let (mut parts, _) = request.into_parts();
+    match caller(&mut parts) {
         Ok(caller) => {
             let agents = front.site.agents(&caller);
             let text = for_models::write(front.site.settings(), &agents, &front.base(&parts), extent);
             respond(StatusCode::OK, "text/plain; charset=utf-8", text)
         }
-        Err(failure) => refuse(&parts.headers, &failure),
-    }
-}
-
-async fn reference_page(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, _) = request.into_parts();
-    match front.admit_stranger(&parts) {
-        Ok(()) => {
-            let page = reference::write(&front.base(&parts));
-            respond(StatusCode::OK, "text/html; charset=utf-8", page.into_string())
-        }
-        Err(failure) => refuse(&parts.headers, &failure),
+        Err(failure) => refuse_page(&failure, &parts.headers),
     }
 }
 
@@ -92,7 +87,7 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
         return respond(StatusCode::OK, "text/html; charset=utf-8", String::new());
     }
     if let Err(failure) = front.admit_stranger(&parts) {
-        return refuse(&parts.headers, &failure);
+        return refuse_page(&failure, &parts.headers);
     }
     if parts.uri.query().is_none() {
         return shell::page(&parts);
@@ -105,15 +100,16 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
                 Fault::Unauthenticated,
                 "This sign-in link was used already or is too old. Make a new one with: agentsite open",
             );
-            refuse(&parts.headers, &failure)
+            refuse_page(&failure, &parts.headers)
         }
-        Err(error) => refuse(&parts.headers, &error.into()),
+        Err(error) => refuse_page(&error.into(), &parts.headers),
     }
 }
 
 fn signed_in(front: &Front, parts: &Parts, secret: &str) -> Response {
     let cookie = front.session_cookie(parts, secret);
-    // The page is for browsers that came by a link on another site: they do not send a strict cookie along with the redirect.
+    // The page is for browsers that came by a link on another site: they do not send a strict cookie along
+    // with the redirect.
     let mut page = Html::page("Signed in");
     page.open("main")
         .element("h1", "Signed in")
@@ -135,17 +131,7 @@ pub(crate) async fn nothing_here(request: Request) -> Response {
     let (parts, _) = request.into_parts();
     let sentence =
         "there is nothing at this address; the site's agents are listed at / and under /api/agents";
-    refuse(&parts.headers, &Failure::new(Fault::NoSuchPath, sentence))
-}
-
-/// What is answered when the address is right and the method is not.
-pub(crate) async fn wrong_method(request: Request) -> Response {
-    let sentence =
-        format!("{} is not possible at this address; the Allow header names what is", request.method());
-    let failure = Failure::new(Fault::BadRequest, sentence);
-    let mut response = failure.rest();
-    *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
-    response
+    refuse_page(&Failure::new(Fault::NoSuchPath, sentence), &parts.headers)
 }
 
 /// Whether the caller is a browser or asks like one.
@@ -155,7 +141,7 @@ fn wants_html(headers: &HeaderMap) -> bool {
 }
 
 /// A failure as a page for browsers, as JSON for programs.
-fn refuse(headers: &HeaderMap, failure: &Failure) -> Response {
+pub(crate) fn refuse_page(failure: &Failure, headers: &HeaderMap) -> Response {
     if !wants_html(headers) {
         return failure.rest();
     }
@@ -174,7 +160,8 @@ fn refuse(headers: &HeaderMap, failure: &Failure) -> Response {
     response
 }
 
-fn respond(status: StatusCode, media: &'static str, body: String) -> Response {
+/// A page or a text of this site, with the headers that keep it from loading or framing anything.
+pub(crate) fn respond(status: StatusCode, media: &'static str, body: String) -> Response {
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     dress(response.headers_mut(), media);

@@ -1,17 +1,16 @@
-//! `/rpc`: the hub by JSON-RPC 2.0, for programs that look for agents: `agents.find`, `agents.get`, `agents.list`.
+//! `/rpc`: the hub by JSON-RPC 2.0, for programs that look for agents: `agents.find`, `agents.get`,
+//! `agents.list`.
 //!
-//! Promises: one request at a time, batches are refused; everybody may ask, and what a caller may not see does not exist. Errors are those of the one
-//! table. Agents are called by A2A or MCP, not here.
+//! Promises: one request at a time, batches are refused; everybody may ask, and what a caller may not see
+//! does not exist. Errors are those of the one table. Agents are called by A2A or MCP, not here.
 
 use std::sync::Arc;
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{Caller, Query};
 use agentsite_site::SiteError;
-use axum::Router;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::post;
 use http::{HeaderValue, header};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -20,6 +19,8 @@ use serde_json::Value;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::jsonrpc::{self, Id};
+use crate::metrics::Face;
+use crate::route::{Access, Part, Route, RouteDefaults, caller};
 
 /// The methods.
 const METHODS: [&str; 3] = ["agents.find", "agents.get", "agents.list"];
@@ -30,14 +31,24 @@ const PAGE: (usize, usize) = (50, 500);
 /// Longest excerpt of a foreign id that an error repeats.
 const EXCERPT: usize = 200;
 
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/rpc", post(answer))
+/// The routes of this face.
+pub(crate) fn routes() -> Vec<Route> {
+    let defaults = RouteDefaults::new(Face::Api, Access::Caller).part(Part::Rpc);
+    let summary = "Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list";
+    vec![
+        defaults
+            .refused_by(|failure, _| failure.rpc(Id::NULL.as_json()))
+            .post("/rpc", answer)
+            .operation("callHub", summary)
+            .takes("RpcRequest")
+            .gives("RpcResponse"),
+    ]
 }
 
 async fn answer(State(front): State<Arc<Front>>, request: Request) -> Response {
-    let (parts, body) = request.into_parts();
+    let (mut parts, body) = request.into_parts();
     let read = async {
-        let caller = front.admit(&parts).await?;
+        let caller = caller(&mut parts)?;
         Ok::<_, Failure>((caller, front.body(body).await?))
     };
     let (caller, bytes) = match read.await {
@@ -68,7 +79,7 @@ async fn call(
             value(&front.site.find(caller, &query, base).await?)
         }
         "agents.get" => {
-            let Wanted { id } = given(params)?;
+            let AgentParams { id } = given(params)?;
             let missing = || SiteError::NoSuchAgent(id.chars().take(EXCERPT).collect());
             value(&front.site.any_listing(caller, &id, base).await?.ok_or_else(missing)?)
         }
@@ -80,14 +91,14 @@ async fn call(
 /// Which agent.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct AgentParams {
     id: String,
 }
 
 /// Which page of the list.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PageWanted {
+struct PageParams {
     /// Goes on after this id.
     #[serde(default)]
     after: String,
@@ -101,7 +112,7 @@ struct Agents {
     next: Option<String>,
 }
 
-async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageWanted) -> Result<Value, Failure> {
+async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageParams) -> Result<Value, Failure> {
     let most = wanted.limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
     let after = Some(wanted.after.as_str()).filter(|after| !after.is_empty());
     // One more than wanted, to see whether there are more.

@@ -1,8 +1,9 @@
 //! The server: listening, accepting, and ending connections.
 //!
-//! Promises: at most so many connections at once, divided fairly (`connections`); one that sends nothing, sends its head a byte at a
-//! time, or does not read its answers is ended; running out of files slows accepting down and does not end it. When told to stop it accepts no more, lets requests
-//! finish within the site's drain period, and ends what is left. It does not look into requests.
+//! Promises: at most so many connections at once, divided fairly (`connections`); one that sends nothing,
+//! sends its head a byte at a time, or does not read its answers is ended; running out of files slows
+//! accepting down and does not end it. When told to stop it accepts no more, lets requests finish within the
+//! site's drain period, and ends what is left. It does not look into requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -23,9 +24,9 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::connection::Connection;
 use crate::connections::{Admission, ConnectionId, Source};
 use crate::front::Front;
-use crate::line::Line;
 use crate::metrics::Refusal;
 use crate::router;
 use crate::settings::{AnonymousAccess, GatewaySettings, HttpLimits};
@@ -47,8 +48,8 @@ const LOOK_LEAST: Duration = Duration::from_millis(10);
 /// How often an HTTP/2 peer is asked whether it is still there, and how long it has to say so.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
-/// Bytes that an HTTP/2 peer may send of one body before the site has taken them, and of all bodies of a connection: what a connection
-/// can make the site hold without being counted.
+/// Bytes that an HTTP/2 peer may send of one body before the site has taken them, and of all bodies of a
+/// connection: what a connection can make the site hold without being counted.
 const STREAM_WINDOW: u32 = 64 << 10;
 const CONNECTION_WINDOW: u32 = 256 << 10;
 
@@ -154,7 +155,7 @@ impl Gateway {
             };
             let Some(open) = house.admit(id, peer) else { continue };
             let house = Arc::clone(&house);
-            connections.spawn(async move { house.receive(stream, &open.line).await });
+            connections.spawn(async move { house.receive(stream, &open.connection).await });
         }
         drop(self.listener);
         connections.close();
@@ -244,24 +245,25 @@ struct House {
 /// A connection among those that are counted, until it is dropped.
 struct Open {
     front: Arc<Front>,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.front.connections.lock().unwrap_or_else(PoisonError::into_inner).close(self.line.id);
+        self.front.connections.lock().unwrap_or_else(PoisonError::into_inner).close(self.connection.id);
     }
 }
 
 impl House {
     /// Takes a connection in; the one that must end for it, if any, is told to.
     fn admit(&self, id: ConnectionId, peer: SocketAddr) -> Option<Open> {
-        let line = Line::new(id, peer.ip(), self.tls.is_some());
-        let place = line.peer.into();
+        let connection = Connection::new(id, peer.ip(), self.tls.is_some());
+        let place = connection.peer.into();
         let source =
-            if self.front.is_proxy(line.peer) { Source::Proxy(place) } else { Source::Direct(place) };
+            if self.front.is_proxy(connection.peer) { Source::Proxy(place) } else { Source::Direct(place) };
         let mut connections = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        let admission = connections.admit(id, source, Arc::clone(&line), |line| line.standing());
+        let admission =
+            connections.admit(id, source, Arc::clone(&connection), |connection| connection.standing());
         drop(connections);
         if !matches!(admission, Admission::Open) {
             self.front.settings.metrics.refused(Refusal::Connections);
@@ -271,38 +273,43 @@ impl House {
             Admission::Instead(ended) => ended.cut.cancel(),
             Admission::Refused => return None,
         }
-        Some(Open { front: Arc::clone(&self.front), line })
+        Some(Open { front: Arc::clone(&self.front), connection })
     }
 
-    async fn receive(&self, stream: TcpStream, line: &Arc<Line>) {
+    async fn receive(&self, stream: TcpStream, connection: &Arc<Connection>) {
         let _open = self.front.settings.metrics.connection();
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
             return;
         }
-        let Some(tls) = &self.tls else { return self.speak(stream, line).await };
+        let Some(tls) = &self.tls else { return self.speak(stream, connection).await };
         let agreed = tokio::time::timeout(self.front.settings.limits.head_time, tls.accept(stream));
         let agreed = tokio::select! {
             agreed = agreed => agreed,
-            () = line.cut.cancelled() => return,
+            () = connection.cut.cancelled() => return,
         };
         match agreed {
-            Ok(Ok(stream)) => self.speak(stream, line).await,
-            Ok(Err(error)) => tracing::debug!(%error, peer = %line.peer, "no TLS could be agreed"),
-            Err(_) => tracing::debug!(peer = %line.peer, "TLS took too long"),
+            Ok(Ok(stream)) => self.speak(stream, connection).await,
+            Ok(Err(error)) => tracing::debug!(%error, peer = %connection.peer, "no TLS could be agreed"),
+            Err(_) => tracing::debug!(peer = %connection.peer, "TLS took too long"),
         }
     }
 
-    async fn speak(&self, stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, line: &Arc<Line>) {
-        let stream = Wire::new(stream, Arc::clone(line));
+    async fn speak(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        connection: &Arc<Connection>,
+    ) {
+        let stream = Wire::new(stream, Arc::clone(connection));
         let service = service_fn(|request: hyper::Request<Incoming>| {
-            let (front, router, line) = (Arc::clone(&self.front), self.router.clone(), Arc::clone(line));
+            let (front, router, connection) =
+                (Arc::clone(&self.front), self.router.clone(), Arc::clone(connection));
             async move {
-                let response = router::answer(&front, router, &line, request).await;
+                let response = router::answer(&front, router, &connection, request).await;
                 Ok::<_, std::convert::Infallible>(response)
             }
         });
-        let mut connection = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(stream), service));
+        let mut served = pin!(self.http.serve_connection_with_upgrades(TokioIo::new(stream), service));
         let mut look =
             tokio::time::interval(self.front.settings.limits.head_time.clamp(LOOK_LEAST, LOOK_EVERY));
         // A token of its own: each look at a shared one would take the same lock on every connection.
@@ -311,7 +318,7 @@ impl House {
         loop {
             tokio::select! {
                 biased;
-                ended = connection.as_mut() => {
+                ended = served.as_mut() => {
                     if let Err(error) = ended {
                         tracing::debug!(%error, "a connection ended badly");
                     }
@@ -319,14 +326,14 @@ impl House {
                 }
                 () = stop.cancelled(), if !leaving => {
                     leaving = true;
-                    connection.as_mut().graceful_shutdown();
+                    served.as_mut().graceful_shutdown();
                 }
-                () = line.cut.cancelled() => return,
-                _ = look.tick() => match line.idle() {
-                    _ if self.is_unread(line) => return,
+                () = connection.cut.cancelled() => return,
+                _ = look.tick() => match connection.idle() {
+                    _ if self.is_unread(connection) => return,
                     Some(_) if told_to_leave => return,
-                    Some(idle) if idle > self.patience(line) => {
-                        connection.as_mut().graceful_shutdown();
+                    Some(idle) if idle > self.patience(connection) => {
+                        served.as_mut().graceful_shutdown();
                         told_to_leave = true;
                     }
                     _ => told_to_leave = false,
@@ -336,25 +343,25 @@ impl House {
     }
 
     /// Whether the other end has stopped reading; answers that it does not read on their own are given up.
-    fn is_unread(&self, line: &Line) -> bool {
+    fn is_unread(&self, connection: &Connection) -> bool {
         let limit = self.front.settings.limits.send_time;
-        let blocked = line.blocked().is_some_and(|blocked| blocked > limit);
-        for _ in 0..line.abandon_unread(limit) + usize::from(blocked) {
+        let blocked = connection.blocked().is_some_and(|blocked| blocked > limit);
+        for _ in 0..connection.abandon_unread(limit) + usize::from(blocked) {
             self.front.settings.metrics.refused(Refusal::SlowReader);
         }
         blocked
     }
 
     /// How long a connection may idle: one that never asked anything only as long as a head may take.
-    fn patience(&self, line: &Line) -> Duration {
+    fn patience(&self, connection: &Connection) -> Duration {
         let limits = &self.front.settings.limits;
-        if line.has_asked() { limits.idle_time } else { limits.head_time }
+        if connection.has_asked() { limits.idle_time } else { limits.head_time }
     }
 
     /// Ends every connection, whatever it does.
     fn cut_all(&self) {
         let open = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        open.handles().for_each(|line| line.cut.cancel());
+        open.handles().for_each(|connection| connection.cut.cancel());
     }
 
     /// Waits for the connections to end, and ends those that do not.

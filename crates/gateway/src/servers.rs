@@ -1,8 +1,10 @@
-//! Servers of tools for programs that look for them: the registry API of MCP as a view to read, and server cards.
+//! Servers of tools for programs that look for them: the registry API of MCP as a view to read, and server
+//! cards.
 //!
-//! Promises: `/v0.1/servers` (and `/v0/servers`) list every agent that the caller may see and that speaks MCP, by name, in pages; one version of each
-//! is known, the present one. A server card (SEP-2127, a draft) says where such an agent is called before anybody connects. Nothing is published
-//! here: agents come by their folders and by registration. Errors are `{"error"}`.
+//! Promises: `/v0.1/servers` (and `/v0/servers`) list every agent that the caller may see and that speaks
+//! MCP, by name, in pages; one version of each is known, the present one. A server card (SEP-2127, a draft)
+//! says where such an agent is called before anybody connects. Nothing is published here: agents come by
+//! their folders and by registration. Errors are `{"error"}`.
 
 mod detail;
 
@@ -10,10 +12,8 @@ use std::sync::Arc;
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentName, Caller, Timestamp, Visibility};
-use axum::Router;
-use axum::extract::{Path, Query, Request, State};
+use axum::extract::{Path, Query as UrlQuery, Request, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::StatusCode;
 use http::request::Parts;
 use serde::Deserialize;
@@ -23,6 +23,8 @@ use crate::document::{Reader, json as answer_json, kept};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::hub;
+use crate::metrics::Face;
+use crate::route::{Access, Part, Query, Route, RouteDefaults, caller};
 use detail::{card, detail, is_server, site_card};
 
 /// Servers of a page when the caller names no number, and the most.
@@ -37,33 +39,74 @@ const REGISTRY_META: &str = "io.modelcontextprotocol.registry/official";
 /// Media type of a server card.
 const CARD: &str = "application/mcp-server-card+json";
 
+/// How a list of servers is narrowed.
+const NARROWED: Query = &[
+    ("cursor", "string", "nextCursor of the page before"),
+    ("limit", "1..100", "1 to 100; 30 when left out"),
+    ("search", "string", "Part of the name"),
+    ("updated_since", "moment", "Changed since this moment"),
+    ("version", "string", "latest, or an exact version"),
+];
+
+/// What the rows of this face have in common.
+const SERVERS: RouteDefaults = RouteDefaults::new(Face::Hub, Access::Caller)
+    .refused_by(|failure, _| failure.mcp_registry())
+    .part(Part::Servers);
+
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    let mut router = Router::new()
-        .route("/.well-known/mcp/server-card.json", get(card_of_site))
-        .route("/mcp/{agent}/server-card", get(card_of_agent));
-    for version in ["/v0", "/v0.1"] {
-        router = router
-            .route(&format!("{version}/servers"), get(list))
-            .route(&format!("{version}/servers/{{name}}"), get(latest))
-            .route(&format!("{version}/servers/{{name}}/versions"), get(versions))
-            .route(&format!("{version}/servers/{{name}}/versions/{{version}}"), get(one_version));
-    }
-    router
+pub(crate) fn routes() -> Vec<Route> {
+    let former = "The same by its former address";
+    vec![
+        SERVERS
+            .get("/v0.1/servers", list)
+            .operation("listServers", "Agents that are servers of tools")
+            .query(NARROWED)
+            .gives("ServerList"),
+        SERVERS
+            .get("/v0.1/servers/{name}", latest)
+            .operation("getServer", "One server")
+            .gives("ServerResponse"),
+        SERVERS
+            .get("/v0.1/servers/{name}/versions", versions)
+            .operation("listServerVersions", "The versions of a server")
+            .gives("ServerList"),
+        SERVERS
+            .get("/v0.1/servers/{name}/versions/{version}", one_version)
+            .operation("getServerVersion", "One version of a server")
+            .gives("ServerResponse"),
+        SERVERS
+            .get("/v0/servers", list)
+            .operation("listServersV0", former)
+            .query(NARROWED)
+            .gives("ServerList"),
+        SERVERS.get("/v0/servers/{name}", latest).operation("getServerV0", former).gives("ServerResponse"),
+        SERVERS.get("/v0/servers/{name}/versions", versions),
+        SERVERS.get("/v0/servers/{name}/versions/{version}", one_version),
+        SERVERS
+            .get("/.well-known/mcp/server-card.json", card_of_site)
+            .operation("getSiteServerCard", "The card of the site as a server of tools")
+            .gives("ServerCard")
+            .media(CARD),
+        SERVERS
+            .get("/mcp/{agent}/server-card", card_of_agent)
+            .operation("getServerCard", "The card of an agent as a server of tools")
+            .gives("ServerCard")
+            .media(CARD),
+    ]
 }
 
 /// One request that was let in.
-struct Call {
+struct ServersCall {
     front: Arc<Front>,
     parts: Parts,
     caller: Caller,
     base: String,
 }
 
-impl Call {
-    async fn enter(front: Arc<Front>, request: Request) -> Result<Self, Failure> {
-        let (parts, _) = request.into_parts();
-        let caller = front.admit(&parts).await?;
+impl ServersCall {
+    fn enter(front: Arc<Front>, request: Request) -> Result<Self, Failure> {
+        let (mut parts, _) = request.into_parts();
+        let caller = caller(&mut parts)?;
         let base = front.base(&parts);
         Ok(Self { front, parts, caller, base })
     }
@@ -86,7 +129,7 @@ impl Call {
 }
 
 #[derive(Deserialize)]
-struct Wanted {
+struct ServerParams {
     cursor: Option<String>,
     limit: Option<i64>,
     search: Option<String>,
@@ -99,8 +142,8 @@ async fn list(State(front): State<Arc<Front>>, request: Request) -> Response {
 }
 
 async fn page(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let call = Call::enter(front, request).await?;
-    let Query(wanted) = Query::<Wanted>::try_from_uri(&call.parts.uri)
+    let call = ServersCall::enter(front, request)?;
+    let UrlQuery(wanted) = UrlQuery::<ServerParams>::try_from_uri(&call.parts.uri)
         .map_err(|error| bad(format!("the query is not right: {error}")))?;
     let limit = match wanted.limit {
         None => PAGE.0,
@@ -140,7 +183,7 @@ async fn page(front: Arc<Front>, request: Request) -> Result<Response, Failure> 
 
 async fn latest(State(front): State<Arc<Front>>, Path(name): Path<String>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request).await?;
+        let call = ServersCall::enter(front, request)?;
         answer_json(StatusCode::OK, &find(&call, &name, None).await?)
     };
     respond(answer.await)
@@ -148,7 +191,7 @@ async fn latest(State(front): State<Arc<Front>>, Path(name): Path<String>, reque
 
 async fn versions(State(front): State<Arc<Front>>, Path(name): Path<String>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request).await?;
+        let call = ServersCall::enter(front, request)?;
         let only = find(&call, &name, None).await?;
         answer_json(StatusCode::OK, &json!({ "servers": [only], "metadata": { "count": 1 } }))
     };
@@ -161,14 +204,14 @@ async fn one_version(
     request: Request,
 ) -> Response {
     let answer = async {
-        let call = Call::enter(front, request).await?;
+        let call = ServersCall::enter(front, request)?;
         answer_json(StatusCode::OK, &find(&call, &name, Some(&version)).await?)
     };
     respond(answer.await)
 }
 
 /// The server of this name; one that is not for this caller answers like none.
-async fn find(call: &Call, name: &str, version: Option<&str>) -> Result<Value, Failure> {
+async fn find(call: &ServersCall, name: &str, version: Option<&str>) -> Result<Value, Failure> {
     let version = version.filter(|version| *version != "latest");
     let mut servers = call.servers().await?.into_iter();
     let found = servers.find(|(known, listing, _)| known == name || listing.id == name);
@@ -197,7 +240,7 @@ fn wrapped(listing: &Listing, detail: &Value) -> Value {
 
 async fn card_of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
     let answer = async {
-        let call = Call::enter(front, request).await?;
+        let call = ServersCall::enter(front, request)?;
         let card = site_card(call.front.site.settings(), &call.base);
         kept(&call.parts, Reader::Everybody, CARD, &card, call.front.site.agents_changed_at())
     };
@@ -210,7 +253,7 @@ async fn card_of_agent(
     request: Request,
 ) -> Response {
     let answer = async {
-        let call = Call::enter(front, request).await?;
+        let call = ServersCall::enter(front, request)?;
         let missing = || {
             Failure::new(
                 Fault::NoSuchAgent,

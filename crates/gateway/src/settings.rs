@@ -1,7 +1,7 @@
 //! What the operator decides about the gateway: where it listens, whom it trusts, how much it takes.
 //!
-//! Promises: every field has a default fit for one person on one machine, and every number says where it comes from.
-//! It reads no file and no environment variable: the binary builds these values.
+//! Promises: every field has a default fit for one person on one machine, and every number says where it
+//! comes from. It reads no file and no environment variable: the binary builds these values.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -47,7 +47,7 @@ pub struct GatewaySettings {
     pub metrics: GatewayMetrics,
     /// What `POST /api/reload` calls.
     pub reload: Option<ReloadHook>,
-    /// The last lines of the process's log; what nobody writes into stays empty.
+    /// The last lines of the process's log; empty when nothing writes into it.
     pub log: LogBook,
     /// Whoever runs the process, asked about its configuration and health.
     pub operator: Option<Arc<dyn Operator>>,
@@ -117,7 +117,8 @@ pub enum AnonymousAccess {
     /// See and call public agents.
     #[default]
     Public,
-    /// Everything, for callers on this machine; only accepted where no other address and no proxy leads to the site.
+    /// Everything, for callers on this machine; only accepted where no other address and no proxy leads to
+    /// the site.
     Admin,
 }
 
@@ -183,7 +184,7 @@ pub struct Division {
     pub reserve: usize,
     /// Most for the callers without a credential at one address (IPv6: the /64).
     pub per_address: usize,
-    /// Most for one authenticated caller; the people who run the site are limited by the total alone.
+    /// Most for one authenticated caller; admins are limited by the total alone.
     pub per_owner: usize,
 }
 
@@ -194,7 +195,8 @@ impl Division {
         Self { total, reserve: total / 4, per_address, per_owner }
     }
 
-    /// How much callers without a credential may have together; at least one, so that anybody can begin to authenticate.
+    /// How much callers without a credential may have together; at least one, so that anybody can begin to
+    /// authenticate.
     #[must_use]
     pub(crate) const fn public(&self) -> usize {
         let left = self.total.saturating_sub(self.reserve);
@@ -209,7 +211,8 @@ pub struct HttpLimits {
     pub body: usize,
     /// Longest time a request body may take to arrive. 1 MiB in 30 s is a slow telephone line.
     pub body_time: Duration,
-    /// Bytes a second at which a request body must arrive on average, once [`Self::body_grace`] is over. 0 for no minimum.
+    /// Bytes a second at which a request body must arrive on average, once [`Self::body_grace`] is over. 0
+    /// for no minimum.
     pub body_rate: usize,
     /// How long a request body may take before its rate counts: a lost packet is sent again within that.
     pub body_grace: Duration,
@@ -223,11 +226,13 @@ pub struct HttpLimits {
     pub idle_time: Duration,
     /// How long a caller may leave an answer unread before it is cut off.
     pub send_time: Duration,
-    /// Connections at once; each costs about 20 KiB, so this is 80 MiB at worst. A page of a browser opens six.
+    /// Connections at once; each costs about 20 KiB, so this is 80 MiB at worst. A page of a browser opens
+    /// six.
     pub connections: Division,
     /// Requests at once, whatever connections they come by, until they are answered.
     pub requests: Division,
-    /// Streams of events at once, on all faces. A caller without a credential needs one for each task that it follows.
+    /// Streams of events at once, on all faces. A caller without a credential needs one for each task that it
+    /// follows.
     pub streams: Division,
     /// Most requests at once on one HTTP/2 connection, the number browsers assume.
     pub http2_streams: u32,

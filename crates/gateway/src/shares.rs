@@ -1,9 +1,10 @@
-//! Shares: how something scarce is divided among callers: requests under way, open streams, sockets, bytes being received.
+//! Shares: how something scarce is divided among callers: requests under way, open streams, sockets, bytes
+//! being received.
 //!
-//! Promises: nobody holds more than its own share; callers without a credential together never hold the part that is reserved
-//! for authenticated callers; a share that is dropped is free again. The decision is a pure function of the counts
-//! ([`decide`]); the driver around it locks one of several small tables for a look-up and never across an await.
-//! It does not know what is divided and does not recognise callers.
+//! Promises: no holder has more than its own share; callers without a credential together never hold the part
+//! that is reserved for authenticated callers; a share that is dropped is free again. The decision is a pure
+//! function of the counts ([`decide`]); the driver around it locks one of several small tables for a look-up
+//! and never across an await. It does not know what is divided and does not recognise callers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
@@ -41,7 +42,7 @@ pub(crate) enum Holder {
     Address(Neighbourhood),
     /// An authenticated caller.
     Owner(Owner),
-    /// The people who run the site: limited only by what there is in total.
+    /// Admins: limited only by what there is in total.
     Operator,
 }
 
@@ -131,10 +132,11 @@ impl Shares {
     }
 
     fn add(&self, holder: &Holder, wanted: usize) -> Result<(), Full> {
-        // The people who run the site need no table: only what everybody holds counts.
+        // Admins need no table: only what everybody holds counts.
         let mut table = (*holder != Holder::Operator).then(|| self.table(holder));
         let public = matches!(holder, Holder::Address(_));
-        // Added before the decision and taken back after a refusal, so that two at a time never pass the limit together.
+        // Added before the decision and taken back after a refusal, so that two at a time never pass the
+        // limit together.
         let all = self.all.fetch_add(wanted, Ordering::AcqRel);
         let open = if public { self.public.fetch_add(wanted, Ordering::AcqRel) } else { 0 };
         let own = table.as_ref().and_then(|table| table.get(holder).copied()).unwrap_or_default();

@@ -1,8 +1,10 @@
 //! `/ws/agent`: where programs connect to be agents of the site.
 //!
-//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in time who it is loses it. Each owner
-//! has a share of the sockets, of those that have not registered, and of the bytes that are being received; before it has registered a program
-//! sends small messages only. It is the only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of it the site's.
+//! Promises: only known callers get a socket, and no page of another origin; a program that does not say in
+//! time who it is loses it. Each owner has a share of the sockets, of those that have not registered, and of
+//! the bytes that are being received; before it has registered a program sends small messages only. It is the
+//! only place that knows WebSockets at this end: what is said over them is `protocol::link`'s, what comes of
+//! it the site's.
 
 mod drive;
 mod frames;
@@ -12,23 +14,23 @@ mod pace;
 use std::sync::Arc;
 
 use agentsite_protocol::Caller;
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use axum::routing::get;
 
 use crate::failure::{Failure, Fault};
 use crate::front::{Front, visit};
 use crate::meter::{FREE, Meter};
-use crate::metrics::Refusal;
+use crate::metrics::{Face, Refusal};
+use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::shares::{Full, Holder, Share};
 use drive::Drive;
 use http::request::Parts;
 use hyper_util::rt::TokioIo;
 use tokio_tungstenite::tungstenite::handshake::server::create_response_with_body;
 
-/// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is answered in words.
+/// What a socket buffers of a frame beyond its limit, so that the frame that is a little too large is
+/// answered in words.
 const ROOM: usize = 64 << 10;
 
 /// Largest message of a program before it has registered: any introduction with a hundred skills.
@@ -41,21 +43,21 @@ const READ_BUFFER: usize = FREE;
 const WRITE_BUFFER: usize = 4 << 10;
 
 /// The routes of this face.
-pub(crate) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/ws/agent", get(connect))
+pub(crate) fn routes() -> Vec<Route> {
+    vec![RouteDefaults::new(Face::Socket, Access::Socket).get("/ws/agent", connect)]
 }
 
 async fn connect(State(front): State<Arc<Front>>, request: Request) -> Response {
-    match open(&front, request).await {
+    match open(&front, request) {
         Ok(response) => response,
         Err(failure) => failure.rest(),
     }
 }
 
 /// Lets a program in; what follows happens after the answer.
-async fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (parts, body) = request.into_parts();
-    let caller = front.admit_socket(&parts).await?;
+fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
+    let (mut parts, body) = request.into_parts();
+    let caller = caller(&mut parts)?;
     front.site.may_connect(&caller)?;
     let base = front.base(&parts);
     let holder = visit(&parts)?.holder();
@@ -89,7 +91,8 @@ fn place(front: &Front, holder: &Holder) -> Result<Share, Failure> {
     })
 }
 
-/// The places among the sockets that have not registered: one of the owner's, and one of the address. The people who run the site need none.
+/// The places among the sockets that have not registered: one of the owner's, and one of the address. Admins
+/// need none.
 fn newcomer(front: &Front, parts: &Parts, caller: &Caller, holder: &Holder) -> Result<Vec<Share>, Failure> {
     if caller.is_admin() {
         return Ok(Vec::new());

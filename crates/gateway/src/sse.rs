@@ -1,8 +1,9 @@
 //! Server-sent events: the frames of a stream and the response around them.
 //!
-//! Promises: one event is one `data:` line of JSON, with the sequence number as its id; a silent stream gets a comment before any
-//! client loses patience; a stream ends when its source ends or the gateway stops. A caller that reads slowly
-//! holds back only its own stream, and loses it when it stops reading. It does not know what the events mean.
+//! Promises: one event is one `data:` line of JSON, with the sequence number as its id; a silent stream gets
+//! a comment before any client loses patience; a stream ends when its source ends or the gateway stops. A
+//! caller that reads slowly holds back only its own stream, and loses it when it stops reading. It does not
+//! know what the events mean.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -24,8 +25,8 @@ const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// What a stream is made from.
 pub(crate) trait Source: Send + 'static {
-    /// The next frames, already written; empty when there is nothing to show, `None` at the end. Must be safe to
-    /// cancel: what was not returned comes with the next call.
+    /// The next frames, already written; empty when there is nothing to show, `None` at the end. Must be safe
+    /// to cancel: what was not returned comes with the next call.
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>>;
 }
 
@@ -66,10 +67,10 @@ pub(crate) fn respond(
     source: impl Source,
 ) -> Response {
     let open = front.settings.metrics.stream();
-    let line = Arc::clone(&place.line);
+    let connection = Arc::clone(&place.connection);
     let state =
         Following { front: Arc::clone(front), first: Some(first), source, _place: place, _open: open };
-    let events = Guarded::new(&line, stream::unfold(state, Following::step));
+    let events = Guarded::new(&connection, stream::unfold(state, Following::step));
     let mut response = Response::new(Body::from_stream(events));
     mark(&mut response);
     response

@@ -1,7 +1,7 @@
 //! TLS: certificate and key as the server needs them.
 //!
-//! Promises: what cannot serve is refused at start with a sentence that says which file is wrong. It does not renew
-//! certificates: restart the site with the new ones.
+//! Promises: what cannot serve is refused at start with a sentence that says which file is wrong. It does not
+//! renew certificates: restart the site with the new ones.
 
 use std::sync::Arc;
 

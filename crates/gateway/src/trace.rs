@@ -1,8 +1,8 @@
 //! Traces across the site: what a caller's trace headers say, and what goes on to others.
 //!
-//! Promises: headers are read strictly, one of each; a call of which traces are collected becomes a child of the caller's span, and
-//! those whom the agent calls become children of ours. Where none are collected, the caller's trace is passed on as it came. A
-//! trace never decides who may do what.
+//! Promises: headers are read strictly, one of each; a call of which traces are collected becomes a child of
+//! the caller's span, and those whom the agent calls become children of ours. Where none are collected, the
+//! caller's trace is passed on as it came. A trace never decides who may do what.
 
 use agentsite_protocol::TraceContext;
 use http::HeaderMap;
@@ -16,7 +16,7 @@ pub(crate) fn of_caller(headers: &HeaderMap) -> Option<TraceContext> {
     let one = |name: &str| {
         let mut all = headers.get_all(name).iter();
         let first = all.next()?;
-        // Two parents are none: nobody could tell which is meant.
+        // Two parents are none: it is unclear which is meant.
         if all.next().is_some() { None } else { first.to_str().ok() }
     };
     TraceContext::read(one("traceparent")?, one("tracestate"))
@@ -29,7 +29,8 @@ pub(crate) fn join(span: &Span, headers: &HeaderMap) {
     let _ = span.set_parent(Context::new().with_remote_span_context(context));
 }
 
-/// The trace in which whatever follows happens: that of the present span where traces are collected, else the caller's own.
+/// The trace in which whatever follows happens: that of the present span where traces are collected, else the
+/// caller's own.
 pub(crate) fn onward(headers: &HeaderMap) -> Option<TraceContext> {
     let context = Span::current().context();
     let span = context.span();

@@ -1,8 +1,9 @@
 //! Transcripts: in which conversation of the site a transcript ended that a program tells anew each time.
 //!
-//! Promises: a conversation is found again by its owner, its agent and everything said in it, and by nothing less; each is found once, so that
-//! a program that goes back and asks again gets a conversation of its own. Memory is bounded, the oldest is forgotten first; after a
-//! restart nothing is known. It keeps hashes, not words.
+//! Promises: a conversation is found again by its owner, its agent and everything said in it, and by nothing
+//! less; each is found once, so that a program that goes back and asks again gets a conversation of its own.
+//! Memory is bounded, the oldest is forgotten first; after a restart nothing is known. It keeps hashes, not
+//! words.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
 //! What a program in front of a site answers by JSON-RPC when the site itself cannot.
 //!
-//! Promises: the codes are those of the one table, so that a caller cannot tell whether the site or the program before it refused. It
-//! sends nothing.
+//! Promises: the codes are those of the one table, so that a caller cannot tell whether the site or the
+//! program before it refused. It sends nothing.
 
 use crate::failure::{Failure, Fault};
 

@@ -1,7 +1,8 @@
-//! Unread: answers that hold on to something while they are sent, and let go of it when nobody reads them.
+//! Unread: answers that hold on to something while they are sent, and let go of it when they are not read.
 //!
-//! Promises: a stream whose other end takes nothing for too long gives up its source, with its place and its memory, and ends with
-//! an error when it is looked at again. One that waits for something to say is never given up. `server` looks regularly.
+//! Promises: a stream whose other end takes nothing for too long gives up its source, with its place and its
+//! memory, and ends with an error when it is looked at again. One that waits for something to say is never
+//! given up. `server` looks regularly.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -12,7 +13,7 @@ use axum::BoxError;
 use futures::{Stream, TryStreamExt as _};
 use tokio::time::Instant;
 
-use crate::line::{Line, Unread};
+use crate::connection::{Connection, Unread};
 
 /// The end of a stream that was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -37,15 +38,15 @@ struct State<T> {
 }
 
 impl<T: Send + 'static> Guarded<T> {
-    /// Guards a stream that is sent over this line.
+    /// Guards a stream that is sent over this connection.
     pub(crate) fn new<E: Into<BoxError> + 'static>(
-        line: &Line,
+        connection: &Connection,
         source: impl Stream<Item = Result<T, E>> + Send + 'static,
     ) -> Self {
         let source: Source<T> = Box::pin(source.map_err(Into::into));
         let slot = Arc::new(Slot { state: Mutex::new(State { source: Some(source), handed: None }) });
         let weak: Weak<Slot<T>> = Arc::downgrade(&slot);
-        line.look_after(weak);
+        connection.look_after(weak);
         Self(slot)
     }
 }
@@ -85,37 +86,37 @@ mod tests {
 
     const LIMIT: Duration = Duration::from_secs(30);
 
-    fn line() -> Arc<Line> {
-        Line::new(1, "127.0.0.1".parse().unwrap(), false)
+    fn connection() -> Arc<Connection> {
+        Connection::new(1, "127.0.0.1".parse().unwrap(), false)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_that_is_not_read_lets_go_of_its_source() {
-        let (line, held) = (line(), Arc::new(()));
+        let (connection, held) = (connection(), Arc::new(()));
         let kept = Arc::clone(&held);
         let source = stream::repeat(1).map(move |number| {
             let _kept = &kept;
             Ok::<_, BoxError>(number)
         });
-        let mut guarded = Guarded::new(&line, source);
+        let mut guarded = Guarded::new(&connection, source);
         assert_eq!(guarded.next().await.unwrap().unwrap(), 1);
         tokio::time::advance(LIMIT).await;
-        assert_eq!(line.abandon_unread(LIMIT), 0);
+        assert_eq!(connection.abandon_unread(LIMIT), 0);
         assert_eq!(guarded.next().await.unwrap().unwrap(), 1, "it was read in time");
         tokio::time::advance(LIMIT + Duration::from_millis(1)).await;
-        assert_eq!(line.abandon_unread(LIMIT), 1);
+        assert_eq!(connection.abandon_unread(LIMIT), 1);
         assert_eq!(Arc::strong_count(&held), 1, "the source is gone");
-        assert_eq!(line.abandon_unread(LIMIT), 0);
+        assert_eq!(connection.abandon_unread(LIMIT), 0);
         assert!(guarded.next().await.unwrap().unwrap_err().is::<NotRead>());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_that_has_nothing_to_say_is_kept() {
-        let line = line();
-        let mut guarded = Guarded::<u8>::new(&line, stream::pending::<Result<u8, BoxError>>());
+        let connection = connection();
+        let mut guarded = Guarded::<u8>::new(&connection, stream::pending::<Result<u8, BoxError>>());
         assert!(futures::poll!(guarded.next()).is_pending());
         tokio::time::advance(LIMIT * 10).await;
-        assert_eq!(line.abandon_unread(LIMIT), 0);
+        assert_eq!(connection.abandon_unread(LIMIT), 0);
         assert!(futures::poll!(guarded.next()).is_pending());
     }
 }

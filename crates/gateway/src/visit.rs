@@ -1,32 +1,46 @@
 //! Visit: one request from its head to its answer, with the share that its caller has of the site.
 //!
-//! Promises: a request holds its share from when it has arrived until it is answered, whatever becomes of it; a stream that answers it
-//! holds one of its own until it ends. It does not recognise callers: `front` says who came.
+//! Promises: a request holds its share from when it has arrived until it is answered, whatever becomes of it;
+//! a stream that answers it holds one of its own until it ends. It does not recognise callers: `front` says
+//! who came.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use crate::line::{AtWork, Line};
+use crate::connection::{AtWork, Connection};
+use crate::metrics::Face;
 use crate::shares::{Full, Holder, Share, Shares};
 
 /// One request.
 #[derive(Debug)]
 pub(crate) struct Visit {
-    pub(crate) line: Arc<Line>,
+    pub(crate) connection: Arc<Connection>,
     // A std lock: held to change a number, never across an await.
     entered: OnceLock<(Holder, Mutex<Share>)>,
+    face: OnceLock<Face>,
 }
 
 /// What a stream holds until it ends.
 #[derive(Debug)]
 pub(crate) struct StreamPlace {
-    pub(crate) line: Arc<Line>,
+    pub(crate) connection: Arc<Connection>,
     _at_work: AtWork,
     _share: Share,
 }
 
 impl Visit {
-    pub(crate) fn new(line: &Arc<Line>) -> Arc<Self> {
-        Arc::new(Self { line: Arc::clone(line), entered: OnceLock::new() })
+    pub(crate) fn new(connection: &Arc<Connection>) -> Arc<Self> {
+        Arc::new(Self { connection: Arc::clone(connection), entered: OnceLock::new(), face: OnceLock::new() })
+    }
+
+    /// Notes which face answers.
+    pub(crate) fn reach(&self, face: Face) {
+        // Set once: a request has one route.
+        let _ = self.face.set(face);
+    }
+
+    /// The face that answers; the pages, where no route is.
+    pub(crate) fn face(&self) -> Face {
+        self.face.get().copied().unwrap_or(Face::Pages)
     }
 
     /// Counts the request as one of its holder; once, however often it is asked.
@@ -58,13 +72,17 @@ impl Visit {
     pub(crate) fn holder(&self) -> Holder {
         match self.entered.get() {
             Some((holder, _)) => holder.clone(),
-            None => Holder::Address(self.line.peer.into()),
+            None => Holder::Address(self.connection.peer.into()),
         }
     }
 
     /// Takes a place for a stream that answers this request.
     pub(crate) fn stream(&self, streams: &Arc<Shares>) -> Result<StreamPlace, Full> {
         let share = streams.take(&self.holder(), 1)?;
-        Ok(StreamPlace { line: Arc::clone(&self.line), _at_work: self.line.begin(), _share: share })
+        Ok(StreamPlace {
+            connection: Arc::clone(&self.connection),
+            _at_work: self.connection.begin(),
+            _share: share,
+        })
     }
 }

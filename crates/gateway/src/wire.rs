@@ -1,6 +1,7 @@
 //! Wire: the bytes of one connection, watched on their way.
 //!
-//! Promises: the connection's line knows whether the other end takes what is sent, whatever protocol is spoken above. It changes no byte.
+//! Promises: the connection's record knows whether the other end takes what is sent, whatever protocol is
+//! spoken above. It changes no byte.
 
 use std::io;
 use std::pin::Pin;
@@ -9,22 +10,22 @@ use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use crate::line::Line;
+use crate::connection::Connection;
 
 /// A connection that is watched.
 #[derive(Debug)]
 pub(crate) struct Wire<S> {
     stream: S,
-    line: Arc<Line>,
+    connection: Arc<Connection>,
 }
 
 impl<S> Wire<S> {
-    pub(crate) const fn new(stream: S, line: Arc<Line>) -> Self {
-        Self { stream, line }
+    pub(crate) const fn new(stream: S, connection: Arc<Connection>) -> Self {
+        Self { stream, connection }
     }
 
     fn noted<T>(&self, written: Poll<T>) -> Poll<T> {
-        self.line.note_blocked(written.is_pending());
+        self.connection.note_blocked(written.is_pending());
         written
     }
 }

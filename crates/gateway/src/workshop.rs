@@ -1,19 +1,24 @@
-//! Workshop: the handle by which the people who run a site make and change its own agents from a browser.
+//! Workshop: the handle by which admins create and change the site's own agents from a browser.
 //!
-//! Promises: names are names of agents, so that no path can be written into them; what is wrong is said with its line and what to do; an edit is
-//! refused when the file has changed since it was read. The gateway touches no file: the binary owns the agents folder and gives a handle on it.
-//! A gateway without one says that its agents cannot be changed here.
+//! Promises: names are names of agents, so that no path can be written into them; what is wrong is said with
+//! its line and what to do; an edit is refused when the file has changed since it was read. The gateway
+//! touches no file: the binary owns the agents folder and gives a handle on it. A gateway without one says
+//! that its agents cannot be changed here.
 
 use std::fmt;
 
 use agentsite_protocol::{AgentName, Visibility};
 use futures::future::BoxFuture;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::written::{NameOfAgent, VisibilityWord};
 
 /// What a verb of a workshop gives.
 pub type Worked<'a, T> = BoxFuture<'a, Result<T, WorkshopError>>;
 
-/// The agents folder of a site, as far as it is changed over HTTP. Whether a caller may use it is asked before.
+/// The agents folder of a site, as far as it is changed over HTTP. Whether a caller may use it is asked
+/// before.
 pub trait Workshop: Send + Sync + fmt::Debug + 'static {
     /// What a new agent can be made from.
     fn templates(&self) -> Vec<Template>;
@@ -36,7 +41,8 @@ pub trait Workshop: Send + Sync + fmt::Debug + 'static {
     /// What is wrong with a text that would be the `agent.toml` of an agent; nothing when it is sound.
     fn check(&self, name: &AgentName, text: &str) -> Vec<Problem>;
 
-    /// Puts another `agent.toml` in the place of the one of this revision and waits until the site has looked at it.
+    /// Puts another `agent.toml` in the place of the one of this revision and waits until the site has looked
+    /// at it.
     fn write(&self, name: AgentName, text: String, revision: String) -> Worked<'_, ManifestFile>;
 
     /// Takes an agent out for a while; its folder stays where it is, and its tasks wait.
@@ -50,28 +56,31 @@ pub trait Workshop: Send + Sync + fmt::Debug + 'static {
 }
 
 /// Something that a new agent can be made from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct Template {
     /// What it is called in a wish.
     pub id: String,
     /// What it is made of, in a sentence.
     pub about: String,
-    /// What its agent does as long as nobody says otherwise.
+    /// What its agent does unless a request says otherwise.
     pub description: String,
     /// A question that its agent answers at once.
     pub example: String,
-    /// Who sees its agent as long as nobody says otherwise.
+    /// Who sees its agent unless a request says otherwise.
+    #[schemars(with = "VisibilityWord")]
     pub visibility: Visibility,
     /// Whether it works with a model, which may be named.
     pub model: bool,
 }
 
 /// A wish for a new agent.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct NewAgent {
     /// Its name, which is also that of its folder.
+    #[schemars(with = "NameOfAgent")]
     pub name: AgentName,
     /// What it is made from.
     pub template: String,
@@ -80,14 +89,17 @@ pub struct NewAgent {
     pub description: Option<String>,
     /// Who sees it; what the template says when left out.
     #[serde(default)]
+    #[schemars(with = "Option<VisibilityWord>")]
     pub visibility: Option<Visibility>,
     /// Which model: `PROVIDER:MODEL`; the first that is found when left out.
     #[serde(default)]
+    #[schemars(extend("about" = "PROVIDER:MODEL"))]
     pub model: Option<String>,
 }
 
 /// One file of a new agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct DraftFile {
     /// Within the agent's folder.
     pub path: String,
@@ -96,16 +108,19 @@ pub struct DraftFile {
 }
 
 /// An agent that was taken out for a while.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct SuspendedAgent {
     /// Its name.
+    #[schemars(with = "String")]
     pub name: AgentName,
     /// What it does.
     pub description: String,
 }
 
 /// The `agent.toml` of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct ManifestFile {
     /// Where it lies.
     pub file: String,
@@ -118,7 +133,8 @@ pub struct ManifestFile {
 }
 
 /// Something that is wrong with an `agent.toml`, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline)]
 pub struct Problem {
     /// Line, from 1.
     pub line: usize,

@@ -158,9 +158,7 @@ impl Connected {
         if self.lock().len() < most {
             return Ok(());
         }
-        Err(SiteError::Forbidden(format!(
-            "{most} agents are connected to this site, as many as may be (limits.sockets); try again later"
-        )))
+        Err(SiteError::TooManyConnected(most))
     }
 
     /// Writes one with its line in the journal; gives the revision that it has then.

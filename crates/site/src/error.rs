@@ -91,6 +91,9 @@ pub enum SiteError {
     /// The caller has as many entries as it may.
     #[error("you have {0} entries in the hub, as many as you may (hub.quota); remove one first")]
     TooManyListings(usize),
+    /// As many programs are connected as the site takes.
+    #[error("{0} agents are connected to this site, as many as may be (limits.sockets); try again later")]
+    TooManyConnected(usize),
     /// The site serves as many challenges of other hubs as it may.
     #[error("the site serves {0} challenges, as many as it may; withdraw one, or wait until one has run out")]
     TooManyChallenges(usize),

@@ -1589,7 +1589,7 @@ export interface components {
         };
         Conversations: {
             conversations: components["schemas"]["Conversation"][];
-            next?: string | null;
+            next: string | null;
         };
         Coverage: {
             answered: number;
@@ -1837,7 +1837,8 @@ export interface components {
             wasLoggedIn: boolean;
         };
         Login: {
-            until?: string;
+            /** Format: date-time */
+            until: string;
             url: string;
         };
         LoginAnswer: {
@@ -1973,8 +1974,11 @@ export interface components {
             card?: Record<string, never>;
             /** Format: uri */
             url?: string;
-            /** @enum {string} */
-            visibility?: "private" | "peers" | "public";
+            /**
+             * @default public
+             * @enum {string}
+             */
+            visibility: "private" | "peers" | "public";
         } & (unknown | unknown);
         ReleasedName: {
             name: string;
@@ -2304,7 +2308,7 @@ export interface components {
             updatedAt: string;
         };
         Tasks: {
-            next?: string | null;
+            next: string | null;
             tasks: components["schemas"]["TaskRow"][];
         };
         Tools: {

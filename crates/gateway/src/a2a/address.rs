@@ -1,8 +1,9 @@
 //! Address: what a path below `/a2a` stands for.
 //!
-//! Promises: pure and total; the same paths exist for the site itself (`/a2a/tasks`) and for each agent (`/a2a/AGENT/tasks`); a
-//! trailing slash changes nothing. Names of agents have no colon and no capitals, so operations cannot be taken for agents; the one
-//! word that is both, `tasks`, is sorted out here. It does not know whether the agent or the task exists.
+//! Promises: pure and total; the same paths exist for the site itself (`/a2a/tasks`) and for each agent
+//! (`/a2a/AGENT/tasks`); a trailing slash changes nothing. Names of agents have no colon and no capitals, so
+//! operations cannot be taken for agents; the one word that is both, `tasks`, is sorted out here. It does not
+//! know whether the agent or the task exists.
 
 use http::Method;
 
@@ -11,12 +12,12 @@ use http::Method;
 pub(super) struct Address<'p> {
     /// The agent; none for the site itself.
     pub(super) agent: Option<&'p str>,
-    pub(super) place: Place<'p>,
+    pub(super) place: Target<'p>,
 }
 
 /// What lies below an agent.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Place<'p> {
+pub(super) enum Target<'p> {
     /// The agent itself: its card, and calls by JSON-RPC.
     Agent,
     Card,
@@ -36,12 +37,12 @@ impl<'p> Address<'p> {
     pub(super) fn of(method: &Method, path: &'p str) -> Option<Self> {
         let path = path.strip_suffix('/').unwrap_or(path);
         let segments: Vec<&str> = if path.is_empty() { Vec::new() } else { path.split('/').collect() };
-        let for_site = Place::of(&segments).filter(|_| !is_of_agent_tasks(method, &segments));
+        let for_site = Target::of(&segments).filter(|_| !is_of_agent_tasks(method, &segments));
         if let Some(place) = for_site {
             return Some(Self { agent: None, place });
         }
         let (agent, below) = segments.split_first()?;
-        Some(Self { agent: Some(agent), place: Place::of(below)? })
+        Some(Self { agent: Some(agent), place: Target::of(below)? })
     }
 }
 
@@ -54,7 +55,7 @@ fn is_of_agent_tasks(method: &Method, segments: &[&str]) -> bool {
     }
 }
 
-impl<'p> Place<'p> {
+impl<'p> Target<'p> {
     fn of(segments: &[&'p str]) -> Option<Self> {
         Some(match segments {
             [] => Self::Agent,
@@ -151,9 +152,9 @@ mod tests {
 
     #[test]
     fn methods_are_those_of_the_specification() {
-        assert!(Place::Send.takes(&Method::POST) && !Place::Send.takes(&Method::GET));
-        assert!(Place::Subscribe("7").takes(&Method::GET) && Place::Subscribe("7").takes(&Method::POST));
-        let config = Place::PushConfig("7", "1");
+        assert!(Target::Send.takes(&Method::POST) && !Target::Send.takes(&Method::GET));
+        assert!(Target::Subscribe("7").takes(&Method::GET) && Target::Subscribe("7").takes(&Method::POST));
+        let config = Target::PushConfig("7", "1");
         assert!(config.takes(&Method::DELETE) && !config.takes(&Method::PUT));
     }
 

@@ -1,7 +1,7 @@
 //! Answers of the two bindings that speak JSON.
 //!
-//! Promises: the same content in both; a stream is written as server-sent events with the number of each event as its id. It does not
-//! perform operations.
+//! Promises: the same content in both; a stream is written as server-sent events with the number of each
+//! event as its id. It does not perform operations.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use std::pin::Pin;
 use agentsite_protocol::{JsonMap, WireStreamItem};
 use axum::response::Response;
 
-use super::Call;
+use super::A2aCall;
 use super::binding::Binding;
 use super::operation::Answer;
 use super::stream::Events;
@@ -20,7 +20,7 @@ use crate::visit::StreamPlace;
 const FIRST_EVENT: usize = 1024;
 
 /// Writes an answer in this binding.
-pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) -> Response {
+pub(super) fn respond(answer: Answer, call: &A2aCall<'_>, binding: &Binding<'_>) -> Response {
     match answer {
         Answer::Message(message) => binding.answer(&WireStreamItem::Message(&message)),
         Answer::Sent(task, history) => binding.answer(&WireStreamItem::Task(task.wire(history))),
@@ -34,7 +34,7 @@ pub(super) fn respond(answer: Answer, call: &Call<'_>, binding: &Binding<'_>) ->
     }
 }
 
-fn stream(events: Events, place: StreamPlace, call: &Call<'_>, binding: Binding<'static>) -> Response {
+fn stream(events: Events, place: StreamPlace, call: &A2aCall<'_>, binding: Binding<'static>) -> Response {
     let mut first = Vec::with_capacity(FIRST_EVENT);
     events.open(|seq, item| binding.event(&mut first, seq, item));
     sse::respond(call.front, place, first, Feed { events, binding })

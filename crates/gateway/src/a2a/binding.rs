@@ -1,7 +1,8 @@
 //! Binding: how the answer to an operation is written.
 //!
-//! Promises: the same answer has the same content in each binding; JSON-RPC wraps it with the caller's id, HTTP+JSON gives it as it
-//! is, in the media type that was asked for. Callers of A2A 0.3 get the same in the words of that version. It does not know operations.
+//! Promises: the same answer has the same content in each binding; JSON-RPC wraps it with the caller's id,
+//! HTTP+JSON gives it as it is, in the media type that was asked for. Callers of A2A 0.3 get the same in the
+//! words of that version. It does not know operations.
 
 use std::borrow::Cow;
 
@@ -41,8 +42,9 @@ pub(super) enum Binding<'a> {
 }
 
 impl Binding<'_> {
-    /// HTTP+JSON in what the caller takes, else in what it sent, else in what the specification prefers. Errors are those of AIP-193, which
-    /// is older than the type of A2A: one who does not name that type gets them as plain JSON.
+    /// HTTP+JSON in what the caller takes, else in what it sent, else in what the specification prefers.
+    /// Errors are those of AIP-193, which is older than the type of A2A: one who does not name that type gets
+    /// them as plain JSON.
     pub(super) fn rest(headers: &HeaderMap) -> Self {
         let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
         let takes = |media: &str| {
@@ -100,8 +102,9 @@ impl Binding<'_> {
         }
     }
 
-    /// An answer that says why what was read could not be done. Callers of 0.3 who asked for a stream get it as the only event, for
-    /// the official client of that version reads nothing else; what HTTP itself must see stays plain.
+    /// An answer that says why what was read could not be done. Callers of 0.3 who asked for a stream get it
+    /// as the only event, for the official client of that version reads nothing else; what HTTP itself must
+    /// see stays plain.
     pub(super) fn refuse_done(&self, failure: &Failure) -> Response {
         let refusal = self.refuse(failure);
         match self {

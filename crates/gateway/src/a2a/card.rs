@@ -1,8 +1,8 @@
 //! Cards: what the site and its agents say of themselves.
 //!
-//! Promises: the addresses in a card are those under which this caller reaches the site; a strong ETag over the bytes, so that an
-//! unchanged card costs no transfer, and the time of the last change. Callers see only cards of agents they may call. A card is signed
-//! unless its addresses are only the caller's word.
+//! Promises: the addresses in a card are those under which this caller reaches the site; a strong ETag over
+//! the bytes, so that an unchanged card costs no transfer, and the time of the last change. Callers see only
+//! cards of agents they may call. A card is signed unless its addresses are only the caller's word.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
 
-use super::{Call, named_agent};
+use super::{A2aCall, named_agent};
 use crate::document::{self, Reader};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
@@ -34,7 +34,7 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
 }
 
 /// The card that only callers see who are known.
-pub(super) fn extended(call: &Call<'_>) -> Result<AgentCard, Failure> {
+pub(super) fn extended(call: &A2aCall<'_>) -> Result<AgentCard, Failure> {
     if call.caller.is_anonymous() {
         let sentence =
             "the extended card is for known callers: send Authorization: Bearer KEY, or read the public card";

@@ -1,7 +1,8 @@
 //! Extensions: what a caller asks for beyond the protocol, and what it is told of it.
 //!
-//! Promises: unknown extensions are ignored, as the specification wants it; the answer names those that are in use. The older header
-//! name is understood too. It does not decide whether an agent requires one: the site does.
+//! Promises: unknown extensions are ignored, as the specification wants it; the answer names those that are
+//! in use. The older header name is understood too. It does not decide whether an agent requires one: the
+//! site does.
 
 use agentsite_protocol::extension::{RESUME, RESUME_AFTER, SEND_ONCE, TASK_AUTH, TASK_TTL, TASK_TTL_SECONDS};
 use agentsite_protocol::{JsonMap, Period};
@@ -35,9 +36,9 @@ const MAX_TTL: u64 = 315_360_000;
 
 /// The extensions that a caller asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Wanted(Vec<String>);
+pub(super) struct RequestedExtensions(Vec<String>);
 
-impl Wanted {
+impl RequestedExtensions {
     /// Reads them from the head of a request.
     pub(super) fn read(headers: &HeaderMap) -> Self {
         let values = headers.get_all(HEADER).iter().chain(headers.get_all(OLDER_HEADER));
@@ -108,12 +109,12 @@ fn number(value: &Value) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(pairs: &[(HeaderName, &str)]) -> Wanted {
+    fn read(pairs: &[(HeaderName, &str)]) -> RequestedExtensions {
         let mut headers = HeaderMap::new();
         for (name, value) in pairs {
             headers.append(name, HeaderValue::from_str(value).unwrap());
         }
-        Wanted::read(&headers)
+        RequestedExtensions::read(&headers)
     }
 
     #[test]
@@ -121,7 +122,7 @@ mod tests {
         let wanted = read(&[(HEADER, "a, b"), (HEADER, "b,c,"), (OLDER_HEADER, "d")]);
         assert_eq!(wanted.all(), ["a", "b", "c", "d"]);
         assert!(wanted.has("c") && !wanted.has("e"));
-        assert_eq!(read(&[]), Wanted::default());
+        assert_eq!(read(&[]), RequestedExtensions::default());
     }
 
     #[test]

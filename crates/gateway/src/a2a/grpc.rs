@@ -1,9 +1,10 @@
 //! The gRPC binding: service `lf.a2a.v1.A2AService` on the same port as everything else.
 //!
-//! Promises: the same operations as by JSON, with errors as `google.rpc.Status`; a message is bounded in size, time, depth and count before
-//! it is read. The tenant of a request names the agent; none means the site itself. What it needs of gRPC is small (one message in, some
-//! out, a status at the end), so it is written here rather than taken from a framework; see docs/decisions/0006-own-protobuf.md.
-//! It does not know what an operation does, and takes no compressed messages.
+//! Promises: the same operations as by JSON, with errors as `google.rpc.Status`; a message is bounded in
+//! size, time, depth and count before it is read. The tenant of a request names the agent; none means the
+//! site itself. What it needs of gRPC is small (one message in, some out, a status at the end), so it is
+//! written here rather than taken from a framework; see docs/decisions/0006-own-protobuf.md. It does not know
+//! what an operation does, and takes no compressed messages.
 
 mod answer;
 mod frame;
@@ -18,12 +19,12 @@ use http::request::Parts;
 use http::{StatusCode, header};
 use tracing::Instrument;
 
-use super::extensions::Wanted;
+use super::extensions::RequestedExtensions;
 use super::version::Version;
-use super::{Call, call_span, media_type};
+use super::{A2aCall, call_span, media_type};
 use crate::failure::{Failure, Fault, GRPC};
 use crate::front::Front;
-use request::Asked;
+use request::GrpcRequest;
 
 /// Where the service is.
 pub(super) const PATH: &str = "/lf.a2a.v1.A2AService/{method}";
@@ -40,14 +41,14 @@ pub(super) async fn enter(
     }
     match perform(&front, &method, &parts, body).await {
         Ok(mut response) => {
-            Wanted::read(&parts.headers).confirm(&mut response);
+            RequestedExtensions::read(&parts.headers).confirm(&mut response);
             response
         }
         Err(failure) => failure.grpc(),
     }
 }
 
-/// The answer to whoever does not speak gRPC, in plain HTTP.
+/// The answer to a request that is not gRPC, in plain HTTP.
 fn not_grpc(parts: &Parts) -> Option<Response> {
     let media = media_type(&parts.headers, &header::CONTENT_TYPE);
     let spoken = media == GRPC || media == "application/grpc+proto";
@@ -65,13 +66,13 @@ async fn perform(front: &Arc<Front>, method: &str, parts: &Parts, body: Body) ->
     let caller = front.admit(parts).await?;
     let body = front.body(body).await?;
     let message = frame::only(&body)?;
-    // Nothing said means 1.0, as everywhere but by JSON-RPC: version 0.3 has a service of another name (`a2a.v1.A2AService`), so that
-    // whoever calls this one has said the version by the path.
+    // Nothing said means 1.0, as everywhere but by JSON-RPC: version 0.3 has a service of another name
+    // (`a2a.v1.A2AService`), so that a caller of this one has named the version by the path.
     Version::asked(parts)?.check_current()?;
-    let Asked { agent, operation } = Asked::read(method, message)?;
+    let GrpcRequest { agent, operation } = GrpcRequest::read(method, message)?;
     let agent = agent.as_deref();
     let done = async {
-        let call = Call::new(front, parts, caller, agent)?;
+        let call = A2aCall::new(front, parts, caller, agent)?;
         answer::respond(operation.perform(&call).await?, &call)
     };
     done.instrument(call_span("grpc", method, agent, &parts.headers)).await

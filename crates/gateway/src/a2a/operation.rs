@@ -1,15 +1,15 @@
 //! Operation: what can be asked of an agent, the same in every binding.
 //!
-//! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits for an agent takes as long as
-//! the agent may; all else has a time limit.
+//! Promises: bindings make an operation of a request and write its answer; they decide nothing. What waits
+//! for an agent takes as long as the agent may; all else has a time limit.
 
 use agentsite_protocol::{AgentCard, Message, PushConfig, Task};
 
 use super::push::{self, ConfigList, ConfigWanted, ConfigsWanted};
-use super::send::{self, Sending};
+use super::send::{self, Reply, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
-use super::{Call, card, read};
+use super::{A2aCall, card, read};
 use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
 use crate::visit::StreamPlace;
@@ -82,10 +82,13 @@ impl Operation {
     }
 
     /// Does it.
-    pub(super) async fn perform(self, call: &Call<'_>) -> Result<Answer, Failure> {
+    pub(super) async fn perform(self, call: &A2aCall<'_>) -> Result<Answer, Failure> {
         let limit = call.front.settings.limits.answer_time;
         match self {
-            Self::Send(sending) => send::send(call, sending).await,
+            Self::Send(sending) => Ok(match send::send(call, sending).await? {
+                Reply::Message(message) => Answer::Message(message),
+                Reply::Task(task, history) => Answer::Sent(task, history),
+            }),
             Self::Stream(sending) => {
                 let place = call.stream_place()?;
                 Ok(Answer::Events(stream::send(call, sending).await?, place))
@@ -98,19 +101,21 @@ impl Operation {
     }
 
     /// What does not wait for an agent.
-    async fn look(self, call: &Call<'_>) -> Result<Answer, Failure> {
+    async fn look(self, call: &A2aCall<'_>) -> Result<Answer, Failure> {
         match self {
-            Self::Get(wanted) => task::get(call, &wanted).await,
-            Self::Cancel(wanted) => task::cancel(call, &wanted).await,
+            Self::Get(wanted) => {
+                task::get(call, &wanted).await.map(|(task, history)| Answer::Task(task, history))
+            }
+            Self::Cancel(wanted) => task::cancel(call, &wanted).await.map(|task| Answer::Task(task, None)),
             Self::List(wanted) => task::list(call, &wanted).await.map(Answer::Tasks),
             Self::Subscribe(wanted) => {
                 let place = call.stream_place()?;
                 Ok(Answer::Events(stream::subscribe(call, &wanted).await?, place))
             }
-            Self::CreatePush(config) => push::create(call, config).await,
-            Self::GetPush(wanted) => push::get(call, &wanted).await,
-            Self::ListPush(wanted) => push::list(call, &wanted).await,
-            Self::DeletePush(wanted) => push::delete(call, &wanted).await,
+            Self::CreatePush(config) => push::create(call, config).await.map(Answer::PushConfig),
+            Self::GetPush(wanted) => push::get(call, &wanted).await.map(Answer::PushConfig),
+            Self::ListPush(wanted) => push::list(call, &wanted).await.map(Answer::PushConfigs),
+            Self::DeletePush(wanted) => push::delete(call, &wanted).await.map(|()| Answer::Nothing),
             Self::ExtendedCard => card::extended(call).map(|card| Answer::Card(Box::new(card))),
             Self::Send(_) | Self::Stream(_) => {
                 Err(Failure::new(Fault::Internal, "what waits for an agent was asked among what does not"))

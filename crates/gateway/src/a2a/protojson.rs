@@ -1,7 +1,7 @@
 //! What ProtoJSON lets writers choose: a number may come as text, an enumeration by its number.
 //!
-//! Promises: reads every form that the format allows, and `null` as left out. Names with underscores are aliases of the fields themselves. It writes
-//! nothing: what the site writes has one form.
+//! Promises: reads every form that the format allows, and `null` as left out. Names with underscores are
+//! aliases of the fields themselves. It writes nothing: what the site writes has one form.
 
 use agentsite_protocol::{TaskState, proto};
 use serde::de::Error;

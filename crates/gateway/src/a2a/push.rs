@@ -1,16 +1,16 @@
 //! The four operations on push configs: create, get, list, delete.
 //!
-//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that does not exist, and so
-//! does a config that is not there. Creating with the id of another config replaces it; deleting twice is no error. A config comes
-//! back whole, secrets included, to the owner of its task, and without them to the people who run the site.
+//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that
+//! does not exist, and so does a config that is not there. Creating with the id of another config replaces
+//! it; deleting twice is no error. A config comes back whole, secrets included, to the owner of its task, and
+//! without them to admins.
 
 use agentsite_protocol::{PushConfig, TaskId};
 use serde::{Deserialize, Serialize};
 
-use super::operation::Answer;
 use super::protojson::number;
 use super::task::named_task;
-use super::{Call, read, wrong};
+use super::{A2aCall, read, wrong};
 use crate::failure::Failure;
 
 /// Configs of a page when the caller names no number; a task has at most ten.
@@ -71,32 +71,32 @@ impl ConfigsWanted {
     }
 }
 
-/// The id of a config that A2A 0.3 sets without one: there a task has one such config, which setting it again changes, and clients ask for it by this word.
+/// The id of a config that A2A 0.3 sets without one: there a task has one such config, which setting it again
+/// changes, and clients ask for it by this word.
 const UNNAMED: &str = "default";
 
 /// Adds a receiver to a task.
-pub(super) async fn create(call: &Call<'_>, config: PushConfig) -> Result<Answer, Failure> {
+pub(super) async fn create(call: &A2aCall<'_>, config: PushConfig) -> Result<PushConfig, Failure> {
     let task = task_of(call, &config.task_id).await?;
     let id = if call.as_old && config.id.is_empty() { UNNAMED.to_owned() } else { config.id };
     let config = PushConfig { is_old: call.as_old, id, ..config };
-    let made = call.front.site.put_push_config(&call.caller, task, config).await?;
-    Ok(Answer::PushConfig(shown(made)))
+    Ok(shown(call.front.site.put_push_config(&call.caller, task, config).await?))
 }
 
 /// Reads one. In A2A 0.3 the id may be left out; then the first one is meant.
-pub(super) async fn get(call: &Call<'_>, wanted: &ConfigWanted) -> Result<Answer, Failure> {
+pub(super) async fn get(call: &A2aCall<'_>, wanted: &ConfigWanted) -> Result<PushConfig, Failure> {
     let task = task_of(call, &wanted.task_id).await?;
     if wanted.id.is_empty() && call.as_old {
         let first = call.front.site.push_configs(&call.caller, task).await?.into_iter().next();
         let none = || agentsite_site::SiteError::NoSuchReceiver(String::new());
-        return Ok(Answer::PushConfig(shown(first.ok_or_else(none)?)));
+        return Ok(shown(first.ok_or_else(none)?));
     }
     check_id(wanted)?;
-    Ok(Answer::PushConfig(shown(call.front.site.push_config(&call.caller, task, &wanted.id).await?)))
+    Ok(shown(call.front.site.push_config(&call.caller, task, &wanted.id).await?))
 }
 
 /// Lists them by id.
-pub(super) async fn list(call: &Call<'_>, wanted: &ConfigsWanted) -> Result<Answer, Failure> {
+pub(super) async fn list(call: &A2aCall<'_>, wanted: &ConfigsWanted) -> Result<ConfigList, Failure> {
     let size = match wanted.page_size {
         None | Some(0) => PAGE,
         Some(size) => usize::try_from(size)
@@ -119,7 +119,7 @@ pub(super) async fn list(call: &Call<'_>, wanted: &ConfigsWanted) -> Result<Answ
     let last = configs.last().filter(|_| more);
     let next_page_token = last.map(|config| format!("{TOKEN}{}", config.id)).unwrap_or_default();
     let configs = configs.into_iter().map(shown).collect();
-    Ok(Answer::PushConfigs(ConfigList { configs, next_page_token }))
+    Ok(ConfigList { configs, next_page_token })
 }
 
 /// A config as its owner sees it, without what only the site needs to know.
@@ -128,11 +128,10 @@ fn shown(config: PushConfig) -> PushConfig {
 }
 
 /// Removes one.
-pub(super) async fn delete(call: &Call<'_>, wanted: &ConfigWanted) -> Result<Answer, Failure> {
+pub(super) async fn delete(call: &A2aCall<'_>, wanted: &ConfigWanted) -> Result<(), Failure> {
     let task = task_of(call, &wanted.task_id).await?;
     check_id(wanted)?;
-    call.front.site.remove_push_config(&call.caller, task, &wanted.id).await?;
-    Ok(Answer::Nothing)
+    Ok(call.front.site.remove_push_config(&call.caller, task, &wanted.id).await?)
 }
 
 fn check_id(wanted: &ConfigWanted) -> Result<(), Failure> {
@@ -140,7 +139,7 @@ fn check_id(wanted: &ConfigWanted) -> Result<(), Failure> {
 }
 
 /// The task, if the site tells anybody anything and the task is the caller's and the agent's.
-async fn task_of(call: &Call<'_>, id: &str) -> Result<TaskId, Failure> {
+async fn task_of(call: &A2aCall<'_>, id: &str) -> Result<TaskId, Failure> {
     if !call.front.site.pushes() {
         return Err(agentsite_site::SiteError::PushOff.into());
     }

@@ -1,7 +1,8 @@
 //! The HTTP+JSON binding: an address for each operation.
 //!
-//! Promises: the same operations as by JSON-RPC; errors in the form of AIP-193 with the statuses of the specification 1.0.1; a body
-//! where one is optional may be left out. It does not know what an operation does.
+//! Promises: the same operations as by JSON-RPC; errors in the form of AIP-193 with the statuses of the
+//! specification 1.0.1; a body where one is optional may be left out. It does not know what an operation
+//! does.
 
 use std::sync::Arc;
 
@@ -15,14 +16,14 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use tracing::Instrument;
 
-use super::address::{Address, Place};
+use super::address::{Address, Target};
 use super::binding::Binding;
 use super::operation::Operation;
 use super::push::{self, ConfigWanted, ConfigsWanted};
 use super::send::Sending;
 use super::task::{ListWanted, TaskWanted};
 use super::version::Version;
-use super::{Call, answer, call_span, check_media_type, tenant, wrong};
+use super::{A2aCall, answer, call_span, check_media_type, tenant, wrong};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 
@@ -36,7 +37,7 @@ pub(super) async fn answer(front: &Arc<Front>, address: &Address<'_>, request: R
         let body = take_body(front, &address.place, &parts, body).await?;
         Version::asked(&parts)?.check_current()?;
         let tenant = tenant(&parts, text(&body)?)?;
-        let call = Call::new(front, &parts, caller, tenant::agreed(address.agent, tenant.as_deref())?)?;
+        let call = A2aCall::new(front, &parts, caller, tenant::agreed(address.agent, tenant.as_deref())?)?;
         let answer = operation(&address.place, &parts, &body)?.perform(&call).await?;
         Ok(answer::respond(answer, &call, &binding))
     };
@@ -50,7 +51,7 @@ pub(super) fn nothing_here(headers: &HeaderMap) -> Response {
 }
 
 /// What is answered when the address is right and the method is not.
-pub(super) fn wrong_method(place: &Place<'_>, request: &Request) -> Response {
+pub(super) fn wrong_method(place: &Target<'_>, request: &Request) -> Response {
     let methods = place.methods();
     let sentence = format!("{} is not possible at this address; {methods} is", request.method());
     let failure = Failure::new(Fault::BadRequest, sentence);
@@ -61,8 +62,8 @@ pub(super) fn wrong_method(place: &Place<'_>, request: &Request) -> Response {
 }
 
 /// Reads the body, if there is one or must be one.
-async fn take_body(front: &Front, place: &Place<'_>, parts: &Parts, body: Body) -> Result<Bytes, Failure> {
-    let needed = matches!(place, Place::Send | Place::Stream | Place::PushConfigs(_));
+async fn take_body(front: &Front, place: &Target<'_>, parts: &Parts, body: Body) -> Result<Bytes, Failure> {
+    let needed = matches!(place, Target::Send | Target::Stream | Target::PushConfigs(_));
     if parts.method != Method::POST {
         return Ok(Bytes::new());
     }
@@ -83,19 +84,19 @@ async fn take_body(front: &Front, place: &Place<'_>, parts: &Parts, body: Body) 
 }
 
 /// The name that all bindings share.
-fn name(place: &Place<'_>, method: &Method) -> &'static str {
+fn name(place: &Target<'_>, method: &Method) -> &'static str {
     match place {
-        Place::Send => "SendMessage",
-        Place::Stream => "SendStreamingMessage",
-        Place::Task(_) => "GetTask",
-        Place::Tasks => "ListTasks",
-        Place::Cancel(_) => "CancelTask",
-        Place::Subscribe(_) => "SubscribeToTask",
-        Place::PushConfigs(_) if method == Method::POST => "CreateTaskPushNotificationConfig",
-        Place::PushConfigs(_) => "ListTaskPushNotificationConfigs",
-        Place::PushConfig(..) if method == Method::DELETE => "DeleteTaskPushNotificationConfig",
-        Place::PushConfig(..) => "GetTaskPushNotificationConfig",
-        Place::ExtendedCard | Place::Agent | Place::Card => "GetExtendedAgentCard",
+        Target::Send => "SendMessage",
+        Target::Stream => "SendStreamingMessage",
+        Target::Task(_) => "GetTask",
+        Target::Tasks => "ListTasks",
+        Target::Cancel(_) => "CancelTask",
+        Target::Subscribe(_) => "SubscribeToTask",
+        Target::PushConfigs(_) if method == Method::POST => "CreateTaskPushNotificationConfig",
+        Target::PushConfigs(_) => "ListTaskPushNotificationConfigs",
+        Target::PushConfig(..) if method == Method::DELETE => "DeleteTaskPushNotificationConfig",
+        Target::PushConfig(..) => "GetTaskPushNotificationConfig",
+        Target::ExtendedCard | Target::Agent | Target::Card => "GetExtendedAgentCard",
     }
 }
 
@@ -105,7 +106,9 @@ fn tenant(parts: &Parts, body: &str) -> Result<Option<String>, Failure> {
         return tenant::in_json(body);
     }
     match parts.uri.query() {
-        Some(query) if query.contains("tenant=") => Ok(Asked::read(parts)?.text("tenant").map(Into::into)),
+        Some(query) if query.contains("tenant=") => {
+            Ok(QueryParams::read(parts)?.text("tenant").map(Into::into))
+        }
         _ => Ok(None),
     }
 }
@@ -115,31 +118,31 @@ fn text(body: &[u8]) -> Result<&str, Failure> {
         .map_err(|_| Failure::new(Fault::NotJson, "the body is not UTF-8; send JSON in UTF-8"))
 }
 
-fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation, Failure> {
+fn operation(place: &Target<'_>, parts: &Parts, body: &[u8]) -> Result<Operation, Failure> {
     let text = text(body)?;
     let optional = || {
         let read = if text.is_empty() { Ok(serde::de::IgnoredAny) } else { serde_json::from_str(text) };
         read.map_err(|error| Failure::new(Fault::NotJson, format!("the request is not JSON: {error}")))
     };
     Ok(match place {
-        Place::Send => Operation::Send(Sending::read(text)?),
-        Place::Stream => Operation::Stream(Sending::read(text)?),
-        Place::Task(id) => {
-            let history_length = Asked::read(parts)?.number("historyLength")?;
+        Target::Send => Operation::Send(Sending::read(text)?),
+        Target::Stream => Operation::Stream(Sending::read(text)?),
+        Target::Task(id) => {
+            let history_length = QueryParams::read(parts)?.number("historyLength")?;
             Operation::Get(TaskWanted { history_length, ..TaskWanted::new(id) })
         }
-        Place::Tasks => Operation::List(Asked::read(parts)?.list()?),
-        Place::Cancel(id) => {
+        Target::Tasks => Operation::List(QueryParams::read(parts)?.list()?),
+        Target::Cancel(id) => {
             optional()?;
             Operation::Cancel(TaskWanted::new(id))
         }
-        Place::Subscribe(id) => {
+        Target::Subscribe(id) => {
             optional()?;
-            let metadata = Asked::read(parts)?.number("after")?;
+            let metadata = QueryParams::read(parts)?.number("after")?;
             let metadata = metadata.map(|after| JsonMap::from_iter([(RESUME_AFTER.into(), after.into())]));
             Operation::Subscribe(TaskWanted { metadata, ..TaskWanted::new(id) })
         }
-        Place::PushConfigs(task) if parts.method == Method::POST => {
+        Target::PushConfigs(task) if parts.method == Method::POST => {
             let mut config = push::read_config(text)?;
             if !config.task_id.is_empty() && config.task_id != *task {
                 return Err(wrong("taskId", "is not the task of this address"));
@@ -147,15 +150,15 @@ fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation,
             config.task_id = (*task).to_owned();
             Operation::CreatePush(config)
         }
-        Place::PushConfigs(task) => {
-            let asked = Asked::read(parts)?;
+        Target::PushConfigs(task) => {
+            let asked = QueryParams::read(parts)?;
             Operation::ListPush(ConfigsWanted {
                 task_id: (*task).to_owned(),
                 page_size: asked.number("pageSize")?,
                 page_token: asked.text("pageToken").map(Into::into),
             })
         }
-        Place::PushConfig(task, id) => {
+        Target::PushConfig(task, id) => {
             let wanted = ConfigWanted { task_id: (*task).to_owned(), id: (*id).to_owned() };
             if parts.method == Method::DELETE {
                 Operation::DeletePush(wanted)
@@ -163,14 +166,14 @@ fn operation(place: &Place<'_>, parts: &Parts, body: &[u8]) -> Result<Operation,
                 Operation::GetPush(wanted)
             }
         }
-        Place::ExtendedCard | Place::Agent | Place::Card => Operation::ExtendedCard,
+        Target::ExtendedCard | Target::Agent | Target::Card => Operation::ExtendedCard,
     })
 }
 
 /// Parameters in a query. One without a value counts as left out.
-struct Asked(Vec<(String, String)>);
+struct QueryParams(Vec<(String, String)>);
 
-impl Asked {
+impl QueryParams {
     fn read(parts: &Parts) -> Result<Self, Failure> {
         let Query(mut pairs) = Query::<Vec<(String, String)>>::try_from_uri(&parts.uri)
             .map_err(|error| Failure::new(Fault::BadParams, format!("the query is not right: {error}")))?;

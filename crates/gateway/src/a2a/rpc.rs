@@ -1,7 +1,8 @@
 //! The JSON-RPC binding: one address per agent, the operation in the body.
 //!
-//! Promises: all answers but those that HTTP itself must see have status 200, as the official clients read them. A request of A2A 0.3
-//! becomes one of 1.0 here, and its answer goes back in the form of 0.3. It does not know what an operation does.
+//! Promises: all answers but those that HTTP itself must see have status 200, as the official clients read
+//! them. A request of A2A 0.3 becomes one of 1.0 here, and its answer goes back in the form of 0.3. It does
+//! not know what an operation does.
 
 use std::sync::Arc;
 
@@ -14,7 +15,7 @@ use tracing::Instrument;
 use super::binding::Binding;
 use super::operation::Operation;
 use super::version::Version;
-use super::{Call, answer, bad_params, call_span, check_media_type, tenant, violation};
+use super::{A2aCall, answer, bad_params, call_span, check_media_type, tenant, violation};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::jsonrpc::{self, Id};
@@ -46,7 +47,7 @@ pub(super) async fn answer(front: &Arc<Front>, agent: Option<&str>, request: Req
     };
     let answer = async {
         let tenant = tenant::in_json(request.params)?;
-        let mut call = Call::new(front, &parts, caller, tenant::agreed(agent, tenant.as_deref())?)?;
+        let mut call = A2aCall::new(front, &parts, caller, tenant::agreed(agent, tenant.as_deref())?)?;
         call.as_old = binding.is_old();
         Ok(answer::respond(operation.perform(&call).await?, &call, &binding))
     };

@@ -1,17 +1,16 @@
 //! SendMessage: a message goes to the agent, its answer comes back.
 //!
-//! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an agent that
-//! answers with messages gives a message. A caller that hangs up does not stop the task.
+//! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an
+//! agent that answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role};
+use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role, Task};
 use agentsite_site::{Sent, Submission, TaskWatch};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::extensions::{resume_after, ttl};
-use super::operation::Answer;
 use super::protojson::number;
-use super::{Call, read, task::history_length, violation, wrong};
+use super::{A2aCall, read, task::history_length, violation, wrong};
 use crate::failure::{Failure, Violation};
 
 #[derive(Deserialize)]
@@ -79,7 +78,7 @@ impl Sending {
 
 impl Sending {
     /// The message with everything that comes along, for the site.
-    pub(super) fn submission(self, call: &Call<'_>) -> Submission {
+    pub(super) fn submission(self, call: &A2aCall<'_>) -> Submission {
         let receiver = self.receiver.map(|config| PushConfig { is_old: call.as_old, ..config });
         let (ttl, extensions) = (self.ttl, call.wanted.all().to_vec());
         Submission { message: self.message, ttl, extensions, receiver }
@@ -89,7 +88,8 @@ impl Sending {
 /// Fields of a message that are taken although nothing here reads them.
 const KEPT_OF_MESSAGE: [&str; 3] = ["metadata", "extensions", "referenceTaskIds"];
 
-/// Drops what the specification does not know: a field that came in would come out again in the task's history, and a strict reader refuses it.
+/// Drops what the specification does not know: a field that came in would come out again in the task's
+/// history, and a strict reader refuses it.
 fn forget_unknown(message: &mut Message) {
     if let Some(references) = message.extra.remove("reference_task_ids") {
         message.extra.entry("referenceTaskIds").or_insert(references);
@@ -100,20 +100,29 @@ fn forget_unknown(message: &mut Message) {
     }
 }
 
+/// What a message led to.
+#[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost every call")]
+pub(super) enum Reply {
+    /// A message in place of a task.
+    Message(Message),
+    /// A task, with as much history as was asked for.
+    Task(Task, Option<usize>),
+}
+
 /// Sends a message and waits for what it leads to, unless the caller does not want to.
-pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Answer, Failure> {
+pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Reply, Failure> {
     let (return_immediately, history) = (sending.return_immediately, sending.history);
     match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
-        Sent::Message(message) => Ok(Answer::Message(message)),
+        Sent::Message(message) => Ok(Reply::Message(message)),
         Sent::Task(mut watch) => {
             let task = if return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(Answer::Sent(task, history))
+            Ok(Reply::Task(task, history))
         }
     }
 }
 
 /// Waits for the task; when the gateway closes first, tells how far it is.
-async fn settle(call: &Call<'_>, watch: TaskWatch) -> Result<agentsite_protocol::Task, Failure> {
+async fn settle(call: &A2aCall<'_>, watch: TaskWatch) -> Result<Task, Failure> {
     let id = watch.id();
     let at_work = call.at_work()?;
     let task = tokio::select! {

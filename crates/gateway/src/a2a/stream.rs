@@ -1,10 +1,10 @@
 //! SendStreamingMessage and SubscribeToTask: a task as a stream of its events.
 //!
-//! Promises: the first event is the task, or exactly one message; then every event once, in order, with its number as the event's
-//! id. The stream of a message ends when the task has ended or waits for its caller, that of a subscription only when it has ended
-//! (in A2A 0.3 as that of a message).
-//! Hanging up does not stop the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets
-//! what came after it and nothing else, also when the task has ended meanwhile.
+//! Promises: the first event is the task, or exactly one message; then every event once, in order, with its
+//! number as the event's id. The stream of a message ends when the task has ended or waits for its caller,
+//! that of a subscription only when it has ended (in A2A 0.3 as that of a message). Hanging up does not stop
+//! the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets what
+//! came after it and nothing else, also when the task has ended meanwhile.
 
 use agentsite_protocol::extension::RESUME;
 use agentsite_protocol::{Message, Task, WireStreamItem};
@@ -12,7 +12,7 @@ use agentsite_site::{Sent, TaskWatch};
 
 use super::send::Sending;
 use super::task::{TaskWanted, named_task};
-use super::{Call, wrong};
+use super::{A2aCall, wrong};
 use crate::failure::{Failure, Fault};
 
 /// The events of a task, one after the other; each binding writes them in its own way.
@@ -35,14 +35,14 @@ enum Opening {
 }
 
 /// Sends a message and follows the task it leads to.
-pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Failure> {
+pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Events, Failure> {
     let (seen, history) = (last_seen(call)?.or(sending.after).filter(|seen| *seen > 0), sending.history);
     let mut watch = match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
         Sent::Task(watch) => watch,
         Sent::Message(message) => return Ok(Events::new(call, Opening::Message(message), None)),
     };
-    // The same message gives the same task, so that a caller that was cut off can send it again. A number that the task has not
-    // reached is of another one, and then everything is told.
+    // The same message gives the same task, so that a caller that was cut off can send it again. A number
+    // that the task has not reached is of another one, and then everything is told.
     if let Some(seen) = seen
         && seen <= watch.snapshot().head.seq
     {
@@ -53,9 +53,10 @@ pub(super) async fn send(call: &Call<'_>, sending: Sending) -> Result<Events, Fa
     Ok(Events::new(call, opening, Some(watch)))
 }
 
-/// Follows a task that is there already. In 1.0 one that has ended is refused, and the stream lasts until it has. Callers of 0.3, who come
-/// back after a cut, are told one that has ended as it ended, and their stream ends as the first one does.
-pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
+/// Follows a task that is there already. In 1.0 one that has ended is refused, and the stream lasts until it
+/// has. Callers of 0.3, who come back after a cut, are told one that has ended as it ended, and their stream
+/// ends as the first one does.
+pub(super) async fn subscribe(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result<Events, Failure> {
     let seen = last_seen(call)?.or(wanted.after()?);
     let task = named_task(call, &wanted.id).await?;
     if let Some(seen) = seen {
@@ -84,7 +85,7 @@ pub(super) async fn subscribe(call: &Call<'_>, wanted: &TaskWanted) -> Result<Ev
 }
 
 /// The number of the last event that the caller has seen.
-fn last_seen(call: &Call<'_>) -> Result<Option<u64>, Failure> {
+fn last_seen(call: &A2aCall<'_>) -> Result<Option<u64>, Failure> {
     let Some(value) = call.parts.headers.get("last-event-id") else { return Ok(None) };
     match value.to_str().unwrap_or("?").trim() {
         "" => Ok(None),
@@ -96,7 +97,7 @@ fn last_seen(call: &Call<'_>) -> Result<Option<u64>, Failure> {
 }
 
 impl Events {
-    fn new(call: &Call<'_>, opening: Opening, watch: Option<TaskWatch>) -> Self {
+    fn new(call: &A2aCall<'_>, opening: Opening, watch: Option<TaskWatch>) -> Self {
         Self { opening, watch, numbered: call.wanted.has(RESUME) }
     }
 
@@ -112,7 +113,8 @@ impl Events {
         }
     }
 
-    /// Hands over what happened since; `None` at the end. Safe to cancel: what was not handed over comes with the next call.
+    /// Hands over what happened since; `None` at the end. Safe to cancel: what was not handed over comes with
+    /// the next call.
     pub(super) async fn next(&mut self, mut write: impl FnMut(u64, &WireStreamItem<'_>)) -> Option<()> {
         let watch = self.watch.as_mut()?;
         let events = watch.next().await?;

@@ -1,7 +1,7 @@
 //! GetTask, CancelTask and ListTasks.
 //!
-//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that does not
-//! exist. Lists have a cursor that stays right while tasks change.
+//! Promises: a task of another caller, of another agent or with a malformed id answers exactly like one that
+//! does not exist. Lists have a cursor that stays right while tasks change.
 
 use agentsite_protocol::{ContextId, JsonMap, Task, TaskId, TaskState, Timestamp, WireTask};
 use agentsite_site::{SiteError, TaskFilter};
@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::extensions::resume_after;
-use super::operation::Answer;
 use super::protojson::{number, state};
-use super::{Call, read, violation, wrong};
+use super::{A2aCall, read, violation, wrong};
 use crate::cursor;
 use crate::failure::Failure;
 
@@ -54,7 +53,7 @@ impl TaskWanted {
 }
 
 /// The task of this name, if it is the caller's and the agent's.
-pub(super) async fn named_task(call: &Call<'_>, id: &str) -> Result<Task, Failure> {
+pub(super) async fn named_task(call: &A2aCall<'_>, id: &str) -> Result<Task, Failure> {
     let missing = || SiteError::NoSuchTask(id.chars().take(40).collect());
     let task_id: TaskId = id.parse().map_err(|_| missing())?;
     let task = call.front.site.task(&call.caller, task_id).await.map_err(|error| match error {
@@ -65,17 +64,16 @@ pub(super) async fn named_task(call: &Call<'_>, id: &str) -> Result<Task, Failur
     if task.head.agent == call.agent || call.for_site { Ok(task) } else { Err(missing().into()) }
 }
 
-/// Reads a task.
-pub(super) async fn get(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
+/// Reads a task; also gives how much of its history is wanted.
+pub(super) async fn get(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result<(Task, Option<usize>), Failure> {
     let history = history_length("historyLength", wanted.history_length)?;
-    Ok(Answer::Task(named_task(call, &wanted.id).await?, history))
+    Ok((named_task(call, &wanted.id).await?, history))
 }
 
 /// Ends a task.
-pub(super) async fn cancel(call: &Call<'_>, wanted: &TaskWanted) -> Result<Answer, Failure> {
+pub(super) async fn cancel(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result<Task, Failure> {
     let task = named_task(call, &wanted.id).await?;
-    let task = call.front.site.cancel(&call.caller, task.head.id).await?;
-    Ok(Answer::Task(task, None))
+    Ok(call.front.site.cancel(&call.caller, task.head.id).await?)
 }
 
 /// Which tasks are wanted, and how much of each.
@@ -129,7 +127,7 @@ impl TaskList {
 }
 
 /// Lists tasks, the last changed first.
-pub(super) async fn list(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskList, Failure> {
+pub(super) async fn list(call: &A2aCall<'_>, wanted: &ListWanted) -> Result<TaskList, Failure> {
     let history = history_length("historyLength", wanted.history_length)?;
     let size = usize::try_from(wanted.page_size.unwrap_or(PAGE)).unwrap_or(0);
     if !(1..=MAX_PAGE).contains(&size) {
@@ -166,7 +164,7 @@ pub(super) async fn list(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskLis
     Ok(TaskList { tasks, history, next, size, total })
 }
 
-fn filter(call: &Call<'_>, wanted: &ListWanted) -> Result<TaskFilter, Failure> {
+fn filter(call: &A2aCall<'_>, wanted: &ListWanted) -> Result<TaskFilter, Failure> {
     let context = match wanted.context_id.as_deref() {
         None | Some("") => None,
         Some(id) => Some(id.parse::<ContextId>().map_err(|error| wrong("contextId", &error.to_string()))?),

@@ -1,7 +1,7 @@
 //! Tenant: the agent that is meant, named in a request rather than in its path.
 //!
-//! Promises: at the site's own address a tenant names the agent; a tenant that contradicts the path answers like an agent that is not
-//! there; an empty one is none. It does not know whether the agent exists.
+//! Promises: at the site's own address a tenant names the agent; a tenant that contradicts the path answers
+//! like an agent that is not there; an empty one is none. It does not know whether the agent exists.
 
 use std::borrow::Cow;
 

@@ -1,8 +1,8 @@
 //! Version: which A2A a request is written in.
 //!
-//! Promises: the header `A2A-Version`, else the query parameter of that name; patch numbers do not count. A request that names none is
-//! taken as what it plainly is: a method of 0.3 has a slash in its name and one of 1.0 has not, and only 1.0 has addresses for
-//! operations (decision 0008). It translates nothing.
+//! Promises: the header `A2A-Version`, else the query parameter of that name; patch numbers do not count. A
+//! request that names none is taken as what it plainly is: a method of 0.3 has a slash in its name and one of
+//! 1.0 has not, and only 1.0 has addresses for operations (decision 0008). It translates nothing.
 
 use agentsite_protocol::legacy;
 use http::request::Parts;

@@ -1,7 +1,7 @@
 //! `/api/agents`: the agents a caller may see, their logs, and the tools of those that are tool servers.
 //!
-//! Promises: an agent that is not for this caller answers like one that does not exist. Making and
-//! changing agents is `workshop`'s matter; the approval of tools and the logins to their servers are given here, and agents are taken out.
+//! Promises: an agent that is not for this caller answers like one that does not exist. Making and changing
+//! agents is `workshop`'s matter; the approval of tools and the logins to their servers are given here.
 
 use std::sync::Arc;
 
@@ -9,12 +9,16 @@ use agentsite_protocol::{AgentName, Timestamp};
 use agentsite_site::{AgentView, BrokenAgent, LogLine, PinnedTool, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{Answer, Asking, Given, Wanted, json, workshop};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult};
+use crate::document::json;
 use crate::failure::Failure;
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written::{Address, Moment};
 
 /// Log lines when the caller names no number: a screenful and some.
 const LINES: usize = 100;
@@ -22,36 +26,66 @@ const LINES: usize = 100;
 /// Days of a report of usage when the caller names no number.
 const DAYS: u32 = 30;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/agents", list)
+            .operation("listAgents", "The agents of the site that you may call")
+            .gives("Agents"),
+        REST.get("/api/agents/{name}", show).operation("getAgent", "One agent").gives("Agent"),
+        REST.get("/api/agents/{name}/logs", logs)
+            .admin()
+            .operation("getAgentLog", "The last lines of an agent's log")
+            .query(&[("lines", "integer", "100 when left out")])
+            .gives("Log"),
+        REST.get("/api/agents/{name}/usage", usage)
+            .operation("getAgentUsage", "Calls, failures, time and tokens of each of the last days")
+            .query(&[("days", "integer", "30 when left out, at most 31")])
+            .gives("Usage"),
+        REST.get("/api/agents/{name}/tools", tools)
+            .admin()
+            .operation("listAgentTools", "The tools of an agent that is a tool server")
+            .gives("Tools"),
+        REST.post("/api/agents/{name}/tools/approve", approve)
+            .admin()
+            .operation("approveAgentTools", "Approve tools as they are now")
+            .takes(Shape::of::<ApprovalGiven>())
+            .gives(Shape::of::<Approved>()),
+        REST.post("/api/agents/{name}/login", begin_login)
+            .admin()
+            .operation("beginLogin", "Begin the login of an agent whose tool server wants one")
+            .takes(Shape::of::<LoginGiven>())
+            .gives(Shape::of::<Login>()),
+        REST.post("/api/agents/{name}/login/answer", finish_login)
+            .admin()
+            .operation("finishLogin", "Finish a login with the address that it led to")
+            .takes(Shape::of::<LoginAnswered>())
+            .gives(Shape::of::<LoggedIn>()),
+        REST.post("/api/agents/{name}/logout", logout)
+            .admin()
+            .operation("logout", "Forget the login of an agent")
+            .gives(Shape::of::<LoggedOut>()),
+    ]
+}
+
 #[derive(Serialize)]
 struct Agents {
     agents: Vec<AgentView>,
     broken: Vec<BrokenAgent>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let agents =
-        Agents { agents: front.site.agents(&asking.caller), broken: front.site.broken(&asking.caller) };
+        Agents { agents: front.site.agents(&admitted.caller), broken: front.site.broken(&admitted.caller) };
     json(StatusCode::OK, &agents)
 }
 
-pub(super) async fn show(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(name): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.agent(&asking.caller, &named(&name)?)?)
-}
-
-pub(super) async fn remove(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(name): Path<String>,
-) -> Answer {
-    workshop::remove(&front, &asking.caller, named(&name)?).await
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.agent(&admitted.caller, &named(&name)?)?)
 }
 
 #[derive(Deserialize)]
-pub(super) struct LogsWanted {
+struct LogsParams {
     lines: Option<usize>,
 }
 
@@ -60,29 +94,29 @@ struct Log {
     lines: Vec<LogLine>,
 }
 
-pub(super) async fn logs(
+async fn logs(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-    Wanted(wanted): Wanted<LogsWanted>,
-) -> Answer {
-    let lines = front.site.agent_log(&asking.caller, &named(&name)?, wanted.lines.unwrap_or(LINES))?;
+    Params(params): Params<LogsParams>,
+) -> RestResult {
+    let lines = front.site.agent_log(&admitted.caller, &named(&name)?, params.lines.unwrap_or(LINES))?;
     json(StatusCode::OK, &Log { lines })
 }
 
 #[derive(Deserialize)]
-pub(super) struct UsageWanted {
+struct UsageParams {
     days: Option<u64>,
 }
 
-pub(super) async fn usage(
+async fn usage(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-    Wanted(wanted): Wanted<UsageWanted>,
-) -> Answer {
-    let days = wanted.days.map_or(DAYS, |days| u32::try_from(days).unwrap_or(u32::MAX));
-    json(StatusCode::OK, &front.site.agent_usage(&asking.caller, &named(&name)?, days).await?)
+    Params(params): Params<UsageParams>,
+) -> RestResult {
+    let days = params.days.map_or(DAYS, |days| u32::try_from(days).unwrap_or(u32::MAX));
+    json(StatusCode::OK, &front.site.agent_usage(&admitted.caller, &named(&name)?, days).await?)
 }
 
 #[derive(Serialize)]
@@ -90,95 +124,94 @@ struct Tools {
     tools: Vec<PinnedTool>,
 }
 
-pub(super) async fn tools(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(name): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &Tools { tools: front.site.pinned_tools(&asking.caller, &named(&name)?)? })
+async fn tools(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
+    json(StatusCode::OK, &Tools { tools: front.site.pinned_tools(&admitted.caller, &named(&name)?)? })
 }
 
 /// Which tools are approved; all of them when none is named.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ApprovalGiven {
+#[schemars(rename = "Approval")]
+struct ApprovalGiven {
     #[serde(default)]
+    #[schemars(extend("about" = "All of them when left out"))]
     tools: Vec<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Approved {
     approved: Vec<String>,
 }
 
-pub(super) async fn approve(
+async fn approve(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-    Given(given): Given<ApprovalGiven>,
-) -> Answer {
-    let approved = front.site.approve_tools(&asking.caller, &named(&name)?, &given.tools)?;
+    JsonBody(given): JsonBody<ApprovalGiven>,
+) -> RestResult {
+    let approved = front.site.approve_tools(&admitted.caller, &named(&name)?, &given.tools)?;
     json(StatusCode::OK, &Approved { approved })
 }
 
 /// Where the person comes back to who logs in.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LoginGiven {
+struct LoginGiven {
+    #[schemars(with = "Address")]
     redirect: Url,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Login {
+    #[schemars(with = "String")]
     url: Url,
+    #[schemars(with = "Moment")]
     until: Timestamp,
 }
 
-pub(super) async fn begin_login(
+async fn begin_login(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-    Given(given): Given<LoginGiven>,
-) -> Answer {
-    let begun = front.site.begin_login(&asking.caller, &named(&name)?, &given.redirect).await?;
+    JsonBody(given): JsonBody<LoginGiven>,
+) -> RestResult {
+    let begun = front.site.begin_login(&admitted.caller, &named(&name)?, &given.redirect).await?;
     json(StatusCode::OK, &Login { url: begun.address, until: begun.until })
 }
 
 /// The address to which the person was sent back.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct LoginAnswered {
+#[schemars(rename = "LoginAnswer")]
+struct LoginAnswered {
+    #[schemars(with = "Address")]
     url: Url,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LoggedIn {
     logged_in: bool,
 }
 
-pub(super) async fn finish_login(
+async fn finish_login(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-    Given(given): Given<LoginAnswered>,
-) -> Answer {
-    front.site.finish_login(&asking.caller, &named(&name)?, &given.url).await?;
+    JsonBody(given): JsonBody<LoginAnswered>,
+) -> RestResult {
+    front.site.finish_login(&admitted.caller, &named(&name)?, &given.url).await?;
     json(StatusCode::OK, &LoggedIn { logged_in: true })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct LoggedOut {
     was_logged_in: bool,
 }
 
-pub(super) async fn logout(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(name): Path<String>,
-) -> Answer {
-    let was_logged_in = front.site.logout(&asking.caller, &named(&name)?).await?;
+async fn logout(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
+    let was_logged_in = front.site.logout(&admitted.caller, &named(&name)?).await?;
     json(StatusCode::OK, &LoggedOut { was_logged_in })
 }
 

@@ -1,8 +1,10 @@
-//! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed, exported and deleted.
+//! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed,
+//! exported and deleted.
 //!
-//! Promises: a conversation of somebody else answers like one that does not exist, whoever asks. What was said is on disk when the answer
-//! comes; its task is followed at `/api/tasks/{id}/events`, because a turn is named by its task. A stream of events begins with how things
-//! stand, so whoever was cut off only has to follow again. It judges nothing: the site does.
+//! Promises: a conversation of somebody else answers like one that does not exist, also to admins. What was
+//! said is on disk when the answer comes; its task is followed at `/api/tasks/{id}/events`, because a turn is
+//! named by its task. A stream of events begins with how things stand, so whoever was cut off only has to
+//! follow again. It judges nothing: the site does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,17 +20,81 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use futures::stream;
 use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, Wanted, bad, json, nothing, parse};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad, parse};
+use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
+use crate::route::{Route, STREAM, Shape};
 use crate::unread::Guarded;
 use crate::visit::StreamPlace;
+use crate::written::{self, NameOfAgent, NameOfMessage, Said, Uuid};
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
 const PAGE: usize = 50;
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/conversations", list)
+            .operation(
+                "listConversations",
+                "Your conversations, pinned ones first, then the last changed first",
+            )
+            .query(&[
+                ("text", "string", "With these words in title, questions or answers"),
+                ("limit", "integer", "50 when left out"),
+                ("cursor", "string", "next of the page before"),
+            ])
+            .gives(Shape::of::<Conversations>()),
+        REST.post("/api/conversations", begin)
+            .operation("beginConversation", "Begin a conversation, with first words or without")
+            .takes(Shape::of::<Beginning>())
+            .status("201")
+            .gives(Shape::of::<Begun>()),
+        REST.get("/api/conversations/events", all_events)
+            .operation("followConversations", "What happens to your conversations, as it does")
+            .gives("ConversationEvent")
+            .media(STREAM),
+        REST.get("/api/conversations/{id}", show)
+            .operation("getConversation", "One conversation without its turns")
+            .gives("Conversation"),
+        REST.patch("/api/conversations/{id}", edit)
+            .operation("editConversation", "Rename it, pin it, or choose the branch that is shown")
+            .takes(Shape::of::<Edit>())
+            .gives("Conversation"),
+        REST.delete("/api/conversations/{id}", remove)
+            .operation("deleteConversation", "Delete it with everything that was said in it")
+            .query(&[("revision", "integer", "Only if this is still its revision")]),
+        REST.get("/api/conversations/{id}/turns", turns)
+            .operation("listTurns", "A page of the path that is shown, oldest first")
+            .query(&[
+                ("before", "uuid", "before of the page after; the last turns when left out"),
+                ("limit", "integer", "50 when left out"),
+            ])
+            .gives(Shape::of::<Turns>()),
+        REST.post("/api/conversations/{id}/turns", say)
+            .operation(
+                "say",
+                "Say something: a new turn, an edit or retry of one, or an answer to what was asked back",
+            )
+            .takes(Shape::of::<Saying>())
+            .status("201")
+            .gives("Turn"),
+        REST.get("/api/conversations/{id}/events", events)
+            .operation("followConversation", "What happens to a conversation, as it does")
+            .gives("ConversationEvent")
+            .media(STREAM),
+        REST.get("/api/conversations/{id}/export", export)
+            .operation("exportConversation", "A conversation as Markdown or JSON")
+            .query(&[("format", "md|json", "md when left out")])
+            .gives("Export")
+            .media("text/markdown|application/json"),
+    ]
+}
 
 /// What is said: plain words, or parts as A2A has them.
 #[derive(Deserialize)]
@@ -47,139 +113,180 @@ impl Words {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Beginning {
+#[schemars(rename = "NewConversation")]
+struct Beginning {
+    #[schemars(with = "Option<NameOfAgent>", extend("about" = "The concierge when left out"))]
     agent: Option<AgentName>,
+    #[schemars(
+        length(min = 1, max = 200),
+        extend("pattern" = r"\S", "about" = "Made from the first words when left out")
+    )]
     title: Option<String>,
+    #[serde(default)]
+    #[schemars(with = "Said")]
     message: Option<Words>,
+    #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "BegunConversation")]
 struct Begun {
+    #[schemars(with = "written::Conversation")]
     conversation: ConversationView,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<written::Turn>")]
     turn: Option<TurnView>,
 }
 
-pub(super) async fn begin(
+async fn begin(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<Beginning>,
-) -> Answer {
+    admitted: Admitted,
+    JsonBody(given): JsonBody<Beginning>,
+) -> RestResult {
     let Beginning { agent, title, message, message_id } = given;
     let said =
         |words: Words| Utterance { parts: Some(words.parts()), message: message_id, ..Utterance::default() };
     let first = message.map(said);
-    let (conversation, turn) = front.site.begin_conversation(&asking.caller, agent, title, first).await?;
+    let (conversation, turn) = front.site.begin_conversation(&admitted.caller, agent, title, first).await?;
     json(StatusCode::CREATED, &Begun { conversation, turn })
 }
 
 #[derive(Deserialize)]
-pub(super) struct ListWanted {
+struct ConversationParams {
     text: Option<String>,
     cursor: Option<String>,
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Conversations {
+    #[schemars(with = "Vec<written::Conversation>")]
     conversations: Vec<ConversationView>,
     /// Cursor to the next page.
     next: Option<String>,
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<ListWanted>,
-) -> Answer {
-    let after = match wanted.cursor.as_deref() {
+    admitted: Admitted,
+    Params(params): Params<ConversationParams>,
+) -> RestResult {
+    let after = match params.cursor.as_deref() {
         None | Some("") => None,
         Some(text) => {
             let read = cursor::read_conversation(text);
             Some(read.ok_or_else(|| bad("cursor: use the `next` of a page".into()))?)
         }
     };
-    let limit = wanted.limit.unwrap_or(PAGE);
-    let page = front.site.conversations(&asking.caller, wanted.text, after, limit).await?;
+    let limit = params.limit.unwrap_or(PAGE);
+    let page = front.site.conversations(&admitted.caller, params.text, after, limit).await?;
     let next = page.next.map(cursor::write_conversation);
     json(StatusCode::OK, &Conversations { conversations: page.items, next })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.conversation(&asking.caller, named(&id)?).await?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.conversation(&admitted.caller, named(&id)?).await?)
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Edit {
+#[schemars(rename = "ConversationEdit")]
+struct Edit {
+    #[schemars(length(min = 1, max = 200), extend("pattern" = r"\S"))]
     title: Option<String>,
     pinned: Option<bool>,
+    #[schemars(with = "Option<Uuid>", extend("about" = "A turn on the branch that is to be shown"))]
     head: Option<TaskId>,
+    #[schemars(extend("maximum" = u64::MAX, "about" = "Refused when there is a newer one"))]
     revision: Option<u64>,
 }
 
-pub(super) async fn edit(
+async fn edit(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(Edit { title, pinned, head, revision }): Given<Edit>,
-) -> Answer {
+    JsonBody(Edit { title, pinned, head, revision }): JsonBody<Edit>,
+) -> RestResult {
     let edit = ConversationEdit { title, pinned, head, revision };
-    json(StatusCode::OK, &front.site.edit_conversation(&asking.caller, named(&id)?, edit).await?)
+    json(StatusCode::OK, &front.site.edit_conversation(&admitted.caller, named(&id)?, edit).await?)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Removing {
+struct Removing {
     revision: Option<u64>,
 }
 
-pub(super) async fn remove(
+async fn remove(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<Removing>,
-) -> Answer {
-    front.site.delete_conversation(&asking.caller, named(&id)?, wanted.revision).await?;
+    Params(params): Params<Removing>,
+) -> RestResult {
+    front.site.delete_conversation(&admitted.caller, named(&id)?, params.revision).await?;
     Ok(nothing())
 }
 
 #[derive(Deserialize)]
-pub(super) struct TurnsWanted {
+struct TurnsParams {
     before: Option<String>,
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Turns {
+    #[schemars(with = "Vec<written::Turn>")]
     turns: Vec<TurnView>,
     /// The oldest turn of the page, when there are more before it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        with = "Option<String>",
+        extend("about" = "The oldest turn of the page, when there are more before it")
+    )]
     before: Option<TaskId>,
 }
 
-pub(super) async fn turns(
+async fn turns(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<TurnsWanted>,
-) -> Answer {
-    let before = wanted.before.as_deref().map(|id| parse("before", id)).transpose()?;
-    let limit = wanted.limit.unwrap_or(PAGE);
-    let page = front.site.turns(&asking.caller, named(&id)?, before, limit).await?;
+    Params(params): Params<TurnsParams>,
+) -> RestResult {
+    let before = params.before.as_deref().map(|id| parse("before", id)).transpose()?;
+    let limit = params.limit.unwrap_or(PAGE);
+    let page = front.site.turns(&admitted.caller, named(&id)?, before, limit).await?;
     json(StatusCode::OK, &Turns { turns: page.turns, before: page.before })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Saying {
+struct Saying {
+    #[schemars(
+        with = "Option<NameOfAgent>",
+        extend("about" = "The one that the conversation was begun with when left out")
+    )]
     agent: Option<AgentName>,
+    #[serde(default)]
+    #[schemars(with = "Said")]
     message: Option<Words>,
+    #[schemars(with = "Option<NameOfMessage>", extend("about" = "The same one again is the same message"))]
     message_id: Option<MessageId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "After this turn; after the one that is shown last when left out")
+    )]
     parent: Option<TaskId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "Beside this turn: an edit, or without a message a retry")
+    )]
     instead: Option<TaskId>,
+    #[schemars(
+        with = "Option<Uuid>",
+        extend("about" = "Answers what the agent of this turn asked back")
+    )]
     answers: Option<TaskId>,
 }
 
@@ -197,37 +304,33 @@ impl Saying {
     }
 }
 
-pub(super) async fn say(
+async fn say(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(given): Given<Saying>,
-) -> Answer {
-    let turn = front.site.say(&asking.caller, named(&id)?, given.utterance()?).await?;
+    JsonBody(given): JsonBody<Saying>,
+) -> RestResult {
+    let turn = front.site.say(&admitted.caller, named(&id)?, given.utterance()?).await?;
     json(StatusCode::CREATED, &turn)
 }
 
-pub(super) async fn events(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    let place = front.open_stream(&asking.parts)?;
-    let watch = front.site.follow_conversations(&asking.caller, Some(named(&id)?)).await?;
-    Ok(sse::respond(&front, place, Vec::new(), Following(watch)))
+async fn events(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    let place = front.open_stream(&admitted.parts)?;
+    let watch = front.site.follow_conversations(&admitted.caller, Some(named(&id)?)).await?;
+    Ok(sse::respond(&front, place, Vec::new(), ConversationStream(watch)))
 }
 
-pub(super) async fn all_events(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    let place = front.open_stream(&asking.parts)?;
-    let watch = front.site.follow_conversations(&asking.caller, None).await?;
+async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    let place = front.open_stream(&admitted.parts)?;
+    let watch = front.site.follow_conversations(&admitted.caller, None).await?;
     // Something at once, so that a reader knows that it listens.
-    Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), Following(watch)))
+    Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), ConversationStream(watch)))
 }
 
 /// What happens to conversations.
-struct Following(ConversationWatch);
+struct ConversationStream(ConversationWatch);
 
-impl sse::Source for Following {
+impl sse::Source for ConversationStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let event = self.0.next().await?;
@@ -242,25 +345,25 @@ impl sse::Source for Following {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ExportWanted {
+struct ExportParams {
     format: Option<String>,
 }
 
-pub(super) async fn export(
+async fn export(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<ExportWanted>,
-) -> Answer {
-    let (format, media, ending) = match wanted.format.as_deref() {
+    Params(params): Params<ExportParams>,
+) -> RestResult {
+    let (format, media, ending) = match params.format.as_deref() {
         None | Some("md") => (ExportFormat::Markdown, "text/markdown; charset=utf-8", "md"),
         Some("json") => (ExportFormat::Json, "application/json", "json"),
         Some(_) => return Err(bad("format: use md or json".into())),
     };
     let id = named(&id)?;
-    let export = front.site.export_conversation(&asking.caller, id, format).await?;
-    let place = front.open_stream(&asking.parts)?;
-    let connection = Arc::clone(&place.line);
+    let export = front.site.export_conversation(&admitted.caller, id, format).await?;
+    let place = front.open_stream(&admitted.parts)?;
+    let connection = Arc::clone(&place.connection);
     let pieces = Guarded::new(&connection, stream::unfold(Some((export, place)), piece));
     let mut response = Response::new(Body::from_stream(pieces));
     let headers = response.headers_mut();
@@ -277,7 +380,7 @@ pub(super) async fn export(
 
 type Exporting = Option<(ConversationExport, StreamPlace)>;
 
-/// The next piece of an export; an export that cannot go on is cut off, so that nobody takes it for whole.
+/// The next piece of an export. One that cannot continue is cut off, so that it cannot pass for a whole one.
 async fn piece(state: Exporting) -> Option<(Result<String, SiteError>, Exporting)> {
     let (mut export, place) = state?;
     match export.next().await {

@@ -1,7 +1,7 @@
 //! `POST /api/find`: the agents that fit a request in plain language, with the reasons.
 //!
-//! Promises: the body is a query as `protocol` has it, an unknown member is refused; what the caller may not see is not among the matches. Ranking is the
-//! site's matter.
+//! Promises: the body is a query as `protocol` has it, an unknown member is refused; what the caller may not
+//! see is not among the matches. Ranking is the site's matter.
 
 use std::sync::Arc;
 
@@ -9,14 +9,26 @@ use agentsite_protocol::Query;
 use axum::extract::State;
 use http::StatusCode;
 
-use super::{Answer, Asking, Given, json};
+use super::request::{Admitted, JsonBody, REST, RestResult};
+use crate::document::json;
 use crate::front::Front;
+use crate::route::Route;
 
-pub(super) async fn find(
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.post("/api/find", find)
+            .operation("findAgents", "Find the right agents for a need in plain language")
+            .takes("Query")
+            .gives("Matches"),
+    ]
+}
+
+async fn find(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(query): Given<Query>,
-) -> Answer {
-    let found = front.site.find(&asking.caller, &query, &front.base(&asking.parts)).await?;
+    admitted: Admitted,
+    JsonBody(query): JsonBody<Query>,
+) -> RestResult {
+    let found = front.site.find(&admitted.caller, &query, &front.base(&admitted.parts)).await?;
     json(StatusCode::OK, &found)
 }

@@ -1,7 +1,8 @@
 //! `/api/hub`: agents from elsewhere, registered, proven, changed, imported and exported.
 //!
-//! Promises: everything is the site's own judgement; this file only reads requests and writes answers. Lines of an import come as
-//! `application/x-ndjson`, an address as JSON. Finding and browsing agents is `/api/agents`.
+//! Promises: everything is the site's own judgement; this file only reads requests and writes answers. Lines
+//! of an import come as `application/x-ndjson`, an address as JSON. Finding and browsing agents is
+//! `/api/agents`.
 
 use std::sync::Arc;
 
@@ -9,12 +10,16 @@ use agentsite_protocol::{AgentName, CardSignature, Visibility};
 use agentsite_site::{HubEdit, HubFormat};
 use axum::extract::{Path, Request, State};
 use http::{StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::{Answer, Asking, Given, Wanted, bad, json, nothing};
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad};
+use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written::{Address, VisibilityWord};
 
 /// Entries of a page when the caller names no number.
 const PAGE: usize = 100;
@@ -22,15 +27,69 @@ const PAGE: usize = 100;
 /// Media type of lines of JSON.
 const LINES: &str = "application/x-ndjson";
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/hub", list)
+            .operation(
+                "listHubEntries",
+                "The agents from elsewhere that you may see, by their names everywhere",
+            )
+            .query(&[
+                ("format", "listings|catalog|servers", "listings when left out"),
+                ("after", "string", "next of the page before"),
+                ("limit", "integer", "100 when left out"),
+            ])
+            .gives(Shape::of::<Entries>()),
+        REST.post("/api/hub", register)
+            .operation("registerAgent", "Register an agent by the address of its card, or by the card")
+            .takes(Shape::of::<Registering>())
+            .status("201")
+            .gives("HubEntry"),
+        REST.post("/api/hub/import", import)
+            .operation("importAgents", "Import from an address; lines of JSON come as application/x-ndjson")
+            .takes(Shape::of::<Source>())
+            .gives("Imported"),
+        REST.get("/api/hub/{id}", show)
+            .operation("getHubEntry", "One agent from elsewhere")
+            .gives("HubEntry"),
+        REST.patch("/api/hub/{id}", update)
+            .operation("changeEntry", "Change who sees an entry, where it runs and what it costs")
+            .takes("HubEdit")
+            .gives("HubEntry"),
+        REST.delete("/api/hub/{id}", remove).operation("removeEntry", "Take an entry out"),
+        REST.post("/api/hub/{id}/verify", prove)
+            .operation("proveEntry", "Prove to be the owner of an entry")
+            .takes("Proving")
+            .gives("HubEntry"),
+        REST.post("/api/hub/{id}/refresh", refresh)
+            .operation("refreshEntry", "Look at an entry again now")
+            .gives("HubEntry"),
+        REST.post("/api/hub/{id}/suspend", suspend)
+            .operation("suspendEntry", "Take an entry out for a while")
+            .gives("HubEntry"),
+        REST.post("/api/hub/{id}/resume", resume)
+            .operation("resumeEntry", "Bring an entry back")
+            .gives("HubEntry"),
+        REST.post("/api/hub/{id}/open", open)
+            .operation("openEntry", "Open an entry, so that it is called through this site")
+            .gives(Shape::of::<Open>()),
+    ]
+}
+
 /// What is to be registered: an address, or a document that lies nowhere else.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Registering {
+#[schemars(extend("oneOf" = [{ "required": ["url"] }, { "required": ["card"] }]))]
+struct Registering {
     #[serde(default)]
+    #[schemars(with = "Address")]
     url: Option<String>,
     #[serde(default)]
+    #[schemars(with = "Map<String, Value>")]
     card: Option<Value>,
     #[serde(default = "everybody")]
+    #[schemars(with = "VisibilityWord")]
     visibility: Visibility,
 }
 
@@ -38,16 +97,16 @@ const fn everybody() -> Visibility {
     Visibility::Public
 }
 
-pub(super) async fn register(
+async fn register(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<Registering>,
-) -> Answer {
+    admitted: Admitted,
+    JsonBody(given): JsonBody<Registering>,
+) -> RestResult {
     let entry = match (given.url, given.card) {
-        (Some(url), None) => front.site.hub_register(&asking.caller, &url, given.visibility).await?,
+        (Some(url), None) => front.site.hub_register(&admitted.caller, &url, given.visibility).await?,
         (None, Some(card)) => {
             let card = serde_json::to_vec(&card).map_err(|error| bad(error.to_string()))?;
-            front.site.hub_post(&asking.caller, &card, given.visibility).await?
+            front.site.hub_post(&admitted.caller, &card, given.visibility).await?
         }
         _ => return Err(bad("send `url` or `card`, one of them".into())),
     };
@@ -55,119 +114,108 @@ pub(super) async fn register(
 }
 
 #[derive(Deserialize)]
-pub(super) struct EntriesWanted {
+struct EntriesParams {
     #[serde(default)]
     format: HubFormat,
     after: Option<String>,
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "HubPage")]
 struct Entries {
+    #[schemars(with = "Vec<Map<String, Value>>")]
     items: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<String>,
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<EntriesWanted>,
-) -> Answer {
-    let limit = wanted.limit.unwrap_or(PAGE);
-    let page = front.site.hub_export(&asking.caller, wanted.format, wanted.after, limit).await?;
+    admitted: Admitted,
+    Params(params): Params<EntriesParams>,
+) -> RestResult {
+    let limit = params.limit.unwrap_or(PAGE);
+    let page = front.site.hub_export(&admitted.caller, params.format, params.after, limit).await?;
     json(StatusCode::OK, &Entries { items: page.items, next: page.next })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.hub_entry(&asking.caller, &id).await?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_entry(&admitted.caller, &id).await?)
 }
 
-pub(super) async fn update(
+async fn update(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(edit): Given<HubEdit>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.hub_update(&asking.caller, &id, edit).await?)
+    JsonBody(edit): JsonBody<HubEdit>,
+) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_update(&admitted.caller, &id, edit).await?)
 }
 
-pub(super) async fn remove(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    front.site.hub_remove(&asking.caller, &id).await?;
+async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    front.site.hub_remove(&admitted.caller, &id).await?;
     Ok(nothing())
 }
 
 /// The answer to a challenge; without one it is looked for on the domain of the entry.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Proving {
+struct Proving {
     #[serde(default)]
     answer: Option<CardSignature>,
 }
 
-pub(super) async fn prove(
+async fn prove(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Given(given): Given<Proving>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.hub_prove(&asking.caller, &id, given.answer.as_ref()).await?)
+    JsonBody(given): JsonBody<Proving>,
+) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_prove(&admitted.caller, &id, given.answer.as_ref()).await?)
 }
 
-pub(super) async fn suspend(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.hub_suspend(&asking.caller, &id).await?)
+async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_suspend(&admitted.caller, &id).await?)
 }
 
-pub(super) async fn resume(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.hub_resume(&asking.caller, &id).await?)
+async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_resume(&admitted.caller, &id).await?)
 }
 
-pub(super) async fn refresh(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.hub_refresh(&asking.caller, &id).await?)
+async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.hub_refresh(&admitted.caller, &id).await?)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "OpenEntry")]
 struct Open {
-    /// By which name it is called here now.
+    #[schemars(with = "String", extend("about" = "By which name it is called here"))]
     agent: AgentName,
 }
 
-pub(super) async fn open(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &Open { agent: front.site.hub_open(&asking.caller, &id).await? })
+async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &Open { agent: front.site.hub_open(&admitted.caller, &id).await? })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "ImportSource")]
 struct Source {
+    #[schemars(with = "Address")]
     url: String,
 }
 
-pub(super) async fn import(State(front): State<Arc<Front>>, asking: Asking, request: Request) -> Answer {
+async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Request) -> RestResult {
     let media = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let bytes = front.body(request.into_body()).await?;
     let imported = match media.as_str() {
-        LINES => front.site.hub_import(&asking.caller, &bytes).await?,
+        LINES => front.site.hub_import(&admitted.caller, &bytes).await?,
         "application/json" => {
             let source: Source = serde_json::from_slice(&bytes)
                 .map_err(|error| bad(format!("the body is not right: {error}")))?;
-            front.site.hub_import_from(&asking.caller, &source.url).await?
+            front.site.hub_import_from(&admitted.caller, &source.url).await?
         }
         _ => {
             let sentence =

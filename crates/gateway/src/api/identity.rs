@@ -1,64 +1,101 @@
-//! `/api/identity/challenges` and `/api/identity/answer`: how a site proves to another hub that its agents are its own.
+//! `/api/identity/challenges` and `/api/identity/answer`: how a site proves to another hub that its agents
+//! are its own.
 //!
-//! Promises: admins only; everything is the site's own judgement. Where words are served is `identity`; keys are shown and changed in `operation`.
+//! Promises: admins only; everything is the site's own judgement. Where words are served is `identity`; keys
+//! are shown and changed in `operation`.
 
 use std::sync::Arc;
 
 use agentsite_site::{ServedChallenge, SiteError};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, json, nothing};
+use super::request::{Admitted, JsonBody, REST, RestResult};
+use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written;
 
-#[derive(Serialize)]
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/identity/challenges", list)
+            .admin()
+            .operation("listChallenges", "The challenges of other hubs that the site serves")
+            .gives(Shape::of::<Served>()),
+        REST.post("/api/identity/challenges", serve)
+            .admin()
+            .operation("serveChallenge", "Serve the challenge of another hub for an hour")
+            .takes(Shape::of::<ToServe>())
+            .status("201")
+            .gives("ServedChallenge"),
+        REST.delete("/api/identity/challenges/{word}", withdraw)
+            .admin()
+            .operation("withdrawChallenge", "Serve a challenge no longer"),
+        REST.post("/api/identity/answer", answer)
+            .admin()
+            .operation("answerChallenge", "Sign the challenge of an entry in another hub")
+            .takes(Shape::of::<ToAnswer>())
+            .gives("SignedAnswer"),
+    ]
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ServedChallenges")]
 struct Served {
+    #[schemars(with = "Vec<written::ServedChallenge>")]
     challenges: Vec<ServedChallenge>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&asking.caller)? })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&admitted.caller)? })
 }
 
 /// The word to serve.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToServe {
+#[schemars(rename = "ChallengeToServe")]
+struct ToServe {
+    #[schemars(extend("pattern" = "^[A-Za-z0-9_-]{1,128}$"))]
     word: String,
 }
 
-pub(super) async fn serve(
+async fn serve(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<ToServe>,
-) -> Answer {
-    json(StatusCode::CREATED, &front.site.serve_challenge(&asking.caller, &given.word).await?)
+    admitted: Admitted,
+    JsonBody(given): JsonBody<ToServe>,
+) -> RestResult {
+    json(StatusCode::CREATED, &front.site.serve_challenge(&admitted.caller, &given.word).await?)
 }
 
-pub(super) async fn withdraw(
+async fn withdraw(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(word): Path<String>,
-) -> Answer {
-    if front.site.withdraw_challenge(&asking.caller, &word).await? {
+) -> RestResult {
+    if front.site.withdraw_challenge(&admitted.caller, &word).await? {
         return Ok(nothing());
     }
     Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into())
 }
 
 /// The word to sign, and the entry that it is for.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ToAnswer {
+#[schemars(rename = "ChallengeToAnswer")]
+struct ToAnswer {
+    #[schemars(extend("pattern" = "^[A-Za-z0-9_-]{1,128}$"))]
     word: String,
+    #[schemars(length(min = 1, max = 512))]
     entry: String,
 }
 
-pub(super) async fn answer(
+async fn answer(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<ToAnswer>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.answer_challenge(&asking.caller, &given.entry, &given.word)?)
+    admitted: Admitted,
+    JsonBody(given): JsonBody<ToAnswer>,
+) -> RestResult {
+    json(StatusCode::OK, &front.site.answer_challenge(&admitted.caller, &given.entry, &given.word)?)
 }

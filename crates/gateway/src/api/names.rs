@@ -7,25 +7,44 @@ use std::sync::Arc;
 use agentsite_site::ReleasedName;
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, Asking, json, nothing};
+use super::request::{Admitted, REST, RestResult};
+use crate::document::{json, nothing};
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written;
 
-#[derive(Serialize)]
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/names", list)
+            .admin()
+            .operation("listReleasedNames", "Names that are reserved for their previous owners")
+            .gives(Shape::of::<Names>()),
+        REST.delete("/api/names/{name}", release)
+            .admin()
+            .operation("releaseName", "End the reservation of a name, so that anybody may take it"),
+    ]
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ReleasedNames")]
 struct Names {
+    #[schemars(with = "Vec<written::ReleasedName>")]
     names: Vec<ReleasedName>,
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Names { names: front.site.released_names(&asking.caller)? })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    json(StatusCode::OK, &Names { names: front.site.released_names(&admitted.caller)? })
 }
 
-pub(super) async fn release(
+async fn release(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(name): Path<String>,
-) -> Answer {
-    front.site.release_name(&asking.caller, &name).await?;
+) -> RestResult {
+    front.site.release_name(&admitted.caller, &name).await?;
     Ok(nothing())
 }

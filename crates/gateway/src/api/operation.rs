@@ -1,6 +1,8 @@
-//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a site.
+//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a
+//! site.
 //!
-//! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a task.
+//! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a
+//! task.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,19 +12,68 @@ use agentsite_protocol::Timestamp;
 use agentsite_site::{JournalQuery, StatusReport, StoredLine};
 use axum::extract::State;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, Wanted, admin_only, bad, json, parse};
-use crate::charts::Range;
+use super::request::{Admitted, JsonBody, Params, REST, RestResult, bad, parse};
+use crate::charts::{Drawn, Range};
+use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::process::Process;
+use crate::route::{Route, Shape};
 
 /// Lines of the journal when the caller names no number.
 const LINES: usize = 100;
 
-pub(super) async fn status(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    let report = front.site.status(&asking.caller).await?;
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/identity", identity)
+            .operation("getIdentity", "Who the site is: its keys")
+            .gives("Identity"),
+        REST.post("/api/identity/rotate", rotate_identity)
+            .admin()
+            .operation("rotateIdentity", "Take new keys")
+            .gives("Identity"),
+        REST.get("/api/status", status).admin().operation("getStatus", "How the site fares").gives("Status"),
+        REST.get("/api/charts", charts)
+            .admin()
+            .operation("getCharts", "How the site fared over the last minutes, the last hour or the last day")
+            .query(&[("range", "15m|1h|24h", "15m when left out")])
+            .gives(Shape::of::<Drawn>()),
+        REST.get("/api/journal", journal)
+            .admin()
+            .operation("listJournal", "What happened, newest first")
+            .query(&[
+                ("agent", "name", "About this agent"),
+                ("task", "uuid", "About this task"),
+                ("text", "string", "With this text"),
+                ("actor", "string", "Of whoever is called so"),
+                ("kind", "task|site", "About a task, or about none"),
+                ("since", "moment", "From this time on, like 2026-01-31T08:00:00Z"),
+                ("until", "moment", "Before this time"),
+                ("before", "integer", "Before this number"),
+                ("after", "integer", "After this number"),
+                ("limit", "integer", "100 when left out"),
+            ])
+            .gives("Journal"),
+        REST.post("/api/backup", backup)
+            .admin()
+            .operation("backup", "Write a copy of everything to a file on the site's machine")
+            .takes(Shape::of::<BackupGiven>())
+            .status("201")
+            .gives("BackupMade"),
+        REST.post("/api/reload", reload)
+            .admin()
+            .operation("reload", "Read configuration and agents again")
+            .status("202")
+            .gives(Shape::of::<Reloading>()),
+    ]
+}
+
+async fn status(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    let report = front.site.status(&admitted.caller).await?;
     let (connections, streams) = front.settings.metrics.open();
     let (sockets, refused) =
         (front.settings.metrics.open_sockets(), front.settings.metrics.refusals().collect());
@@ -46,31 +97,26 @@ struct Status {
 }
 
 #[derive(Deserialize)]
-pub(super) struct ChartsWanted {
+struct ChartsParams {
     range: Option<String>,
 }
 
-pub(super) async fn charts(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<ChartsWanted>,
-) -> Answer {
-    admin_only(&asking)?;
+async fn charts(State(front): State<Arc<Front>>, Params(params): Params<ChartsParams>) -> RestResult {
     let range: Range =
-        wanted.range.as_deref().map(|word| parse("range", word)).transpose()?.unwrap_or_default();
+        params.range.as_deref().map(|word| parse("range", word)).transpose()?.unwrap_or_default();
     json(StatusCode::OK, &front.charts.draw(range, &front.site, &front.settings.metrics))
 }
 
-pub(super) async fn identity(State(front): State<Arc<Front>>, _: Asking) -> Answer {
+async fn identity(State(front): State<Arc<Front>>, _: Admitted) -> RestResult {
     json(StatusCode::OK, &front.site.identity())
 }
 
-pub(super) async fn rotate_identity(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &front.site.rotate_identity(&asking.caller).await?)
+async fn rotate_identity(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    json(StatusCode::OK, &front.site.rotate_identity(&admitted.caller).await?)
 }
 
 #[derive(Deserialize)]
-pub(super) struct JournalWanted {
+struct JournalParams {
     agent: Option<String>,
     task: Option<String>,
     text: Option<String>,
@@ -89,12 +135,12 @@ struct Journal {
     lines: Vec<StoredLine>,
 }
 
-pub(super) async fn journal(
+async fn journal(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<JournalWanted>,
-) -> Answer {
-    let about_task = match wanted.kind.as_deref() {
+    admitted: Admitted,
+    Params(params): Params<JournalParams>,
+) -> RestResult {
+    let about_task = match params.kind.as_deref() {
         None => None,
         Some("task") => Some(true),
         Some("site") => Some(false),
@@ -105,27 +151,33 @@ pub(super) async fn journal(
         text.map(read).transpose()
     };
     let query = JournalQuery {
-        before: wanted.before,
-        after: wanted.after,
-        actor: wanted.actor.filter(|actor| !actor.is_empty()),
+        before: params.before,
+        after: params.after,
+        actor: params.actor.filter(|actor| !actor.is_empty()),
         about_task,
-        since: time("since", wanted.since)?,
-        until: time("until", wanted.until)?,
-        agent: wanted.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
-        task: wanted.task.as_deref().map(|id| parse("task", id)).transpose()?,
-        text: wanted.text,
-        limit: wanted.limit.unwrap_or(LINES),
+        since: time("since", params.since)?,
+        until: time("until", params.until)?,
+        agent: params.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
+        task: params.task.as_deref().map(|id| parse("task", id)).transpose()?,
+        text: params.text,
+        limit: params.limit.unwrap_or(LINES),
     };
-    json(StatusCode::OK, &Journal { lines: front.site.journal(&asking.caller, query).await? })
+    json(StatusCode::OK, &Journal { lines: front.site.journal(&admitted.caller, query).await? })
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct BackupGiven {
+#[schemars(rename = "Backup")]
+struct BackupGiven {
+    #[schemars(
+        with = "String",
+        extend("pattern" = "^/", "about" = "Absolute path of a new file on the site's machine")
+    )]
     file: PathBuf,
     /// Only the data, without agents and configuration.
     #[serde(default)]
+    #[schemars(extend("about" = "Without agents and configuration"))]
     data_only: bool,
 }
 
@@ -134,15 +186,14 @@ struct Written {
     file: PathBuf,
 }
 
-pub(super) async fn backup(
+async fn backup(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<BackupGiven>,
-) -> Answer {
+    admitted: Admitted,
+    JsonBody(given): JsonBody<BackupGiven>,
+) -> RestResult {
     if !given.file.is_absolute() {
         return Err(bad("file: name the whole path; the site may run in another folder than you".into()));
     }
-    admin_only(&asking)?;
     if let Some(operator) = &front.settings.operator {
         let made = operator.backup(given.file, given.data_only).await?;
         return json(StatusCode::CREATED, &made);
@@ -151,17 +202,16 @@ pub(super) async fn backup(
         let sentence = format!("{} exists already; name another file for the backup", given.file.display());
         return Err(Failure::new(Fault::Moved, sentence));
     }
-    front.site.backup(&asking.caller, &given.file).await?;
+    front.site.backup(&admitted.caller, &given.file).await?;
     json(StatusCode::CREATED, &Written { file: given.file })
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Reloading {
     reloading: bool,
 }
 
-pub(super) async fn reload(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    admin_only(&asking)?;
+async fn reload(State(front): State<Arc<Front>>) -> RestResult {
     let Some(reload) = &front.settings.reload else {
         return Err(Failure::new(Fault::Unsupported, "this site has nothing to reload"));
     };

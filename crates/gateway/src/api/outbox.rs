@@ -1,41 +1,68 @@
 //! `/api/outbox`: what has to leave the site, and what could not.
 //!
-//! Promises: only admins get past the site's own check; nothing secret of a receiver is shown. Sending again and dropping are the only
-//! changes.
+//! Promises: only admins get past the site's own check; nothing secret of a receiver is shown. Sending again
+//! and dropping are the only changes.
 
 use std::sync::Arc;
 
 use agentsite_site::{Letter, OutboxQuery};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Wanted, bad, json, nothing, parse};
+use super::request::{Admitted, Params, REST, RestResult, bad, parse};
+use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// Rows of a page when the caller names no number.
 const PAGE: usize = 100;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/outbox", list)
+            .admin()
+            .operation("listLetters", "What has to leave the site, and what could not")
+            .query(&[
+                ("state", "waiting|dead", "Both when left out"),
+                ("task", "uuid", "Of this task"),
+                ("after", "integer", "Number of the last one seen"),
+                ("limit", "integer", "100 when left out"),
+            ])
+            .gives(Shape::of::<Letters>()),
+        REST.get("/api/outbox/{id}", show).admin().operation("getLetter", "One letter").gives("Letter"),
+        REST.delete("/api/outbox/{id}", forget).admin().operation("dropLetter", "Drop a letter"),
+        REST.post("/api/outbox/{id}/retry", send_again)
+            .admin()
+            .operation("sendLetterAgain", "Try a letter again")
+            .gives("Letter"),
+    ]
+}
+
 #[derive(Deserialize)]
-pub(super) struct LettersWanted {
+struct LettersParams {
     state: Option<String>,
     task: Option<String>,
     after: Option<u64>,
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Letters {
+    #[schemars(with = "Vec<written::Letter>")]
     letters: Vec<Letter>,
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<LettersWanted>,
-) -> Answer {
-    let dead = match wanted.state.as_deref() {
+    admitted: Admitted,
+    Params(params): Params<LettersParams>,
+) -> RestResult {
+    let dead = match params.state.as_deref() {
         None | Some("") => None,
         Some("dead") => Some(true),
         Some("waiting") => Some(false),
@@ -43,32 +70,28 @@ pub(super) async fn list(
     };
     let query = OutboxQuery {
         id: None,
-        task: wanted.task.as_deref().map(|id| parse("task", id)).transpose()?,
+        task: params.task.as_deref().map(|id| parse("task", id)).transpose()?,
         dead,
-        after: wanted.after,
-        limit: wanted.limit.unwrap_or(PAGE),
+        after: params.after,
+        limit: params.limit.unwrap_or(PAGE),
     };
-    json(StatusCode::OK, &Letters { letters: front.site.letters(&asking.caller, query).await? })
+    json(StatusCode::OK, &Letters { letters: front.site.letters(&admitted.caller, query).await? })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.letter(&asking.caller, number(&id)?).await?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.letter(&admitted.caller, number(&id)?).await?)
 }
 
-pub(super) async fn send_again(
+async fn send_again(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-) -> Answer {
-    json(StatusCode::OK, &front.site.send_letter_again(&asking.caller, number(&id)?).await?)
+) -> RestResult {
+    json(StatusCode::OK, &front.site.send_letter_again(&admitted.caller, number(&id)?).await?)
 }
 
-pub(super) async fn forget(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    front.site.drop_letter(&asking.caller, number(&id)?).await?;
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    front.site.drop_letter(&admitted.caller, number(&id)?).await?;
     Ok(nothing())
 }
 

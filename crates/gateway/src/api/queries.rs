@@ -1,7 +1,7 @@
-//! `/api/queries`: queries that are kept, so that whoever asked is told when an agent appears that fits.
+//! `/api/queries`: kept queries; their owner is notified when an agent appears that fits.
 //!
-//! Promises: a query of another caller answers like one that does not exist. Following resumes after `Last-Event-ID` or `?after=`; a stream ends when the
-//! query is forgotten.
+//! Promises: a query of another caller answers like one that does not exist. Following resumes after
+//! `Last-Event-ID` or `?after=`; a stream ends when the query is forgotten.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,17 +11,42 @@ use agentsite_protocol::{PushConfig, Query};
 use agentsite_site::{KeptQuery, QueryWatch};
 use axum::extract::{Path, State};
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::request::{Admitted, JsonBody, Params, REST, RestResult};
 use super::tasks::{last_seen, wants_stream};
-use super::{Answer, Asking, Given, Wanted, json, nothing};
+use crate::document::{json, nothing};
 use crate::front::Front;
-use crate::sse;
+use crate::route::{Route, Shape};
+use crate::{sse, written};
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/queries", list)
+            .operation("listQueries", "The queries that you keep")
+            .gives(Shape::of::<Queries>()),
+        REST.post("/api/queries", keep)
+            .operation("keepQuery", "Keep a query, to be told when an agent appears that fits")
+            .takes("QueryToKeep")
+            .status("201")
+            .gives("KeptQuery"),
+        REST.get("/api/queries/{id}", show)
+            .operation("getQuery", "One kept query with the last agents that appeared")
+            .gives("KeptQuery"),
+        REST.delete("/api/queries/{id}", forget).operation("forgetQuery", "Forget a kept query"),
+        REST.get("/api/queries/{id}/events", events)
+            .operation("listAppeared", "The agents that appeared; with Accept: text/event-stream as they do")
+            .query(&[("after", "integer", "Number of the last one seen")])
+            .gives("AppearedList"),
+    ]
+}
 
 /// A query to keep.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct QueryGiven {
+struct QueryGiven {
     query: Query,
     #[serde(default)]
     min_score: Option<f64>,
@@ -30,65 +55,63 @@ pub(super) struct QueryGiven {
     push: Option<PushConfig>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "KeptQueries")]
 struct Queries {
+    #[schemars(with = "Vec<written::KeptQuery>")]
     queries: Vec<KeptQuery>,
 }
 
-pub(super) async fn keep(
+async fn keep(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Given(given): Given<QueryGiven>,
-) -> Answer {
-    let base = front.base(&asking.parts);
+    admitted: Admitted,
+    JsonBody(given): JsonBody<QueryGiven>,
+) -> RestResult {
+    let base = front.base(&admitted.parts);
     let QueryGiven { query, min_score, push } = given;
-    json(StatusCode::CREATED, &front.site.keep_query(&asking.caller, query, min_score, push, &base).await?)
+    json(StatusCode::CREATED, &front.site.keep_query(&admitted.caller, query, min_score, push, &base).await?)
 }
 
-pub(super) async fn list(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&asking.caller) })
+async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&admitted.caller) })
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &front.site.kept_query(&asking.caller, &id)?)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    json(StatusCode::OK, &front.site.kept_query(&admitted.caller, &id)?)
 }
 
-pub(super) async fn forget(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    front.site.forget_query(&asking.caller, &id).await?;
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    front.site.forget_query(&admitted.caller, &id).await?;
     Ok(nothing())
 }
 
 #[derive(Deserialize)]
-pub(super) struct EventsWanted {
+struct EventsParams {
     after: Option<u64>,
 }
 
-pub(super) async fn events(
+async fn events(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<EventsWanted>,
-) -> Answer {
-    let headers = &asking.parts.headers;
-    let after = last_seen(headers, wanted.after);
+    Params(params): Params<EventsParams>,
+) -> RestResult {
+    let headers = &admitted.parts.headers;
+    let after = last_seen(headers, params.after);
     if wants_stream(headers) {
-        let watch = front.site.follow_query(&asking.caller, &id, after)?;
-        let place = front.open_stream(&asking.parts)?;
-        return Ok(sse::respond(&front, place, Vec::new(), Following(watch)));
+        let watch = front.site.follow_query(&admitted.caller, &id, after)?;
+        let place = front.open_stream(&admitted.parts)?;
+        return Ok(sse::respond(&front, place, Vec::new(), MatchStream(watch)));
     }
-    let mut kept = front.site.kept_query(&asking.caller, &id)?;
+    let mut kept = front.site.kept_query(&admitted.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);
     json(StatusCode::OK, &serde_json::json!({ "matches": kept.matches }))
 }
 
 /// The agents that appear.
-struct Following(QueryWatch);
+struct MatchStream(QueryWatch);
 
-impl sse::Source for Following {
+impl sse::Source for MatchStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

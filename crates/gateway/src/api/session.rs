@@ -1,7 +1,7 @@
 //! `/api/session`: who a browser is, signing in with a key, and signing out.
 //!
-//! Promises: strangers learn the name of the site and that they are strangers, nothing else; the secret of a session is in its cookie only, which no
-//! script reads. What a caller may do is the site's matter.
+//! Promises: strangers learn the name of the site and that they are strangers, nothing else; the secret of a
+//! session is in its cookie only, which no script reads. What a caller may do is the site's matter.
 
 use std::sync::Arc;
 
@@ -11,12 +11,31 @@ use axum::extract::State;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Given, json, nothing};
+use super::request::{Admitted, JsonBody, REST, RestResult};
 use crate::caller::{browser, session};
+use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::{Access, Route, Shape};
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/session", show)
+            .access(Access::Caller)
+            .operation("getSession", "Who you are to the site")
+            .gives("Session"),
+        REST.post("/api/session", begin)
+            .access(Access::Address)
+            .operation("signIn", "Sign a browser in with a key; the session is a cookie")
+            .takes(Shape::of::<SigningIn>())
+            .gives("Session"),
+        REST.delete("/api/session", end).operation("signOut", "End the session of a browser"),
+    ]
+}
 
 /// Who asks, as pages tell it.
 #[derive(Serialize)]
@@ -40,26 +59,24 @@ struct SiteTold<'a> {
 }
 
 /// What a browser signs in with.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SigningIn {
+struct SigningIn {
     key: String,
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, parts: Parts) -> Answer {
-    let caller = front.admit(&parts).await?;
-    let presence = session(&parts.headers).and_then(|secret| front.site.presence(secret).ok());
-    told(&front, &caller, presence)
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    let presence = session(&admitted.parts.headers).and_then(|secret| front.site.presence(secret).ok());
+    told(&front, &admitted.caller, presence)
 }
 
-/// A page of another origin cannot come here: a request with JSON needs leave beforehand, which nobody gives.
-pub(super) async fn begin(
+/// A page of another origin cannot send this: a request with JSON needs a permission beforehand, which no
+/// answer gives. Its route counts requests by address, which slows down a caller that tries keys out.
+async fn begin(
     State(front): State<Arc<Front>>,
     parts: Parts,
-    Given(given): Given<SigningIn>,
-) -> Answer {
-    // Whoever tries keys out is slowed down by address.
-    front.admit_stranger(&parts)?;
+    JsonBody(given): JsonBody<SigningIn>,
+) -> RestResult {
     let begun = match front.site.begin_session(given.key.trim(), browser(&parts.headers)).await {
         Err(SiteError::BadKey) => {
             let sentence =
@@ -74,19 +91,19 @@ pub(super) async fn begin(
     Ok(response)
 }
 
-pub(super) async fn end(State(front): State<Arc<Front>>, asking: Asking) -> Answer {
-    if let Some(secret) = session(&asking.parts.headers) {
+async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
+    if let Some(secret) = session(&admitted.parts.headers) {
         match front.site.end_session(secret).await {
             Ok(()) | Err(SiteError::BadKey) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let mut response = nothing();
-    put_cookie(&mut response, &format!("{}; Max-Age=0", front.session_cookie(&asking.parts, "")));
+    put_cookie(&mut response, &format!("{}; Max-Age=0", front.session_cookie(&admitted.parts, "")));
     Ok(response)
 }
 
-fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> Answer {
+fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> RestResult {
     let role = match (caller.is_admin(), caller.is_anonymous()) {
         (true, _) => "admin",
         (false, true) => "guest",

@@ -1,7 +1,8 @@
 //! `/api/tasks`: listing, reading, following, ending and repeating tasks, and what they started.
 //!
-//! Promises: a task of another caller answers like one that does not exist. Events come in their stored form with their
-//! numbers; following resumes after `Last-Event-ID` or `?after=` without gap or repeat, also across restarts.
+//! Promises: a task of another caller answers like one that does not exist. Events come in their stored form
+//! with their numbers; following resumes after `Last-Event-ID` or `?after=` without gap or repeat, also
+//! across restarts.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,11 +15,15 @@ use agentsite_protocol::{
 use agentsite_site::{AskedTask, SiteError, TaskFilter, TaskWatch};
 use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode, header};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Answer, Asking, Wanted, bad, json, nothing, parse};
+use super::request::{Admitted, Params, REST, RestResult, bad, parse};
+use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
+use crate::route::{Route, Shape};
+use crate::written::Moment;
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -27,8 +32,50 @@ const PAGE: usize = 50;
 /// Events of one answer when the caller names no number; most tasks have fewer.
 const EVENTS: usize = 500;
 
+/// States of a task, separated by commas.
+const STATES: &str = "~^(submitted|working|input-required|auth-required|completed|failed|canceled|rejected)(,(submitted|working|input-required|auth-required|completed|failed|canceled|rejected))*$";
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        REST.get("/api/tasks", list)
+            .operation("listTasks", "Your tasks, the last changed first")
+            .query(&[
+                ("agent", "name", "Of this agent"),
+                ("state", STATES, "In one of these states, parted by commas"),
+                ("context", "id", "Of this conversation"),
+                ("since", "moment", "Changed since this moment"),
+                ("text", "string", "With this text in what was asked, the agent's name or the id"),
+                ("limit", "integer", "50 when left out"),
+                ("cursor", "string", "next of the page before"),
+            ])
+            .gives(Shape::of::<Tasks<'_>>()),
+        REST.get("/api/tasks/{id}", show).operation("getTask", "One task").gives("Task"),
+        REST.delete("/api/tasks/{id}", forget)
+            .operation("deleteTask", "Delete an ended task with everything that was said in it"),
+        REST.get("/api/tasks/{id}/events", events)
+            .operation(
+                "listTaskEvents",
+                "The events of a task; with Accept: text/event-stream as they happen",
+            )
+            .query(&[
+                ("after", "integer", "Number of the last event seen"),
+                ("limit", "integer", "500 when left out"),
+            ])
+            .gives("Events"),
+        REST.post("/api/tasks/{id}/cancel", cancel).operation("cancelTask", "End a task").gives("Task"),
+        REST.post("/api/tasks/{id}/retry", retry)
+            .operation("retryTask", "Ask the agent of an ended task the same again")
+            .status("201")
+            .gives("Task"),
+        REST.get("/api/tasks/{id}/graph", graph)
+            .operation("getTaskGraph", "A task and the tasks that it started")
+            .gives(Shape::of::<Graph<'_>>()),
+    ]
+}
+
 #[derive(Deserialize)]
-pub(super) struct TasksWanted {
+struct TasksParams {
     agent: Option<String>,
     state: Option<String>,
     context: Option<String>,
@@ -38,7 +85,7 @@ pub(super) struct TasksWanted {
     cursor: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Tasks<'a> {
     tasks: Vec<TaskRow<'a>>,
     /// Cursor to the next page.
@@ -46,21 +93,29 @@ struct Tasks<'a> {
 }
 
 /// A task as a row of a list.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct TaskRow<'a> {
+    #[schemars(with = "String")]
     id: TaskId,
+    #[schemars(with = "String")]
     context_id: &'a ContextId,
+    #[schemars(with = "String")]
     agent: &'a AgentName,
+    #[schemars(with = "String")]
     owner: &'a Owner,
     state: &'static str,
+    #[schemars(with = "Moment")]
     created_at: Timestamp,
+    #[schemars(with = "Moment")]
     updated_at: Timestamp,
     seq: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     parent: Option<TaskId>,
     /// The first words of what was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("about" = "The first words of what was asked"))]
     asked: Option<&'a str>,
 }
 
@@ -87,24 +142,24 @@ impl<'a> From<&'a TaskHead> for TaskRow<'a> {
     }
 }
 
-pub(super) async fn list(
+async fn list(
     State(front): State<Arc<Front>>,
-    asking: Asking,
-    Wanted(wanted): Wanted<TasksWanted>,
-) -> Answer {
-    let after = match wanted.cursor.as_deref() {
+    admitted: Admitted,
+    Params(params): Params<TasksParams>,
+) -> RestResult {
+    let after = match params.cursor.as_deref() {
         None | Some("") => None,
         Some(text) => Some(cursor::read(text).ok_or_else(|| bad("cursor: use the `next` of a page".into()))?),
     };
     let filter = TaskFilter {
-        agent: wanted.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
-        context: wanted.context.as_deref().map(|id| parse("context", id)).transpose()?,
-        states: wanted.state.as_deref().map_or(Ok(Vec::new()), states)?,
-        updated_since: wanted.since.as_deref().map(since).transpose()?,
+        agent: params.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
+        context: params.context.as_deref().map(|id| parse("context", id)).transpose()?,
+        states: params.state.as_deref().map_or(Ok(Vec::new()), states)?,
+        updated_since: params.since.as_deref().map(since).transpose()?,
         ..TaskFilter::default()
     };
-    let (text, limit) = (wanted.text.unwrap_or_default(), wanted.limit.unwrap_or(PAGE));
-    let page = front.site.asked_tasks(&asking.caller, filter, &text, after, limit).await?;
+    let (text, limit) = (params.text.unwrap_or_default(), params.limit.unwrap_or(PAGE));
+    let page = front.site.asked_tasks(&admitted.caller, filter, &text, after, limit).await?;
     let tasks =
         Tasks { tasks: page.items.iter().map(TaskRow::from).collect(), next: page.next.map(cursor::write) };
     json(StatusCode::OK, &tasks)
@@ -126,7 +181,7 @@ fn states(text: &str) -> Result<Vec<TaskState>, Failure> {
     text.split(',').map(read).collect()
 }
 
-/// A task as other agents see it, with what only its owner and the people who run the site see.
+/// A task as other agents see it, with what only its owner and admins see.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct TaskView<'a> {
@@ -166,49 +221,43 @@ impl<'a> From<&'a Task> for TaskView<'a> {
     }
 }
 
-pub(super) async fn show(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    let task = front.site.task(&asking.caller, named(&id)?).await?;
+async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    let task = front.site.task(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
-pub(super) async fn cancel(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    let task = front.site.cancel(&asking.caller, named(&id)?).await?;
+async fn cancel(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    let task = front.site.cancel(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
-pub(super) async fn forget(
-    State(front): State<Arc<Front>>,
-    asking: Asking,
-    Path(id): Path<String>,
-) -> Answer {
-    front.site.forget(&asking.caller, named(&id)?).await?;
+async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    front.site.forget(&admitted.caller, named(&id)?).await?;
     Ok(nothing())
 }
 
-pub(super) async fn retry(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    let task = front.site.retry_task(&asking.caller, named(&id)?).await?;
+async fn retry(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    let task = front.site.retry_task(&admitted.caller, named(&id)?).await?;
     json(StatusCode::CREATED, &TaskView::from(&task))
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "TaskGraph")]
 struct Graph<'a> {
     /// The task itself first; each of the others names its parent.
     tasks: Vec<TaskRow<'a>>,
     /// Whether there are more than told.
+    #[schemars(extend("about" = "There are more than told"))]
     cut: bool,
 }
 
-pub(super) async fn graph(State(front): State<Arc<Front>>, asking: Asking, Path(id): Path<String>) -> Answer {
-    let graph = front.site.task_graph(&asking.caller, named(&id)?).await?;
+async fn graph(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
+    let graph = front.site.task_graph(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &Graph { tasks: graph.tasks.iter().map(TaskRow::from).collect(), cut: graph.cut })
 }
 
 #[derive(Deserialize)]
-pub(super) struct EventsWanted {
+struct EventsParams {
     after: Option<u64>,
     limit: Option<usize>,
 }
@@ -218,20 +267,20 @@ struct Events {
     events: Vec<TaskEvent>,
 }
 
-pub(super) async fn events(
+async fn events(
     State(front): State<Arc<Front>>,
-    asking: Asking,
+    admitted: Admitted,
     Path(id): Path<String>,
-    Wanted(wanted): Wanted<EventsWanted>,
-) -> Answer {
-    let (id, headers) = (named(&id)?, &asking.parts.headers);
+    Params(params): Params<EventsParams>,
+) -> RestResult {
+    let (id, headers) = (named(&id)?, &admitted.parts.headers);
     if wants_stream(headers) {
-        let watch = front.site.watch(&asking.caller, id, last_seen(headers, wanted.after)).await?;
-        let place = front.open_stream(&asking.parts)?;
-        return Ok(sse::respond(&front, place, Vec::new(), Following { watch, ended: false }));
+        let watch = front.site.watch(&admitted.caller, id, last_seen(headers, params.after)).await?;
+        let place = front.open_stream(&admitted.parts)?;
+        return Ok(sse::respond(&front, place, Vec::new(), TaskStream { watch, ended: false }));
     }
-    let limit = wanted.limit.unwrap_or(EVENTS);
-    let events = front.site.events(&asking.caller, id, wanted.after.unwrap_or(0), limit).await?;
+    let limit = params.limit.unwrap_or(EVENTS);
+    let events = front.site.events(&admitted.caller, id, params.after.unwrap_or(0), limit).await?;
     json(StatusCode::OK, &Events { events })
 }
 
@@ -246,13 +295,14 @@ pub(super) fn wants_stream(headers: &HeaderMap) -> bool {
     accept.contains("text/event-stream")
 }
 
-/// The events of a task until it is settled; then one event `settled`, so that a reader knows why the stream ends.
-struct Following {
+/// The events of a task until it is settled; then one event `settled`, so that a reader knows why the stream
+/// ends.
+struct TaskStream {
     watch: TaskWatch,
     ended: bool,
 }
 
-impl sse::Source for Following {
+impl sse::Source for TaskStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             if self.ended {

@@ -1,7 +1,9 @@
-//! The documents by which others find the agents of the site: the catalogue under `/.well-known`, and `robots.txt`, which points at it.
+//! The documents by which others find the agents of the site: the catalogue under `/.well-known`, and
+//! `robots.txt`, which points at it.
 //!
-//! Promises: the same for everybody, so only what strangers may see stands in it, whoever asks; the catalogue names the registry in which the rest
-//! can be searched. Bounded: a site that knows a million agents does not write them all into one document.
+//! Promises: the same for everybody, so only what strangers may see stands in it, whoever asks; the catalogue
+//! names the registry in which the rest can be searched. Bounded: a site that knows a million agents does not
+//! write them all into one document.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -15,21 +17,38 @@ use http::{HeaderValue, header};
 use serde_json::{Value, json};
 
 use super::entry::{Entry, forms, registry, trust};
-use super::{Call, Door, respond};
+use super::{ARD, ArdCall, FrontState, respond};
 use crate::document::{Reader, kept};
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::hub;
+use crate::route::Route;
 
 /// Most agents in the catalogue, those that the site runs first; the others are found by its registry.
 const MAX_AGENTS: usize = 1000;
 
-pub(super) async fn show(State(front): Door, request: Request) -> Response {
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ARD.get("/.well-known/ai-catalog.json", show)
+            .operation("getCatalog", "The public agents of the site as a catalogue")
+            .gives("Catalog"),
+        ARD.get("/.well-known/ard.json", show)
+            .operation("getManifest", "The same, where ARD 0.91 looks for it")
+            .gives("Catalog"),
+        ARD.get("/.well-known/mcp/catalog.json", tool_servers)
+            .operation("getServerCatalog", "The public servers of tools as a catalogue")
+            .gives("ServerCatalog"),
+        ARD.refused_by(|failure, _| failure.rest()).get("/robots.txt", robots),
+    ]
+}
+
+async fn show(State(front): FrontState, request: Request) -> Response {
     respond(catalog(front, request).await)
 }
 
 async fn catalog(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = ArdCall::enter(front, request)?;
     let (site, voice) = (&call.front.site, &call.voice);
     let mut entries = vec![registry(site, voice)];
     entries.extend(public(&call).await?.into_iter().map(|entry| Value::Object(entry.members)));
@@ -46,13 +65,13 @@ async fn catalog(front: Arc<Front>, request: Request) -> Result<Response, Failur
     kept(&call.parts, Reader::Everybody, "application/json", &document, site.agents_changed_at())
 }
 
-pub(super) async fn tool_servers(State(front): Door, request: Request) -> Response {
+async fn tool_servers(State(front): FrontState, request: Request) -> Response {
     respond(tool_catalog(front, request).await)
 }
 
 /// The servers of tools alone, in the form of MCP's own catalogue (SEP-2127, a draft).
 async fn tool_catalog(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = ArdCall::enter(front, request)?;
     let is_server = |entry: &Entry| entry.members.get("type").is_some_and(|media| media == MCP_SERVER_CARD);
     let entries: Vec<Value> = public(&call)
         .await?
@@ -72,7 +91,7 @@ async fn tool_catalog(front: Arc<Front>, request: Request) -> Result<Response, F
 }
 
 /// What strangers see.
-async fn public(call: &Call) -> Result<Vec<Entry>, Failure> {
+async fn public(call: &ArdCall) -> Result<Vec<Entry>, Failure> {
     let stranger = Caller::anonymous(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
     let mut listings = hub::all(&call.front.site, &stranger, &call.voice.base).await?;
     listings.sort_by_key(|listing| !listing.local);
@@ -84,8 +103,8 @@ async fn public(call: &Call) -> Result<Vec<Entry>, Failure> {
 }
 
 /// Tells crawlers where the catalogue is.
-pub(super) async fn robots(State(front): Door, request: Request) -> Response {
-    let (call, _) = match Call::enter(front, request).await {
+async fn robots(State(front): FrontState, request: Request) -> Response {
+    let (call, _) = match ArdCall::enter(front, request) {
         Ok(entered) => entered,
         Err(failure) => return failure.rest(),
     };

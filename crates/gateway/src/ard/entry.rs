@@ -1,8 +1,9 @@
 //! Entry: an agent of the hub as ARD describes it.
 //!
-//! Promises: every entry is valid by the schema of the catalogue; its identifier is the agent's name everywhere. An agent of this site that also is a
-//! server of tools has two forms, each with an identifier of its own; so has an agent from elsewhere for each of its interfaces. An entry that was never
-//! checked is not `live` and has no `checkedAt`. The trust manifest of an own agent is signed by the site unless the site's
+//! Promises: every entry is valid by the schema of the catalogue; its identifier is the agent's name
+//! everywhere. An agent of this site that also is a server of tools has two forms, each with an identifier of
+//! its own; so has an agent from elsewhere for each of its interfaces. An entry that was never checked is not
+//! `live` and has no `checkedAt`. The trust manifest of an own agent is signed by the site unless the site's
 //! address is only the caller's word. It decides nothing about who may see what.
 
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD, Proof, air_urn};
@@ -18,8 +19,8 @@ pub(super) const REGISTRY: &str = "application/ai-registry+json";
 /// The namespace of the agents that a site runs, and that of the same ones as servers of tools.
 const OWN: (&str, &str) = ("agents", "mcp");
 
-/// The trust framework of our manifests: the canonical JSON (RFC 8785) of the manifest without `signature`, signed as a detached JWS by a key of the
-/// `did:web`. See docs/ard.md.
+/// The trust framework of our manifests: the canonical JSON (RFC 8785) of the manifest without `signature`,
+/// signed as a detached JWS by a key of the `did:web`. See docs/ard.md.
 const TRUST_SCHEMA: &str = "urn:agentsite:trust:detached-jws";
 
 /// Queries that an entry names: from 2 to 5, as the schema of the catalogue wants it.
@@ -135,7 +136,8 @@ fn form(
     Entry { members, created: listing.registered_at }
 }
 
-/// What another registry found, as it is told here: only what helps to choose, for the whole entry is at its `source`.
+/// What another registry found, as it is told here: only what helps to choose, for the whole entry is at its
+/// `source`.
 pub(super) fn foreign(found: &Foreign) -> Entry {
     let listing = &found.listing;
     let mut members = Map::new();
@@ -167,7 +169,8 @@ fn tokens<'a>(texts: impl Iterator<Item = &'a String>) -> Value {
     texts.filter(|text| !text.is_empty()).take(MAX_TOKENS).map(|text| Value::from(text.as_str())).collect()
 }
 
-/// What people could ask it: its examples. Where there are too few, what its skills and it itself say of themselves makes up for them.
+/// What people could ask it: its examples. Where there are too few, what its skills and it itself say of
+/// themselves makes up for them.
 fn queries(listing: &Listing) -> Vec<String> {
     let clean = |text: &str| {
         text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(MAX_EXAMPLE).collect::<String>()

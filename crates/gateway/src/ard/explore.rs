@@ -1,7 +1,8 @@
 //! `POST /explore`: how the agents that fit a query are spread over the values of some fields.
 //!
-//! Promises: counted over the whole matched set, each form of an agent as an entry of its own; an entry with several values counts in each of their
-//! buckets once. Bounded in facets and buckets. It never asks other registries.
+//! Promises: counted over the whole matched set, each form of an agent as an entry of its own; an entry with
+//! several values counts in each of their buckets once. Bounded in facets and buckets. It never asks other
+//! registries.
 
 use std::collections::HashMap;
 
@@ -11,13 +12,14 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
-use super::asked::{Asked, Sent};
 use super::entry::Entry;
 use super::matched::matched;
 use super::path::Path;
-use super::{Call, Door, bad, respond};
+use super::query::{CheckedQuery, SentQuery};
+use super::{ARD, ArdCall, FrontState, bad, respond};
 use crate::document::json;
 use crate::failure::Failure;
+use crate::route::Route;
 
 /// Most facets of one request; each is a pass over the matched set.
 const MAX_FACETS: usize = 16;
@@ -28,11 +30,21 @@ const BUCKETS: i64 = 20;
 /// Most buckets of a facet.
 const MAX_BUCKETS: i64 = 1000;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ARD.post("/explore", answer)
+            .operation("exploreRegistry", "How the agents that fit are spread over the values of fields")
+            .takes("ExploreRequest")
+            .gives("ExploreResponse"),
+    ]
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wanted {
+struct ExploreRequest {
     #[serde(default)]
-    query: Sent,
+    query: SentQuery,
     result_type: Shape,
 }
 
@@ -73,14 +85,14 @@ struct Bucket {
     count: usize,
 }
 
-pub(super) async fn answer(axum::extract::State(front): Door, request: Request) -> Response {
+async fn answer(axum::extract::State(front): FrontState, request: Request) -> Response {
     respond(explore(front, request).await)
 }
 
 async fn explore(front: std::sync::Arc<crate::front::Front>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
-    let wanted: Wanted = call.read(body).await?;
-    let asked = Asked::check(wanted.query)?;
+    let (call, body) = ArdCall::enter(front, request)?;
+    let wanted: ExploreRequest = call.read(body).await?;
+    let asked = CheckedQuery::check(wanted.query)?;
     let facets = wanted.result_type.facets;
     if facets.is_empty() || facets.len() > MAX_FACETS {
         return Err(bad(format!("resultType.facets: name 1 to {MAX_FACETS} facets")));

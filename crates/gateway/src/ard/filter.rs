@@ -1,6 +1,7 @@
 //! Filter: the expression with which `GET /agents` is narrowed.
 //!
-//! Promises: pure and bounded in length, depth and number of comparisons; whatever is wrong is named with its place. The grammar:
+//! Promises: pure and bounded in length, depth and number of comparisons; whatever is wrong is named with its
+//! place. The grammar:
 //!
 //! ```text
 //! expression = term { "OR" term } ;
@@ -10,8 +11,8 @@
 //! value      = "'" text "'" | '"' text '"' | word ;
 //! ```
 //!
-//! A comma in a value parts alternatives (ARD, appendix A), but not in `displayName` and `description`. `:` asks whether the text is contained.
-//! Case counts nowhere. `createdAfter` and `updatedAfter` take a moment.
+//! A comma in a value parts alternatives (ARD, appendix A), but not in `displayName` and `description`. `:`
+//! asks whether the text is contained. Case counts nowhere. `createdAfter` and `updatedAfter` take a moment.
 
 use std::cmp::Ordering;
 

@@ -1,7 +1,8 @@
 //! `GET /agents` and `GET /agents/{identifier}`: browsing entries in a fixed order, and one of them.
 //!
-//! Promises: the same request gives the same list while nothing changes; a page token names the last entry seen, so that agents that come or go
-//! between two pages neither repeat nor hide another. An agent that is not for this caller answers like one that does not exist.
+//! Promises: the same request gives the same list while nothing changes; a page token names the last entry
+//! seen, so that agents that come or go between two pages neither repeat nor hide another. An agent that is
+//! not for this caller answers like one that does not exist.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use super::entry::{Entry, forms, hub_name};
 use super::filter::Condition;
 use super::path::publisher;
 use super::token::Bond;
-use super::{Call, Door, bad, page_size, respond};
+use super::{ARD, ArdCall, FrontState, bad, page_size, respond};
 use crate::document::{Reader, json, kept};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::hub;
+use crate::route::Route;
 
 /// Entries of a page when the caller names no number, as the specification has it.
 const ENTRIES: usize = 20;
@@ -32,9 +34,34 @@ const MAX_FIELDS: usize = 4;
 /// Longest identifier, in bytes: three parts of a domain's length.
 const MAX_IDENTIFIER: usize = 800;
 
+/// At most four fields by which a list is sorted, each with its direction.
+const ORDER: &str = "~^((identifier|displayName|name|type|version|updatedAt|createdAt|publisher)( (ASC|DESC))?(, ?(identifier|displayName|name|type|version|updatedAt|createdAt|publisher)( (ASC|DESC))?){0,3})?$";
+
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ARD.get("/agents", answer)
+            .operation("listEntries", "Entries in a fixed order")
+            .query(&[
+                (
+                    "filter",
+                    "string",
+                    "type = 'application/a2a-agent-card+json' AND updatedAfter > '2026-01-01'",
+                ),
+                ("orderBy", ORDER, "displayName, updatedAt DESC"),
+                ("pageSize", "1..100", "20 when left out"),
+                ("pageToken", "string", "pageToken of the page before"),
+            ])
+            .gives("ListResponse"),
+        ARD.get("/agents/{identifier}", show)
+            .operation("getEntry", "One entry by its identifier")
+            .gives("Entry"),
+    ]
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wanted {
+struct EntryParams {
     #[serde(default)]
     filter: String,
     #[serde(default)]
@@ -52,13 +79,13 @@ struct Page {
     page_token: Option<String>,
 }
 
-pub(super) async fn answer(State(front): Door, request: Request) -> Response {
+async fn answer(State(front): FrontState, request: Request) -> Response {
     respond(list(front, request).await)
 }
 
 async fn list(front: Arc<Front>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
-    let Query(wanted) = Query::<Wanted>::try_from_uri(&call.parts.uri)
+    let (call, _) = ArdCall::enter(front, request)?;
+    let Query(wanted) = Query::<EntryParams>::try_from_uri(&call.parts.uri)
         .map_err(|error| bad(format!("the query is not right: {error}")))?;
     let size = page_size(wanted.page_size, ENTRIES)?;
     let condition = match wanted.filter.trim() {
@@ -153,8 +180,8 @@ impl Order {
     }
 }
 
-pub(super) async fn show(
-    State(front): Door,
+async fn show(
+    State(front): FrontState,
     identifier: Result<UrlPath<String>, PathRejection>,
     request: Request,
 ) -> Response {
@@ -164,7 +191,7 @@ pub(super) async fn show(
 }
 
 async fn one(front: Arc<Front>, identifier: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = ArdCall::enter(front, request)?;
     if !is_air_urn(identifier) {
         return Err(bad(
             "the identifier is no urn:air:PUBLISHER:NAMESPACE:NAME; percent-encode it as one segment",

@@ -1,21 +1,23 @@
 //! The matched set: the agents that fit a query, with the forms of each that pass its filter.
 //!
-//! Promises: one cutoff of relevance for search and explore, as the specification wants it; never more than [`MAX_MATCHED`] agents are looked at for
-//! a text, the best first. Without a text it is every agent that the caller may see.
+//! Promises: one cutoff of relevance for search and explore, as the specification wants it; never more than
+//! [`MAX_MATCHED`] agents are looked at for a text, the best first. Without a text it is every agent that the
+//! caller may see.
 
 use agentsite_protocol::{MAX_MATCHES, Query};
 
-use super::Call;
-use super::asked::Asked;
+use super::ArdCall;
 use super::entry::{Entry, forms};
+use super::query::CheckedQuery;
 use crate::failure::Failure;
 use crate::hub;
 
-/// Below this score an agent does not fit a text: what stands there shares a word or a mood with it, no more. Of 30 unrelated questions to the demo agents
-/// and forty foreign ones 20 find nothing above it with full vectors (12 at 0.1), at the cost of 2 of 46 related matches.
+/// Below this score an agent does not fit a text: what stands there shares a word or a mood with it, no more.
+/// Of 30 unrelated questions to the demo agents and forty foreign ones 20 find nothing above it with full
+/// vectors (12 at 0.1), at the cost of 2 of 46 related matches.
 const RELEVANT: f64 = 0.15;
 
-/// Most agents that are matched by a text: nobody reads further, and each costs a look.
+/// Most agents that are matched by a text: no reader goes further, and each costs a lookup.
 const MAX_MATCHED: usize = 1000;
 
 /// One agent that fits.
@@ -28,7 +30,11 @@ pub(super) struct Matched {
 }
 
 /// The best `most` agents for a query, the best first; without a text by name, and all the same in score.
-pub(super) async fn matched(call: &Call, asked: &Asked, most: usize) -> Result<Vec<Matched>, Failure> {
+pub(super) async fn matched(
+    call: &ArdCall,
+    asked: &CheckedQuery,
+    most: usize,
+) -> Result<Vec<Matched>, Failure> {
     let mut found = Vec::new();
     let Some(text) = &asked.text else {
         let all = hub::all(&call.front.site, &call.caller, &call.voice.base).await?;
@@ -58,8 +64,8 @@ pub(super) async fn matched(call: &Call, asked: &Asked, most: usize) -> Result<V
 }
 
 fn passing(
-    call: &Call,
-    asked: &Asked,
+    call: &ArdCall,
+    asked: &CheckedQuery,
     listing: &agentsite_protocol::listing::Listing,
     score: f64,
 ) -> Option<Matched> {

@@ -1,7 +1,8 @@
 //! Path: where a filter or a facet looks in an entry, such as `trustManifest.attestations.type`.
 //!
-//! Promises: pure and bounded; a path is checked once, when it is read. An array on the way means each of its elements. `publisher` stands for the
-//! publisher in the identifier, which is no member of its own. It does not compare.
+//! Promises: pure and bounded; a path is checked once, when it is read. An array on the way means each of its
+//! elements. `publisher` stands for the publisher in the identifier, which is no member of its own. It does
+//! not compare.
 
 use serde_json::{Map, Value};
 

@@ -1,8 +1,9 @@
 //! `POST /search`: the agents that fit a sentence, the best first.
 //!
-//! Promises: each agent stands once in the results, in the first of its forms that passes the filter; scores are of relevance and nothing else.
-//! `auto` also asks the registries that the operator has set, `referrals` names them, `none` answers from this site alone. What others found names them
-//! as its `source`; one that does not answer is missing and stands in the log, for the specification has no place for it.
+//! Promises: each agent stands once in the results, in the first of its forms that passes the filter; scores
+//! are of relevance and nothing else. `auto` also asks the registries that the operator has set, `referrals`
+//! names them, `none` answers from this site alone. What others found names them as its `source`; one that
+//! does not answer is missing and stands in the log, for the specification has no place for it.
 
 use agentsite_site::Elsewhere;
 use axum::extract::Request;
@@ -11,20 +12,31 @@ use http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::asked::{Asked, Sent};
 use super::entry::{foreign, referral};
 use super::matched::{Matched, matched};
-use super::{Call, Door, bad, page_size, respond};
+use super::query::{CheckedQuery, SentQuery};
+use super::{ARD, ArdCall, FrontState, bad, page_size, respond};
 use crate::document::json;
 use crate::failure::Failure;
+use crate::route::Route;
 
 /// Results when the caller names no number, as the specification has it.
 const RESULTS: usize = 10;
 
+/// The routes of this file.
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        ARD.post("/search", answer)
+            .operation("searchAgents", "Agents that fit a sentence, the best first")
+            .takes("SearchRequest")
+            .gives("SearchResponse"),
+    ]
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct Wanted {
-    query: Sent,
+struct SearchRequest {
+    query: SentQuery,
     #[serde(default)]
     federation: Federation,
     #[serde(default)]
@@ -53,15 +65,15 @@ struct Results {
     page_token: Option<String>,
 }
 
-pub(super) async fn answer(axum::extract::State(front): Door, request: Request) -> Response {
+async fn answer(axum::extract::State(front): FrontState, request: Request) -> Response {
     respond(search(front, request).await)
 }
 
 async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
-    let wanted: Wanted = call.read(body).await?;
+    let (call, body) = ArdCall::enter(front, request)?;
+    let wanted: SearchRequest = call.read(body).await?;
     let size = page_size(wanted.page_size, RESULTS)?;
-    let asked = Asked::check(wanted.query)?;
+    let asked = CheckedQuery::check(wanted.query)?;
     if asked.text.is_none() {
         return Err(bad("query.text: say in a sentence what you look for; GET /agents lists without it"));
     }
@@ -91,7 +103,11 @@ async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) ->
 }
 
 /// What the registries know that the operator has set, where they are to be asked.
-async fn elsewhere(call: &Call, asked: &Asked, federation: Federation) -> Result<Elsewhere, Failure> {
+async fn elsewhere(
+    call: &ArdCall,
+    asked: &CheckedQuery,
+    federation: Federation,
+) -> Result<Elsewhere, Failure> {
     if federation != Federation::Auto {
         return Ok(Elsewhere::default());
     }

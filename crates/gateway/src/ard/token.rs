@@ -1,7 +1,8 @@
 //! Token: how a caller carries its place in a list from page to page.
 //!
-//! Promises: a text without meaning to the caller, bound to the request that it was given for: with another filter or another order it is refused. It
-//! grants nothing, for each page is asked for by a caller and shows only what that caller may see.
+//! Promises: a text without meaning to the caller, bound to the request that it was given for: with another
+//! filter or another order it is refused. It grants nothing, for each page is asked for by a caller and shows
+//! only what that caller may see.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -1,6 +1,6 @@
 //! The decision who calls, as tables of requests.
 //!
-//! Each row is a peer, a method and headers, and the claim in one word. No socket is opened here.
+//! Each row is a peer, a method and headers, and the credential in one word. No socket is opened here.
 
 use http::Request;
 
@@ -16,25 +16,25 @@ fn head(method: &str, headers: Headers<'_>) -> Parts {
     builder.body(()).unwrap().into_parts().0
 }
 
-fn line(peer: &str) -> std::sync::Arc<Line> {
-    Line::new(0, peer.parse().unwrap(), false)
+fn connection(peer: &str) -> std::sync::Arc<Connection> {
+    Connection::new(0, peer.parse().unwrap(), false)
 }
 
-fn door(settings: &GatewaySettings) -> Door {
-    Door::new(settings)
+fn door(settings: &GatewaySettings) -> Authenticator {
+    Authenticator::new(settings)
 }
 
 fn open() -> GatewaySettings {
     GatewaySettings::default()
 }
 
-/// The claim in one word.
-fn judge(door: &Door, peer: &str, method: &str, headers: Headers<'_>) -> String {
-    match door.claim(&line(peer), &head(method, headers)) {
-        Ok(Claim::Secret(secret)) => format!("secret {secret}"),
-        Ok(Claim::Session { secret, .. }) => format!("session {secret}"),
-        Ok(Claim::Anonymous(address)) => format!("anonymous {address}"),
-        Ok(Claim::OpenAdmin) => "open".into(),
+/// The credential in one word.
+fn judge(door: &Authenticator, peer: &str, method: &str, headers: Headers<'_>) -> String {
+    match door.credential(&connection(peer), &head(method, headers)) {
+        Ok(Credential::Secret(secret)) => format!("secret {secret}"),
+        Ok(Credential::Session { secret, .. }) => format!("session {secret}"),
+        Ok(Credential::Anonymous(address)) => format!("anonymous {address}"),
+        Ok(Credential::OpenAdmin) => "open".into(),
         Err(refusal) => format!("{refusal:?}"),
     }
 }
@@ -134,7 +134,10 @@ fn the_public_name_is_for_strangers_even_from_this_machine() {
     assert_eq!(judge(&door, "127.0.0.1", "POST", &[named, own]), "anonymous 127.0.0.1");
     assert_eq!(judge(&door, "127.0.0.1", "POST", &[named, ("origin", "https://x.example")]), "ForeignOrigin");
     let listen = "127.0.0.1:4747".parse().unwrap();
-    assert_eq!(door.base(&line("127.0.0.1"), &head("GET", &[HERE]), listen), "https://agents.example.org");
+    assert_eq!(
+        door.base(&connection("127.0.0.1"), &head("GET", &[HERE]), listen),
+        "https://agents.example.org"
+    );
 }
 
 #[test]
@@ -154,10 +157,10 @@ fn forwarded_headers_count_only_from_trusted_proxies() {
     }
     let listen = "10.0.0.9:80".parse().unwrap();
     let forwarded = head("GET", &[HERE, ("x-forwarded-proto", "https"), ("x-forwarded-host", "a.example")]);
-    assert_eq!(door.base(&line("10.0.0.1"), &forwarded, listen), "https://a.example");
-    assert_eq!(door.base(&line("192.0.2.9"), &forwarded, listen), "http://localhost:4747");
+    assert_eq!(door.base(&connection("10.0.0.1"), &forwarded, listen), "https://a.example");
+    assert_eq!(door.base(&connection("192.0.2.9"), &forwarded, listen), "http://localhost:4747");
     let hostile = head("GET", &[("host", "a\"><script>")]);
-    assert_eq!(door.base(&line("192.0.2.9"), &hostile, listen), "http://10.0.0.9:80");
+    assert_eq!(door.base(&connection("192.0.2.9"), &hostile, listen), "http://10.0.0.9:80");
 }
 
 #[test]
@@ -173,7 +176,7 @@ fn programs_may_send_a_placeholder_where_no_key_is_needed() {
         let request = http::Request::post("/v1/models").header("host", "localhost");
         let request = request.header("authorization", format!("Bearer {word}")).body(()).unwrap();
         let (parts, ()) = request.into_parts();
-        let claim = door.claim_of_program(&line(peer), &parts).unwrap();
-        assert!(format!("{claim:?}").starts_with(expected), "{peer} {word}: {claim:?}");
+        let credential = door.credential_of_program(&connection(peer), &parts).unwrap();
+        assert!(format!("{credential:?}").starts_with(expected), "{peer} {word}: {credential:?}");
     }
 }

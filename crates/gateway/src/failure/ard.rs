@@ -1,7 +1,9 @@
-//! A failure as registries of agents tell it: `{"errorCode","message"}` in ARD, `{"error"}` in the registry API of MCP.
+//! A failure as registries of agents tell it: `{"errorCode","message"}` in ARD, `{"error"}` in the registry
+//! API of MCP.
 //!
-//! Promises: status and sentence are those of the one table and of every other face. ARD names codes for five statuses (specification, appendix B);
-//! what it does not name counts as the caller's mistake below 500 and as the site's from there on.
+//! Promises: status and sentence are those of the one table and of every other face. ARD names codes for five
+//! statuses (specification, appendix B); what it does not name counts as the caller's mistake below 500 and
+//! as the site's from there on.
 
 use axum::response::Response;
 use serde_json::json;

@@ -1,7 +1,8 @@
 //! A failure as gRPC tells it: a code, a sentence, and details in protobuf.
 //!
-//! Promises: code and reason come from the one table; the details are those of the other bindings, ErrorInfo and the fields that are wrong,
-//! and when to try again. Everything fits into the head of an answer, whose size clients limit.
+//! Promises: code and reason come from the one table; the details are those of the other bindings, ErrorInfo
+//! and the fields that are wrong, and when to try again. Everything fits into the head of an answer, whose
+//! size clients limit.
 
 use std::time::Duration;
 

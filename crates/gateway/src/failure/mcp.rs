@@ -1,8 +1,9 @@
-//! A failure as MCP tells it: a JSON-RPC error, and the HTTP status that goes with it in each era of the protocol.
+//! A failure as MCP tells it: a JSON-RPC error, and the HTTP status that goes with it in each era of the
+//! protocol.
 //!
-//! Promises: codes come from the one table; an answer to a request whose id could not be read has none, as MCP's schemas want it. Clients
-//! of the sessions read no body of anything but 200, so that only what HTTP itself must see has another status there. It does not
-//! decide what is wrong.
+//! Promises: codes come from the one table; an answer to a request whose id could not be read has none, as
+//! MCP's schemas want it. Clients of the sessions read no body of anything but 200, so that only what HTTP
+//! itself must see has another status there. It does not decide what is wrong.
 
 use agentsite_site::{ToolFault, ToolkitError};
 use axum::response::Response;

@@ -1,7 +1,8 @@
 //! A failure as programs made for OpenAI's interface read it: `{"error":{"message","type","param","code"}}`.
 //!
-//! Promises: status, sentence and wrong field are those of the one table and of every other face; only the words of `type` and `code` are
-//! those that such programs know. What failed inside an agent is marked so that they do not do it again by themselves.
+//! Promises: status, sentence and wrong field are those of the one table and of every other face; only the
+//! words of `type` and `code` are those that such programs know. What failed inside an agent, or lasts until
+//! something is removed, is marked so that they do not try it again by themselves.
 
 use axum::response::Response;
 use http::{HeaderName, HeaderValue};
@@ -9,15 +10,16 @@ use serde_json::{Value, json};
 
 use super::{Failure, Fault};
 
-/// By this header the official clients are told whether to try again; without it they repeat whatever failed with a 5xx, and an agent's
-/// work would be done twice.
+/// By this header the official clients are told whether to try again; without it they repeat whatever failed
+/// with a 5xx, and an agent's work would be done twice.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 impl Failure {
     /// The whole answer.
     pub(crate) fn openai(&self) -> Response {
         let mut response = self.respond(self.status(), json!({ "error": self.openai_error() }).to_string());
-        if self.status().is_server_error() && self.retry_after.is_none() {
+        let lasts = self.status().is_server_error() || self.fault == Fault::QuotaExceeded;
+        if lasts && self.retry_after.is_none() {
             response.headers_mut().insert(SHOULD_RETRY, HeaderValue::from_static("false"));
         }
         response
@@ -32,6 +34,7 @@ impl Failure {
     fn openai_type(&self) -> &'static str {
         match self.fault {
             Fault::TooMany | Fault::AgentBusy => "rate_limit_error",
+            Fault::QuotaExceeded => "insufficient_quota",
             Fault::Forbidden => "permission_error",
             _ if self.status().is_server_error() => "server_error",
             _ => "invalid_request_error",
@@ -44,6 +47,7 @@ impl Failure {
             Fault::NoSuchAgent => "model_not_found",
             Fault::Unauthenticated => "invalid_api_key",
             Fault::TooMany | Fault::AgentBusy => "rate_limit_exceeded",
+            Fault::QuotaExceeded => "insufficient_quota",
             Fault::Unsupported => "unsupported_parameter",
             Fault::BadParams => "invalid_value",
             Fault::AgentFailed => "server_error",

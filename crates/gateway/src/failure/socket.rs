@@ -1,7 +1,8 @@
 //! Why a socket is closed: the table of close codes.
 //!
-//! Promises: each reason has one code, of RFC 6455 where that has one and of the range for programs (4000 to 4999) otherwise, and a sentence that
-//! fits into a close frame. A program that reads the code knows whether to connect again.
+//! Promises: each reason has one code, of RFC 6455 where that has one and of the range for programs (4000 to
+//! 4999) otherwise, and a sentence that fits into a close frame. A program that reads the code knows whether
+//! to connect again.
 
 use std::borrow::Cow;
 

@@ -96,3 +96,61 @@ async fn the_rest_face_has_a_word_and_a_sentence() {
     assert_eq!(body["error"]["code"], "unauthenticated");
     assert!(body["error"]["message"].as_str().unwrap().contains("agentsite key new"));
 }
+
+/// What every face says of an error, but for the sentence.
+async fn in_every_face(error: SiteError) -> Vec<(&'static str, serde_json::Value)> {
+    let failure = Failure::from(error);
+    let read = async |response: Response| (response.status().as_u16(), body(response).await);
+    let (status, rest) = read(failure.rest()).await;
+    let (_, rpc) = read(failure.rpc("1")).await;
+    let (_, http_json) = read(failure.status_answer("application/json")).await;
+    let (_, openai) = read(failure.openai()).await;
+    let (_, ard) = read(failure.ard()).await;
+    let (registry, _) = read(failure.mcp_registry()).await;
+    let (_, sessions) = read(failure.mcp(Era::Sessions, Some("1"))).await;
+    let (_, stateless) = read(failure.mcp(Era::Stateless, Some("1"))).await;
+    let frame: serde_json::Value = serde_json::from_slice(&failure.rpc_body("1")).unwrap();
+    let grpc = failure.grpc().headers()["grpc-status"].to_str().unwrap().to_owned();
+    vec![
+        ("status", status.into()),
+        ("REST", rest["error"]["code"].clone()),
+        ("JSON-RPC, A2A and /rpc", rpc["error"]["code"].clone()),
+        ("JSON-RPC, reason", rpc["error"]["data"][0]["reason"].clone()),
+        ("HTTP+JSON", http_json["error"]["status"].clone()),
+        ("gRPC", grpc.into()),
+        ("MCP with sessions", sessions["error"]["code"].clone()),
+        ("MCP without", stateless["error"]["code"].clone()),
+        ("OpenAI, type", openai["error"]["type"].clone()),
+        ("OpenAI, code", openai["error"]["code"].clone()),
+        ("ARD", ard["errorCode"].clone()),
+        ("registry of MCP", registry.into()),
+        ("WebSocket", frame["error"]["code"].clone()),
+    ]
+}
+
+#[tokio::test]
+async fn a_quota_is_another_error_than_a_malformed_request_in_every_face() {
+    let malformed = in_every_face(SiteError::BadMessage("wrong".into())).await;
+    let quotas = [
+        SiteError::TooManyListings(1),
+        SiteError::TooManyChallenges(1),
+        SiteError::TooManyReceivers(1),
+        SiteError::TooManyQueries(1),
+        SiteError::TooManyConversations(1),
+        SiteError::TooManyTurns(1),
+        SiteError::TooManyConnected(1),
+    ];
+    for quota in quotas {
+        let sentence = quota.to_string();
+        for ((face, found), (_, wrong)) in in_every_face(quota).await.iter().zip(&malformed) {
+            assert!(!found.is_null() && found != wrong, "{face}: {found} for `{sentence}`");
+        }
+    }
+}
+
+#[tokio::test]
+async fn programs_do_not_repeat_what_a_quota_refused() {
+    let response = Failure::from(SiteError::TooManyConversations(1)).openai();
+    assert_eq!(response.headers()["x-should-retry"], "false");
+    assert_eq!(body(response).await["error"]["type"], "insufficient_quota");
+}

@@ -1,7 +1,8 @@
 //! Answer: what a request led to, and how each era writes it.
 //!
-//! Promises: written once, straight into the buffer that is sent. The stateless revisions say with each result what kind it is and, for
-//! lists and what is read, how long it may be kept; sessions say neither. It does not perform anything.
+//! Promises: written once, straight into the buffer that is sent. The stateless revisions say with each
+//! result what kind it is and, for lists and what is read, how long it may be kept; sessions say neither. It
+//! does not perform anything.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use super::page::{self, Page};
 use super::task::Shown;
 use crate::failure::{Era, Failure, Fault};
 
-/// How long lists and the description of a server may be kept. Short: agents come and go with the files of their folder.
+/// How long lists and the description of a server may be kept. Short: agents come and go with the files of
+/// their folder.
 const LIST_TTL_MS: u64 = 10_000;
 
 /// Room for the answer of a small call, so that its buffer grows at most once.
@@ -65,23 +67,26 @@ impl Answer {
         match self {
             Self::Tools(list, cursor) => {
                 let Page { items, next } = page::cut(list, cursor.as_deref(), |tool| &tool.name)?;
-                complete(out, &Listed { kept: Kept::list(era), next, items: Items::Tools(items) })
+                complete(out, &Listed { kept: CacheHint::list(era), next, items: Items::Tools(items) })
             }
             Self::Resources(list, cursor) => {
                 let Page { items, next } = page::cut(list, cursor.as_deref(), |resource| &resource.uri)?;
-                complete(out, &Listed { kept: Kept::list(era), next, items: Items::Resources(items) })
+                complete(out, &Listed { kept: CacheHint::list(era), next, items: Items::Resources(items) })
             }
             Self::Templates(list, cursor) => {
                 let Page { items, next } =
                     page::cut(list, cursor.as_deref(), |template| &template.uri_template)?;
-                complete(out, &Listed { kept: Kept::list(era), next, items: Items::ResourceTemplates(items) })
+                complete(
+                    out,
+                    &Listed { kept: CacheHint::list(era), next, items: Items::ResourceTemplates(items) },
+                )
             }
             Self::Prompts(list, cursor) => {
                 let Page { items, next } = page::cut(list, cursor.as_deref(), |prompt| &prompt.name)?;
-                complete(out, &Listed { kept: Kept::list(era), next, items: Items::Prompts(items) })
+                complete(out, &Listed { kept: CacheHint::list(era), next, items: Items::Prompts(items) })
             }
             Self::Called(result) => complete(out, result),
-            Self::Read(contents) => complete(out, &ReadOut { kept: Kept::read(era), contents }),
+            Self::Read(contents) => complete(out, &ReadOut { kept: CacheHint::read(era), contents }),
             Self::Prompt(text) => complete(out, text),
             Self::Completions(values) => complete(out, &json!({ "completion": values })),
             Self::Task(task) => complete(out, &Shown::whole(task)),
@@ -138,14 +143,14 @@ fn write(out: &mut Vec<u8>, kind: Option<&str>, value: &dyn ErasedJson) -> Resul
 /// How long a result may be kept, and by whom.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Kept {
+struct CacheHint {
     #[serde(skip_serializing_if = "Option::is_none")]
     ttl_ms: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_scope: Option<&'static str>,
 }
 
-impl Kept {
+impl CacheHint {
     fn new(era: Era, ttl_ms: u64) -> Self {
         // What is shown depends on who asks.
         let said = era == Era::Stateless;
@@ -172,7 +177,7 @@ pub(super) fn kept(description: &mut Value) {
 #[serde(rename_all = "camelCase")]
 struct Listed<'a> {
     #[serde(flatten)]
-    kept: Kept,
+    kept: CacheHint,
     #[serde(rename = "nextCursor", skip_serializing_if = "Option::is_none")]
     next: Option<String>,
     #[serde(flatten)]
@@ -191,7 +196,7 @@ enum Items<'a> {
 #[derive(Debug, Serialize)]
 struct ReadOut<'a> {
     #[serde(flatten)]
-    kept: Kept,
+    kept: CacheHint,
     contents: &'a [Contents],
 }
 

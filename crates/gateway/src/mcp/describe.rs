@@ -1,6 +1,7 @@
 //! What a server says about itself: its capabilities, its name, and how a model should use it.
 //!
-//! Promises: says only what is kept: a capability that is not declared is a method that is not there. It does not look at callers.
+//! Promises: says only what is kept: a capability that is not declared is a method that is not there. It does
+//! not look at callers.
 
 use agentsite_site::{About, Toolkit};
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Feed: the messages of one stream of a session, kept until the client has had time to come back for them.
 //!
-//! Promises: every message has a number, in order; whoever comes back with the last number it saw gets what came after it. At any time
-//! one reader follows a feed: a newer one takes over. Memory is bounded: the oldest messages go first. It does not know what they say.
+//! Promises: every message has a number, in order; whoever comes back with the last number it saw gets what
+//! came after it. At any time one reader follows a feed: a newer one takes over. Memory is bounded: the
+//! oldest messages go first. It does not know what they say.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -64,7 +65,7 @@ impl Feed {
         self.news.notify_waiters();
     }
 
-    /// Ends whoever reads now; the messages stay for one who comes back.
+    /// Ends the present reader; the messages stay for one that returns.
     pub(super) fn release(&self) {
         self.state().reader += 1;
         self.news.notify_waiters();
@@ -85,7 +86,8 @@ impl Feed {
         self.state().events.iter().map(|(_, json)| json.len()).sum()
     }
 
-    /// Waits until there is something to read or nothing will come; gives the only message when there was but one and it is the end.
+    /// Waits until there is something to read or nothing will come; gives the only message when there was but
+    /// one and it is the end.
     pub(super) async fn settled(&self) -> Option<Bytes> {
         loop {
             let news = self.news.notified();
@@ -115,7 +117,7 @@ impl Feed {
         }
     }
 
-    /// Begins to read after this number, in place of whoever read before.
+    /// Begins to read after this number, in place of the previous reader.
     pub(super) fn follow(self: &Arc<Self>, seen: u64) -> Follower {
         let mut state = self.state();
         state.reader += 1;

@@ -1,7 +1,9 @@
-//! Headers: what a stateless request says in its head besides its body, so that whoever stands between can route it.
+//! Headers: what a stateless request says in its head besides its body, so that whoever stands between can
+//! route it.
 //!
-//! Promises: what head and body say is the same, or the request is refused; values in the base64 form are decoded first. Parameters of a
-//! tool that its schema marks with `x-mcp-header` count like the method and the name. It does not route.
+//! Promises: what head and body say is the same, or the request is refused; values in the base64 form are
+//! decoded first. Parameters of a tool that its schema marks with `x-mcp-header` count like the method and
+//! the name. It does not route.
 
 use std::borrow::Cow;
 
@@ -89,7 +91,8 @@ fn check_object(
 
 fn check_argument(headers: &HeaderMap, mark: &str, value: Option<&Value>) -> Result<(), Failure> {
     let shown = format!("Mcp-Param-{mark}");
-    // A mark that is no name of a header makes the tool invalid, which is its owner's to mend; no client can send it.
+    // A mark that is no name of a header makes the tool invalid, which is its owner's to mend; no client can
+    // send it.
     let Ok(name) = HeaderName::from_bytes(shown.as_bytes()) else { return Ok(()) };
     let given = header(headers, &name)?.map(|given| decoded(given, &shown)).transpose()?;
     match (given, value.filter(|value| !value.is_null())) {

@@ -1,7 +1,8 @@
 //! `subscriptions/listen`: a stream of what changes, for as long as somebody listens.
 //!
-//! Promises: the first message says which of the wanted notices will be sent; every message bears the id of the request. Nothing is sent
-//! that was not asked for. A listener that fell behind is told that everything changed. It does not keep anything for those who left.
+//! Promises: the first message says which of the wanted notices will be sent; every message bears the id of
+//! the request. Nothing is sent that was not asked for. A listener that fell behind is told that everything
+//! changed. It does not keep anything for those who left.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -16,11 +17,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::message::Asked;
+use super::message::ClientMessage;
 use super::params::{Params, parse, wrong};
-use super::stateless::{needs_tasks, task_id};
-use super::task::Shown;
-use super::{Call, notice};
+use super::task::{Shown, needs_tasks, task_id};
+use super::{McpCall, notice};
 use crate::failure::Failure;
 use crate::sse;
 
@@ -76,8 +76,8 @@ impl Filter {
 
 /// Answers with a stream that lasts until the client hangs up.
 pub(super) async fn answer(
-    call: &Call<'_>,
-    asked: &Asked<'_>,
+    call: &McpCall<'_>,
+    asked: &ClientMessage<'_>,
     params: &Params<'_>,
     about: &About,
     abilities: Abilities,

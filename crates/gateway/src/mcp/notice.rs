@@ -1,20 +1,21 @@
 //! Notice: what is told on the way to a result or about a change, as a JSON-RPC notification.
 //!
-//! Promises: progress is told only to whoever gave a token for it, log lines only from the wanted level on. It does not send.
+//! Promises: progress is written only for a request that gave a token for it, log lines only from the wanted
+//! level on. It does not send.
 
 use agentsite_site::{Change, LogLevel, Notice};
 use serde_json::{Value, json};
 
 /// What a request wants to be told.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Wanted {
+pub(super) struct NoticeFilter {
     /// The token of its progress, as JSON.
     pub(super) progress: Option<String>,
     /// From which level on it wants log lines.
     pub(super) log: Option<LogLevel>,
 }
 
-impl Wanted {
+impl NoticeFilter {
     /// Whether nothing at all is wanted.
     pub(super) fn is_nothing(&self) -> bool {
         self.progress.is_none() && self.log.is_none()
@@ -87,8 +88,8 @@ mod tests {
     #[test]
     fn progress_is_told_under_its_token_and_only_with_one() {
         let notice = Notice::Progress { progress: 50.0, total: Some(99.5), message: Some("half".into()) };
-        assert_eq!(text(Wanted::default().write(&notice)), None);
-        let wanted = Wanted { progress: Some(r#""t""#.into()), log: None };
+        assert_eq!(text(NoticeFilter::default().write(&notice)), None);
+        let wanted = NoticeFilter { progress: Some(r#""t""#.into()), log: None };
         let told: Value = serde_json::from_str(&text(wanted.write(&notice)).unwrap()).unwrap();
         assert_eq!(
             told["params"],
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn log_lines_are_told_from_the_wanted_level_on() {
         let line = |level| Notice::Log { level, logger: Some("l".into()), data: json!("x") };
-        let wanted = Wanted { progress: None, log: Some(LogLevel::Warning) };
+        let wanted = NoticeFilter { progress: None, log: Some(LogLevel::Warning) };
         assert!(wanted.write(&line(LogLevel::Info)).is_none());
         let told: Value = serde_json::from_str(&text(wanted.write(&line(LogLevel::Error))).unwrap()).unwrap();
         assert_eq!(told["method"], "notifications/message");

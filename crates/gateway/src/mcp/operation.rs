@@ -1,7 +1,8 @@
 //! Operation: what both eras can ask of a set of tools, read from parameters and performed.
 //!
-//! Promises: the same operation does the same in both; what a set of tools does not have (resources, prompts, completions) is a method that
-//! is not there. Questions come back as values: each era puts them in its own way. It does not know headers, sessions or codes.
+//! Promises: the same operation does the same in both; what a set of tools does not have (resources, prompts,
+//! completions) is a method that is not there. Questions come back as values: each era puts them in its own
+//! way. It does not know headers, sessions or codes.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -24,7 +25,7 @@ pub(super) enum Operation {
     Resources(Option<String>),
     Templates(Option<String>),
     Prompts(Option<String>),
-    Call(ToolCall),
+    McpCall(ToolCall),
     Read(Reading),
     Prompt(PromptCall),
     Complete(Completing),
@@ -44,7 +45,7 @@ impl Operation {
         let round = Round::default();
         Ok(Some(match method {
             "tools/list" => Self::Tools(cursor(params)?),
-            "tools/call" => Self::Call(ToolCall {
+            "tools/call" => Self::McpCall(ToolCall {
                 name: text(params.name, "name")?.into_owned(),
                 arguments: object(params.arguments, "arguments")?,
                 round,
@@ -67,7 +68,7 @@ impl Operation {
     /// Adds what was answered to earlier questions.
     pub(super) fn with(mut self, answered: Round) -> Self {
         match &mut self {
-            Self::Call(ToolCall { round, .. })
+            Self::McpCall(ToolCall { round, .. })
             | Self::Read(Reading { round, .. })
             | Self::Prompt(PromptCall { round, .. }) => *round = answered,
             _ => {}
@@ -83,7 +84,7 @@ impl Operation {
             Self::Templates(cursor) => Answer::Templates(toolkit.templates(&exchange).await?, cursor),
             Self::Prompts(cursor) => Answer::Prompts(toolkit.prompts(&exchange).await?, cursor),
             Self::Complete(completing) => Answer::Completions(toolkit.complete(&exchange, completing).await?),
-            Self::Call(call) => match toolkit.call(exchange, call).await? {
+            Self::McpCall(call) => match toolkit.call(exchange, call).await? {
                 Called::Reply(Reply::Done(mut result)) => {
                     result.extra.remove("resultType");
                     Answer::Called(result)
@@ -106,7 +107,8 @@ impl Operation {
     }
 }
 
-/// What a set of tools has besides tools, as far as this method depends on it; the methods that are called most do not.
+/// What a set of tools has besides tools, as far as this method depends on it; the methods that are called
+/// most do not.
 pub(super) fn about(toolkit: &Toolkit, method: &str) -> About {
     if method.starts_with("tools/") || method.starts_with("tasks/") {
         About::default()

@@ -1,7 +1,8 @@
 //! Page: a long list in pieces, with a cursor that the client carries from one to the next.
 //!
-//! Promises: the order is that of the list; a cursor names the last thing that was shown, so that a list that changed meanwhile neither
-//! repeats nor skips what is still there. A cursor that was not written here, or whose thing is gone, is refused. It grants nothing.
+//! Promises: the order is that of the list; a cursor names the last thing that was shown, so that a list that
+//! changed meanwhile neither repeats nor skips what is still there. A cursor that was not written here, or
+//! whose thing is gone, is refused. It grants nothing.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

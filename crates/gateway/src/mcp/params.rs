@@ -1,7 +1,7 @@
 //! Params: the members of a request's parameters that MCP knows, and its `_meta`.
 //!
-//! Promises: one pass over the text, values stay text until somebody needs them; unknown members are ignored, unknown keys of `_meta`
-//! are kept for the tool. It does not know which method needs what.
+//! Promises: one pass over the text, values stay text until somebody needs them; unknown members are ignored,
+//! unknown keys of `_meta` are kept for the tool. It does not know which method needs what.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,8 +14,8 @@ use serde::de::{DeserializeOwned, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::message::Asked;
-use crate::failure::{Failure, Fault};
+use super::message::{self, ClientMessage, Incoming, present};
+use crate::failure::{Era, Failure, Fault};
 use crate::jsonrpc::string;
 
 /// The key of the protocol version in `_meta`.
@@ -71,11 +71,6 @@ pub(super) struct Params<'a> {
     pub(super) request_id: Option<&'a RawValue>,
 }
 
-/// Tells a member that is null from one that is not there.
-pub(super) fn present<'de: 'a, 'a, D: Deserializer<'de>>(from: D) -> Result<Option<&'a RawValue>, D::Error> {
-    <&RawValue>::deserialize(from).map(Some)
-}
-
 /// What a client says about a request besides its parameters.
 #[derive(Debug, Default)]
 pub(super) struct Meta<'a> {
@@ -94,7 +89,7 @@ pub(super) struct Meta<'a> {
 
 impl<'a> Params<'a> {
     /// Reads the parameters of a request.
-    pub(super) fn read(asked: &Asked<'a>) -> Result<Self, Failure> {
+    pub(super) fn read(asked: &ClientMessage<'a>) -> Result<Self, Failure> {
         serde_json::from_str(asked.params)
             .map_err(|error| wrong(format!("the parameters are not right: {error}")))
     }
@@ -205,8 +200,28 @@ pub(super) fn object(member: Option<&RawValue>, name: &str) -> Result<JsonMap, F
     }
 }
 
+/// Decodes any bytes and forgets the result; the fuzz target calls it.
+#[doc(hidden)]
+pub fn fuzz_mcp(bytes: &[u8]) {
+    match message::decode(bytes) {
+        Ok(Incoming::Request(asked)) => {
+            assert!(serde_json::from_str::<Value>(asked.id).is_ok());
+            fuzz(&asked);
+        }
+        Ok(Incoming::Notification(asked)) => fuzz(&asked),
+        Ok(Incoming::Response(answered)) => {
+            let json = answered.outcome.unwrap_or_else(|error| error);
+            assert!(serde_json::from_str::<&RawValue>(json).is_ok());
+        }
+        Err(refused) => {
+            let body = refused.failure.mcp_body(Era::Stateless, refused.id);
+            assert!(serde_json::from_slice::<Value>(&body).is_ok());
+        }
+    }
+}
+
 /// Reads the parameters of a foreign message in every way there is.
-pub(super) fn fuzz(asked: &Asked<'_>) {
+fn fuzz(asked: &ClientMessage<'_>) {
     let Ok(params) = Params::read(asked) else { return };
     if let Some(meta) = &params.meta {
         let _ = (meta.log_level(), meta.trace());
@@ -222,7 +237,7 @@ mod tests {
     use super::*;
 
     fn read(params: &str) -> Result<Params<'_>, Failure> {
-        Params::read(&Asked { id: "1", method: "x".into(), params })
+        Params::read(&ClientMessage { id: "1", method: "x".into(), params })
     }
 
     #[test]

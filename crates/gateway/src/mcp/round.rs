@@ -1,8 +1,9 @@
 //! Round: questions back to the caller, and the state that the caller carries for us until it answers.
 //!
-//! Promises: state leaves only sealed (encrypted and authenticated with a key of the site), bound to its caller, the agent, the method and
-//! the parameters of the request, for a limited time; anything else is refused. Only questions leave that the client said it can
-//! answer. It does not promise that a state is used once.
+//! Promises: state leaves only sealed (encrypted and authenticated with a key of the site), bound to its
+//! caller, the agent, the method and the parameters of the request, for a limited time; anything else is
+//! refused. Only questions leave that the client said it can answer. It does not promise that a state is used
+//! once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -45,7 +46,8 @@ impl std::fmt::Debug for Seal {
     }
 }
 
-/// What a state is bound to: the caller, the agent, the method, the name of the tool, prompt or resource, and the arguments.
+/// What a state is bound to: the caller, the agent, the method, the name of the tool, prompt or resource, and
+/// the arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bond([u8; 32]);
 

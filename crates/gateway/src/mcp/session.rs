@@ -1,8 +1,10 @@
-//! Session: what the server remembers of a client of the revisions before 2026-07-28, and the table of all of them.
+//! Session: what the server remembers of a client of the revisions before 2026-07-28, and the table of all of
+//! them.
 //!
-//! Promises: a session belongs to its caller and to one set of tools; for everybody else it does not exist. Sessions are in memory only and
-//! bounded, in all and for each caller; one that is idle for long, or the oldest idle one when there are too many, is forgotten, and
-//! its client begins anew, as the protocol says. It does not read or write messages.
+//! Promises: a session belongs to its caller and to one set of tools; for everybody else it does not exist.
+//! Sessions are in memory only and bounded, in all and for each caller; one that is idle for long, or the
+//! oldest idle one when there are too many, is forgotten, and its client begins anew, as the protocol says.
+//! It does not read or write messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -28,7 +30,7 @@ const MAX_SESSIONS: usize = 4096;
 /// Most sessions of one caller: every window of every program of one person.
 const MAX_OF_CALLER: usize = 64;
 
-/// How long a session is remembered that nobody uses: over lunch, and not over night.
+/// How long a session is remembered that is not used: over lunch, and not over night.
 const IDLE: Duration = Duration::from_secs(2 * 60 * 60);
 
 /// Most requests of a session at work at once.
@@ -37,13 +39,14 @@ const MAX_RUNNING: usize = 64;
 /// Most streams that have ended and wait for a client to come back.
 const MAX_ENDED: usize = 16;
 
-/// Most bytes of a stream that has ended for it to be kept: clients come back for answers that were cut off, not for files.
+/// Most bytes of a stream that has ended for it to be kept: clients come back for answers that were cut off,
+/// not for files.
 const MAX_ENDED_BYTES: usize = 256 << 10;
 
 /// Most resources that a session follows.
 const MAX_SUBSCRIPTIONS: usize = 100;
 
-/// Random bytes in the id of a session: nobody can guess it.
+/// Random bytes in the id of a session: it cannot be guessed.
 const ID_BYTES: usize = 24;
 
 /// All sessions.
@@ -266,7 +269,7 @@ impl Session {
         (number, receiver)
     }
 
-    /// Hands an answer to whoever asked; false when nobody did.
+    /// Hands an answer to the one who asked; false when there is none.
     pub(super) fn answer(&self, number: u64, answered: Answered) -> bool {
         let waiting = self.state().questions.remove(&number);
         waiting.is_some_and(|waiting| waiting.send(answered).is_ok())

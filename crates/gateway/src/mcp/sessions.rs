@@ -1,8 +1,9 @@
 //! Requests of the revisions with sessions: 2025-11-25 and before.
 //!
-//! Promises: a call that says something on the way, asks back or takes long is answered with a stream that a client can come back to; all
-//! others with JSON. Hanging up does not end a call, `notifications/cancelled` does. Questions of a tool go to the client as requests
-//! of the server, and the tool is called again with the answers, a bounded number of times. It does not keep anything but sessions.
+//! Promises: a call that says something on the way, asks back or takes long is answered with a stream that a
+//! client can come back to; all others with JSON. Hanging up does not end a call, `notifications/cancelled`
+//! does. Questions of a tool go to the client as requests of the server, and the tool is called again with
+//! the answers, a bounded number of times. It does not keep anything but sessions.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -21,13 +22,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::answer::{Answer, json_response};
 use super::feed::{self, Follower};
-use super::message::{Answered, Asked};
-use super::notice::{self, Wanted};
+use super::message::{Answered, ClientMessage};
+use super::notice::{self, NoticeFilter};
 use super::operation::{Done, Operation, about};
 use super::params::{Params, abilities, parse, text, wrong};
 use super::session::{Running, Session};
 use super::version::{Revision, SESSION, header};
-use super::{Call, accepted, describe, round};
+use super::{McpCall, accepted, describe, round};
 use crate::document::nothing;
 use crate::failure::{Era, Failure, Fault};
 use crate::jsonrpc::no_such_method;
@@ -62,7 +63,7 @@ const METHODS: [&str; 13] = [
 ];
 
 /// The session that a request belongs to.
-pub(super) fn session(call: &Call<'_>) -> Result<Arc<Session>, Failure> {
+pub(super) fn session(call: &McpCall<'_>) -> Result<Arc<Session>, Failure> {
     let Some(id) = header(&call.parts.headers, &SESSION)? else {
         let sentence =
             "send the header Mcp-Session-Id that `initialize` answered with, or use version 2026-07-28";
@@ -72,7 +73,7 @@ pub(super) fn session(call: &Call<'_>) -> Result<Arc<Session>, Failure> {
 }
 
 /// Answers one request.
-pub(super) async fn answer(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>) -> Response {
+pub(super) async fn answer(call: McpCall<'_>, asked: &ClientMessage<'_>, params: Params<'_>) -> Response {
     if asked.method == "initialize" {
         return initialize(&call, asked, &params).unwrap_or_else(|failure| refuse(&failure, asked));
     }
@@ -84,11 +85,15 @@ pub(super) async fn answer(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>
     request(call, &session, asked, params).await.unwrap_or_else(|failure| refuse(&failure, asked))
 }
 
-fn refuse(failure: &Failure, asked: &Asked<'_>) -> Response {
+fn refuse(failure: &Failure, asked: &ClientMessage<'_>) -> Response {
     failure.mcp(Era::Sessions, Some(asked.id))
 }
 
-fn initialize(call: &Call<'_>, asked: &Asked<'_>, params: &Params<'_>) -> Result<Response, Failure> {
+fn initialize(
+    call: &McpCall<'_>,
+    asked: &ClientMessage<'_>,
+    params: &Params<'_>,
+) -> Result<Response, Failure> {
     let revision = Revision::agreed(&text(params.protocol_version, "protocolVersion")?);
     let declared = params.capabilities.ok_or_else(|| wrong("`capabilities` is missing"))?;
     // A client that reads no streams cannot be asked.
@@ -105,9 +110,9 @@ fn initialize(call: &Call<'_>, asked: &Asked<'_>, params: &Params<'_>) -> Result
 }
 
 async fn request(
-    call: Call<'_>,
+    call: McpCall<'_>,
     session: &Arc<Session>,
-    asked: &Asked<'_>,
+    asked: &ClientMessage<'_>,
     params: Params<'_>,
 ) -> Result<Response, Failure> {
     let about = about(&call.toolkit, &asked.method);
@@ -134,13 +139,13 @@ async fn request(
 }
 
 async fn operate(
-    call: Call<'_>,
+    call: McpCall<'_>,
     session: &Arc<Session>,
-    asked: &Asked<'_>,
+    asked: &ClientMessage<'_>,
     params: Params<'_>,
     operation: Operation,
 ) -> Result<Response, Failure> {
-    if !matches!(operation, Operation::Call(_) | Operation::Read(_) | Operation::Prompt(_)) {
+    if !matches!(operation, Operation::McpCall(_) | Operation::Read(_) | Operation::Prompt(_)) {
         let exchange = Exchange::silent(call.caller.clone(), session.abilities);
         return match operation.perform(&call.toolkit, exchange).await? {
             Done::Answer(answer) => answer.response(Era::Sessions, asked.id).map(json_response),
@@ -158,7 +163,7 @@ async fn operate(
         toolkit: call.toolkit.clone(),
         exchange: Exchange::silent(call.caller.clone(), session.abilities),
         meta: meta.rest,
-        wanted: Wanted { progress, log: Some(session.level()) },
+        wanted: NoticeFilter { progress, log: Some(session.level()) },
         operation,
         id: asked.id.to_owned(),
         running,
@@ -189,7 +194,7 @@ struct Work {
     toolkit: Toolkit,
     exchange: Exchange,
     meta: JsonMap,
-    wanted: Wanted,
+    wanted: NoticeFilter,
     operation: Operation,
     id: String,
     running: Running,
@@ -322,7 +327,7 @@ impl sse::Source for Reading {
 }
 
 /// Takes a notification.
-pub(super) fn notified(session: &Session, asked: &Asked<'_>) -> Result<(), Failure> {
+pub(super) fn notified(session: &Session, asked: &ClientMessage<'_>) -> Result<(), Failure> {
     if asked.method == "notifications/cancelled" {
         let params = Params::read(asked)?;
         if let Some(id) = params.request_id {
@@ -344,7 +349,7 @@ pub(super) fn answered(session: &Session, answered: &Answered<'_>) {
 }
 
 /// Opens the stream of what belongs to no request, or goes on with one that was cut off.
-pub(super) fn open_stream(call: &Call<'_>) -> Result<Response, Failure> {
+pub(super) fn open_stream(call: &McpCall<'_>) -> Result<Response, Failure> {
     if !call.takes_events {
         return Err(Failure::new(Fault::NotAcceptable, "this is a stream; send Accept: text/event-stream"));
     }
@@ -371,7 +376,7 @@ pub(super) fn open_stream(call: &Call<'_>) -> Result<Response, Failure> {
 }
 
 /// Ends a session.
-pub(super) fn close(call: &Call<'_>) -> Result<Response, Failure> {
+pub(super) fn close(call: &McpCall<'_>) -> Result<Response, Failure> {
     call.desk.sessions.close(&*session(call)?);
     Ok(nothing())
 }

@@ -1,16 +1,16 @@
-//! Requests of the stateless revisions: each one says everything about itself, and nothing is kept between two.
+//! Requests of the stateless revisions: each one says everything about itself, and nothing is kept between
+//! two.
 //!
-//! Promises: the order of checks is version, method, head, `_meta`, parameters. A call is answered with JSON, or with a stream when there is
-//! something to tell before its result; hanging up ends the call. Questions go back as a result with a sealed state.
-//! Nothing here outlives its request.
+//! Promises: the order of checks is version, method, head, `_meta`, parameters. A call is answered with JSON,
+//! or with a stream when there is something to tell before its result; hanging up ends the call. Questions go
+//! back as a result with a sealed state. Nothing here outlives its request.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
-use agentsite_protocol::TaskId;
 use agentsite_protocol::mcp::{Abilities, InputNeeded, ToolCall};
-use agentsite_site::{About, Exchange, Notice, Site, SiteError, Toolkit};
+use agentsite_site::{About, Exchange, Notice, Site, Toolkit};
 use axum::response::Response;
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -18,12 +18,13 @@ use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
 
 use super::answer::{Answer, json_response};
-use super::message::Asked;
-use super::notice::Wanted;
+use super::message::ClientMessage;
+use super::notice::NoticeFilter;
 use super::operation::{Done, Operation, about, named};
-use super::params::{self, Params, abilities, text, wrong};
+use super::params::{Params, abilities, text, wrong};
 use super::round::{self, Bond};
-use super::{Call, Desk, describe, headers, listen, version};
+use super::task::{needs_tasks, task_id};
+use super::{McpCall, McpState, describe, headers, listen, version};
 use crate::failure::{Era, Failure};
 use crate::jsonrpc::no_such_method;
 use crate::sse;
@@ -47,7 +48,7 @@ pub(super) const METHODS: [&str; 13] = [
 ];
 
 /// Answers one request.
-pub(super) async fn answer(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>) -> Response {
+pub(super) async fn answer(call: McpCall<'_>, asked: &ClientMessage<'_>, params: Params<'_>) -> Response {
     let id = asked.id;
     match request(call, asked, params).await {
         Ok(response) => response,
@@ -55,7 +56,11 @@ pub(super) async fn answer(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>
     }
 }
 
-async fn request(call: Call<'_>, asked: &Asked<'_>, params: Params<'_>) -> Result<Response, Failure> {
+async fn request(
+    call: McpCall<'_>,
+    asked: &ClientMessage<'_>,
+    params: Params<'_>,
+) -> Result<Response, Failure> {
     let about = about(&call.toolkit, &asked.method);
     version::check(&call.parts.headers, params.meta.as_ref(), is_known(&asked.method, &about))?;
     if !is_known(&asked.method, &about) {
@@ -94,8 +99,8 @@ fn is_known(method: &str, about: &About) -> bool {
 
 /// Performs what both eras can ask.
 async fn operate(
-    call: Call<'_>,
-    asked: &Asked<'_>,
+    call: McpCall<'_>,
+    asked: &ClientMessage<'_>,
     mut params: Params<'_>,
     about: &About,
     abilities: Abilities,
@@ -105,7 +110,7 @@ async fn operate(
     };
     let meta = params.meta.take().unwrap_or_default();
     let wanted =
-        Wanted { progress: meta.progress.map(|token| token.get().to_owned()), log: meta.log_level()? };
+        NoticeFilter { progress: meta.progress.map(|token| token.get().to_owned()), log: meta.log_level()? };
     let (mut exchange, notices) = if wanted.is_nothing() || !call.takes_events {
         (Exchange::silent(call.caller.clone(), abilities), None)
     } else {
@@ -113,7 +118,7 @@ async fn operate(
         (exchange, Some(notices))
     };
     exchange.meta = meta.rest;
-    if let Operation::Call(called) = &operation {
+    if let Operation::McpCall(called) = &operation {
         check_arguments(&call, &exchange, called).await?;
     }
     let operation = if params.input_responses.is_some() || params.request_state.is_some() {
@@ -139,7 +144,7 @@ async fn operate(
 
 /// What it takes to turn questions into an answer with a sealed state.
 struct Asking {
-    desk: Arc<Desk>,
+    desk: Arc<McpState>,
     site: Site,
     bond: Bond,
     abilities: Abilities,
@@ -147,8 +152,8 @@ struct Asking {
 
 impl Asking {
     fn new(
-        call: &Call<'_>,
-        asked: &Asked<'_>,
+        call: &McpCall<'_>,
+        asked: &ClientMessage<'_>,
         params: &Params<'_>,
         abilities: Abilities,
     ) -> Result<Self, Failure> {
@@ -168,7 +173,7 @@ impl Asking {
 }
 
 /// The schema of a tool may say that arguments stand in the head, too.
-async fn check_arguments(call: &Call<'_>, exchange: &Exchange, called: &ToolCall) -> Result<(), Failure> {
+async fn check_arguments(call: &McpCall<'_>, exchange: &Exchange, called: &ToolCall) -> Result<(), Failure> {
     match call.toolkit.foreign_schema(exchange, &called.name).await? {
         Some(schema) => headers::check_arguments(&call.parts.headers, &schema, &called.arguments),
         None => Ok(()),
@@ -177,7 +182,7 @@ async fn check_arguments(call: &Call<'_>, exchange: &Exchange, called: &ToolCall
 
 /// What is told on the way to a result.
 struct Telling {
-    wanted: Wanted,
+    wanted: NoticeFilter,
     notices: mpsc::Receiver<Notice>,
     guard: DropGuard,
 }
@@ -200,8 +205,8 @@ impl Telling {
 
 /// Answers with JSON when nothing is told before the result, and with a stream otherwise.
 async fn stream(
-    call: &Call<'_>,
-    asked: &Asked<'_>,
+    call: &McpCall<'_>,
+    asked: &ClientMessage<'_>,
     operation: Operation,
     exchange: Exchange,
     asking: Asking,
@@ -276,7 +281,7 @@ impl sse::Source for CallStream {
 
 /// The verbs of the tasks extension.
 async fn task(
-    call: &Call<'_>,
+    call: &McpCall<'_>,
     method: &str,
     params: &Params<'_>,
     abilities: Abilities,
@@ -299,15 +304,4 @@ async fn task(
             Answer::Nothing
         }
     })
-}
-
-/// The task of this id; what cannot be one answers like a task that is not there.
-pub(super) fn task_id(written: &str) -> Result<TaskId, Failure> {
-    written.parse().map_err(|_| SiteError::NoSuchTask(written.chars().take(60).collect()).into())
-}
-
-/// The refusal of a client that does not follow tasks.
-pub(super) fn needs_tasks() -> Failure {
-    let capability = serde_json::json!({ "extensions": { params::TASKS: {} } });
-    Failure::needs("follow tasks (the extension io.modelcontextprotocol/tasks)", &capability)
 }

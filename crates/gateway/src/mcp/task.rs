@@ -1,15 +1,18 @@
 //! A call that goes on, as the tasks extension shows it.
 //!
-//! Promises: the same task has the same content in an answer and in a notice; a call that failed as a tool is completed, with a result that says
-//! so. It does not follow tasks.
+//! Promises: the same task has the same content in an answer and in a notice; a call that failed as a tool is
+//! completed, with a result that says so. It does not follow tasks.
 
-use agentsite_site::{ToolTask, ToolTaskState};
+use agentsite_protocol::TaskId;
+use agentsite_site::{SiteError, ToolTask, ToolTaskState};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::params;
 use crate::failure::{Era, Failure, Fault};
 
-/// How often a client is asked to look: often enough for a person who waits, seldom enough for a task of hours.
+/// How often a client is asked to look: often enough for a person who waits, seldom enough for a task of
+/// hours.
 const POLL_EVERY_MS: u64 = 1_000;
 
 /// A task on the wire.
@@ -64,6 +67,17 @@ impl<'a> Shown<'a> {
         }
         shown
     }
+}
+
+/// The task of this id; what cannot be one answers like a task that is not there.
+pub(super) fn task_id(written: &str) -> Result<TaskId, Failure> {
+    written.parse().map_err(|_| SiteError::NoSuchTask(written.chars().take(60).collect()).into())
+}
+
+/// The refusal of a client that does not follow tasks.
+pub(super) fn needs_tasks() -> Failure {
+    let capability = json!({ "extensions": { params::TASKS: {} } });
+    Failure::needs("follow tasks (the extension io.modelcontextprotocol/tasks)", &capability)
 }
 
 fn status(state: &ToolTaskState) -> &'static str {

@@ -1,7 +1,8 @@
 //! Version: which revision of MCP a request speaks, and so in which era it is answered.
 //!
-//! Promises: a pure decision on the headers and the message. A request with `_meta` of the stateless revisions, or with their version in its
-//! header, is one of them; `initialize` and everything with a session is of the sessions. It does not look sessions up.
+//! Promises: a pure decision on the headers and the message. A request with `_meta` of the stateless
+//! revisions, or with their version in its header, is one of them; `initialize` and everything with a session
+//! is of the sessions. It does not look sessions up.
 
 use std::borrow::Cow;
 
@@ -66,7 +67,7 @@ impl Revision {
     }
 }
 
-/// The one value of a header; two are none, for nobody could tell which is meant.
+/// The one value of a header; two count as none, because it is unclear which is meant.
 pub(super) fn header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Result<Option<&'h str>, Failure> {
     let mut all = headers.get_all(name).iter();
     let Some(first) = all.next() else { return Ok(None) };
@@ -89,8 +90,8 @@ pub(super) fn era(headers: &HeaderMap, method: &str, meta: Option<&Meta<'_>>) ->
     }
 }
 
-/// Refuses a stateless request whose header and `_meta` do not agree on a version that is spoken. A method that is not known needs no `_meta`
-/// to be told so.
+/// Refuses a stateless request whose header and `_meta` do not agree on a version that is spoken. A method
+/// that is not known needs no `_meta` to be told so.
 pub(super) fn check(headers: &HeaderMap, meta: Option<&Meta<'_>>, known: bool) -> Result<(), Failure> {
     let named = header(headers, &VERSION)?;
     let Some(raw) = meta.and_then(|meta| meta.version) else {

@@ -9,7 +9,7 @@ use axum::extract::{Path, Request, State};
 use axum::response::Response;
 use serde::Serialize;
 
-use super::{Call, json, named_agent, respond, seconds};
+use super::{OpenAiCall, json, named_agent, respond, seconds};
 use crate::failure::Failure;
 use crate::front::Front;
 
@@ -30,7 +30,7 @@ struct Model {
     description: String,
 }
 
-impl Call {
+impl OpenAiCall {
     fn model(&self, id: AgentName, description: String) -> Model {
         let site = &self.front.site;
         let created = seconds(site.agents_changed_at());
@@ -43,7 +43,7 @@ pub(super) async fn list(front: State<Arc<Front>>, request: Request) -> Response
 }
 
 async fn all(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = OpenAiCall::enter(front, request)?;
     let site = &call.front.site;
     let agents = site.agents(&call.caller).into_iter().map(|view| (view.name, view.description));
     let mut data: Vec<Model> = agents.map(|(name, description)| call.model(name, description)).collect();
@@ -58,7 +58,7 @@ pub(super) async fn show(front: State<Arc<Front>>, Path(id): Path<String>, reque
 }
 
 async fn one(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = OpenAiCall::enter(front, request)?;
     let view = call.front.site.agent(&call.caller, &named_agent(id)?)?;
     json(&call.model(view.name, view.description))
 }

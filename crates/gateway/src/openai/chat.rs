@@ -1,7 +1,8 @@
 //! `/v1/chat/completions`: a transcript goes to an agent, its next words come back.
 //!
-//! Promises: the answer in OpenAI's form, whole or in chunks, with the task's usage; `metadata` of the answer names the conversation, the task
-//! and its state, and that of a request may name them to go on there. A task that failed is an error, a question of the agent is an answer.
+//! Promises: the answer in OpenAI's form, whole or in chunks, with the task's usage; `metadata` of the answer
+//! names the conversation, the task and its state, and that of a request may name them to go on there. A task
+//! that failed is an error, a question of the agent is an answer.
 
 mod stream;
 
@@ -13,16 +14,16 @@ use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::exchange::{Errand, Exchange};
+use super::exchange::{AgentRequest, Exchange};
 use super::parameters::{self, Format};
 use super::speech::Speech;
-use super::{Call, json, named_agent, respond, seconds, wrong};
+use super::{OpenAiCall, json, named_agent, respond, seconds, wrong};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::transcripts::Thread;
 
 #[derive(Deserialize)]
-struct Asked {
+struct ChatRequest {
     model: String,
     #[serde(default)]
     messages: Value,
@@ -97,8 +98,8 @@ pub(super) async fn complete(front: State<Arc<Front>>, request: Request) -> Resp
 }
 
 async fn answer(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
-    let asked: Asked = call.read(body).await?;
+    let (call, body) = OpenAiCall::enter(front, request)?;
+    let asked: ChatRequest = call.read(body).await?;
     let wants_usage = asked.stream_options.as_ref().and_then(|options| options.include_usage) == Some(true);
     let is_stream = asked.stream == Some(true);
     let errand = errand(&call, asked).await?;
@@ -123,7 +124,7 @@ async fn answer(front: State<Arc<Front>>, request: Request) -> Result<Response, 
     })
 }
 
-async fn errand(call: &Call, asked: Asked) -> Result<Errand, Failure> {
+async fn errand(call: &OpenAiCall, asked: ChatRequest) -> Result<AgentRequest, Failure> {
     parameters::check(&asked.rest)?;
     let agent = named_agent(&asked.model)?;
     let speech = Speech::read(&asked.messages, "messages", None)?;
@@ -140,7 +141,7 @@ async fn errand(call: &Call, asked: Asked) -> Result<Errand, Failure> {
         (None, None) => None,
     };
     let keep = asked.store != Some(false);
-    Ok(Errand { agent, speech, format, thread, repeats: true, metadata, keep, background: false })
+    Ok(AgentRequest { agent, speech, format, thread, repeats: true, metadata, keep, background: false })
 }
 
 /// Takes an id out of the metadata.

@@ -1,8 +1,8 @@
 //! Content of a message: what OpenAI's content parts are in A2A.
 //!
-//! Promises: text stays text; images, sounds and files that come in the request become files, those that are named by an address become
-//! addresses that only the agent may follow. Base64 is checked, so that no agent gets what it cannot read. Files that were uploaded
-//! elsewhere are refused: there is no such place here.
+//! Promises: text stays text; images, sounds and files that come in the request become files, those that are
+//! named by an address become addresses that only the agent may follow. Base64 is checked, so that no agent
+//! gets what it cannot read. Files that were uploaded elsewhere are refused: there is no such place here.
 
 use agentsite_protocol::Part;
 use base64::Engine as _;
@@ -91,7 +91,7 @@ fn data_url(data: &str, field: &str) -> Result<Part, Failure> {
 fn raw(data: &str, media: Option<&str>, name: Option<&str>, field: &str) -> Result<Part, Failure> {
     let bytes = BASE64.decode(data).map_err(|_| wrong(field, "is not base64"))?;
     Ok(Part {
-        // Written anew, so that whoever reads it next finds the usual form.
+        // Written anew, so that its next reader finds the usual form.
         raw: Some(base64::engine::general_purpose::STANDARD.encode(bytes)),
         media_type: media.map(Into::into),
         filename: name.map(Into::into),

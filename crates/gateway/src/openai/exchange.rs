@@ -1,8 +1,9 @@
 //! Exchange: one message to an agent and its answer, whichever of the two interfaces asked.
 //!
-//! Promises: the message goes to the conversation and the task that it continues, if the caller names one or the transcript shows it; the
-//! answer comes piece by piece. Whoever hangs up before the end cancels the task, unless the caller said that it runs in the background; a
-//! gateway that stops cancels nothing. How an answer is written is the matter of `chat` and `responses`.
+//! Promises: the message goes to the conversation and the task that it continues, if the caller names one or
+//! the transcript shows it; the answer comes piece by piece. Whoever hangs up before the end cancels the
+//! task, unless the caller said that it runs in the background; a gateway that stops cancels nothing. How an
+//! answer is written is the matter of `chat` and `responses`.
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use agentsite_protocol::{
 };
 use agentsite_site::{Sent, Submission, TaskFilter, TaskWatch};
 
-use super::Call;
+use super::OpenAiCall;
 use super::parameters::Format;
 use super::speech::Speech;
 use super::turn::Turn;
@@ -20,7 +21,7 @@ use crate::front::Front;
 use crate::transcripts::Thread;
 
 /// What is to be sent, and where it belongs.
-pub(super) struct Errand {
+pub(super) struct AgentRequest {
     pub(super) agent: AgentName,
     pub(super) speech: Speech,
     pub(super) format: Format,
@@ -56,8 +57,8 @@ pub(super) struct Exchange {
 
 impl Exchange {
     /// Sends the message.
-    pub(super) async fn begin(call: &Call, errand: Errand) -> Result<Self, Failure> {
-        let Errand { agent, speech, format, thread, repeats, metadata, keep, background } = errand;
+    pub(super) async fn begin(call: &OpenAiCall, errand: AgentRequest) -> Result<Self, Failure> {
+        let AgentRequest { agent, speech, format, thread, repeats, metadata, keep, background } = errand;
         let (site, owner) = (&call.front.site, call.caller.owner());
         let named = thread.is_some();
         let earlier = speech.earlier(owner, &agent).finish();
@@ -91,7 +92,7 @@ impl Exchange {
         Ok(exchange)
     }
 
-    fn of(call: &Call, agent: AgentName, sent: Sent, is_json: bool, background: bool) -> Self {
+    fn of(call: &OpenAiCall, agent: AgentName, sent: Sent, is_json: bool, background: bool) -> Self {
         let (front, caller) = (call.front.clone(), call.caller.clone());
         let ids = front.site.ids().clone();
         let exchange = |context, turn| Self {
@@ -126,7 +127,7 @@ impl Exchange {
     }
 
     /// A turn of a task that was begun before, from its start.
-    pub(super) async fn again(call: &Call, id: TaskId, seq: u64) -> Result<Self, Failure> {
+    pub(super) async fn again(call: &OpenAiCall, id: TaskId, seq: u64) -> Result<Self, Failure> {
         let task = call.front.site.task(&call.caller, id).await?;
         let watch = call.front.site.watch(&call.caller, id, seq).await?;
         Ok(Self {
@@ -194,7 +195,8 @@ impl Exchange {
         metadata
     }
 
-    /// Where the exchange stands among the answers of this interface: the task and the number of the turn, or an id of its own.
+    /// Where the exchange stands among the answers of this interface: the task and the number of the turn, or
+    /// an id of its own.
     pub(super) fn name(&self) -> String {
         match self.task {
             Some((task, seq)) => format!("{task}-{seq}"),
@@ -212,8 +214,8 @@ impl Exchange {
         let Some(speech) = self.speech.take().filter(|_| self.turn.fault.is_none()) else { return };
         let answered = speech.answered(self.caller.owner(), &self.agent, &self.turn.text).finish();
         let waiting = self.task.map(|(id, _)| id).filter(|_| self.turn.state.is_interrupted());
-        // Two anonymous callers at one address may say the same words, and must not meet in one conversation. Only a question that waits is
-        // found again by its words, once.
+        // Two anonymous callers at one address may say the same words, and must not meet in one conversation.
+        // Only a question that waits is found again by its words, once.
         if self.caller.is_anonymous() && waiting.is_none() {
             return;
         }
@@ -221,7 +223,7 @@ impl Exchange {
     }
 }
 
-impl Call {
+impl OpenAiCall {
     /// A conversation as it stands now: a task that no longer waits is not continued.
     async fn still(&self, agent: &AgentName, mut thread: Thread) -> Thread {
         if let Some(id) = thread.waiting {
@@ -246,7 +248,7 @@ impl Call {
     }
 }
 
-/// Cancels a task when it is dropped: nobody waits for its answer any more.
+/// Cancels a task when it is dropped: its caller has hung up.
 struct HangUp(Option<(Arc<Front>, Caller, TaskId)>);
 
 impl HangUp {

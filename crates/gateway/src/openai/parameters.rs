@@ -1,7 +1,8 @@
 //! Parameters: which of a model's knobs mean something to an agent.
 //!
-//! Promises: whatever would change what an answer is (more answers, probabilities, calls of the caller's functions, sound) is refused by name;
-//! whatever only tunes a model (temperature, limits, caches, tiers) is ignored, as is everything unknown.
+//! Promises: whatever would change what an answer is (more answers, probabilities, calls of the caller's
+//! functions, sound) is refused by name; whatever only tunes a model (temperature, limits, caches, tiers) is
+//! ignored, as is everything unknown.
 
 use agentsite_protocol::JsonMap;
 use serde_json::Value;

@@ -1,12 +1,13 @@
 //! Rendering: parts of an answer as text, which is all that a chat program shows.
 //!
-//! Promises: text stays as it is, structured content becomes JSON, a file becomes a Markdown link, with the file in it when it is small. What
-//! is too large for a text is named with its size, and where it can be had whole.
+//! Promises: text stays as it is, structured content becomes JSON, a file becomes a Markdown link, with the
+//! file in it when it is small. What is too large for a text is named with its size, and where it can be had
+//! whole.
 
 use agentsite_protocol::Part;
 
-/// Most base64 of a file that is put into a text; a large picture of a page has about as much. Larger ones make chat programs slow, and
-/// they send the text back with every turn.
+/// Most base64 of a file that is put into a text; a large picture of a page has about as much. Larger ones
+/// make chat programs slow, and they send the text back with every turn.
 const MAX_INLINE: usize = 256 << 10;
 
 /// Longest name of a file that is shown.

@@ -1,8 +1,10 @@
-//! `/v1/responses`: a message goes to an agent, its answer is a response that can be read again, followed, canceled and continued.
+//! `/v1/responses`: a message goes to an agent, its answer is a response that can be read again, followed,
+//! canceled and continued.
 //!
-//! Promises: a response is a view of one turn of a task, made anew from its events each time; its id says which. `previous_response_id` and
-//! `conversation` go on in the same conversation, and with the task that waits there for an answer. In the background a task is not bound to
-//! its caller's connection. What is not the caller's own answers like what does not exist.
+//! Promises: a response is a view of one turn of a task, made anew from its events each time; its id says
+//! which. `previous_response_id` and `conversation` go on in the same conversation, and with the task that
+//! waits there for an answer. In the background a task is not bound to its caller's connection. What is not
+//! the caller's own answers like what does not exist.
 
 mod request;
 mod stream;
@@ -20,10 +22,10 @@ use serde_json::json;
 
 use super::exchange::Exchange;
 use super::turn::Turn;
-use super::{Call, json as answer_json, respond, unsupported};
+use super::{OpenAiCall, json as answer_json, respond, unsupported};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use request::Asked;
+use request::ResponsesRequest;
 use title::Title;
 use view::{Frame, View};
 
@@ -35,8 +37,8 @@ pub(super) async fn create(front: State<Arc<Front>>, request: Request) -> Respon
 }
 
 async fn begin(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (call, body) = Call::enter(front, request).await?;
-    let asked: Asked = call.read(body).await?;
+    let (call, body) = OpenAiCall::enter(front, request)?;
+    let asked: ResponsesRequest = call.read(body).await?;
     let (is_stream, background) = (asked.is_stream(), asked.is_background());
     let frame = asked.frame();
     let errand = asked.errand(&call).await?;
@@ -66,7 +68,7 @@ pub(super) async fn show(front: State<Arc<Front>>, Path(id): Path<String>, reque
 }
 
 async fn tell(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = OpenAiCall::enter(front, request)?;
     let Query(wanted) = Query::<ShowWanted>::try_from_uri(&call.parts.uri)
         .map_err(|error| Failure::new(Fault::BadParams, format!("the query is not right: {error}")))?;
     if wanted.starting_after.is_some() {
@@ -88,7 +90,7 @@ pub(super) async fn cancel(front: State<Arc<Front>>, Path(id): Path<String>, req
 }
 
 async fn end(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = OpenAiCall::enter(front, request)?;
     let Some(Title::Task(task, _)) = Title::read(id) else { return Err(no_such_response(id)) };
     match call.front.site.cancel(&call.caller, task).await {
         // One that has ended stays as it is.
@@ -105,7 +107,7 @@ pub(super) async fn forget(front: State<Arc<Front>>, Path(id): Path<String>, req
 }
 
 async fn remove(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
-    let (call, _) = Call::enter(front, request).await?;
+    let (call, _) = OpenAiCall::enter(front, request)?;
     let Some(Title::Task(task, _)) = Title::read(id) else { return Err(no_such_response(id)) };
     match call.front.site.forget(&call.caller, task).await {
         Ok(()) => answer_json(&json!({ "id": id, "object": "response", "deleted": true })),
@@ -114,7 +116,7 @@ async fn remove(front: State<Arc<Front>>, id: &str, request: Request) -> Result<
     }
 }
 
-impl Call {
+impl OpenAiCall {
     /// A turn as it stands on disk.
     async fn turn_again(&self, id: &str) -> Result<(Exchange, Title, Frame), Failure> {
         let missing = || no_such_response(id);

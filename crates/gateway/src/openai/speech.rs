@@ -1,8 +1,9 @@
 //! Speech: everything that a request says, and what of it the agent is told.
 //!
-//! Promises: what comes after the agent's last words is the message. What was said before is told again only where the site does not know the
-//! conversation; it then stands before the message as text. Instructions stand before the words they came with. Nothing is invented, nothing
-//! is dropped but calls of tools that no agent here can have made.
+//! Promises: what comes after the agent's last words is the message. What was said before is told again only
+//! where the site does not know the conversation; it then stands before the message as text. Instructions
+//! stand before the words they came with. Nothing is invented, nothing is dropped but calls of tools that no
+//! agent here can have made.
 
 use agentsite_protocol::{AgentName, Owner, Part};
 use serde_json::Value;

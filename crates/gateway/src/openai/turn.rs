@@ -1,8 +1,8 @@
 //! Turn: what an agent says between two messages of its caller, as text that only grows.
 //!
-//! Promises: a pure fold over events; what it gives piece by piece is, joined, exactly what it gives as a whole. Remarks about progress are no
-//! part of an answer; a question is. JSON that was asked for comes at the end, whole and with nothing around it.
-//! It does not wait and does not know how an answer is written.
+//! Promises: a pure fold over events; what it gives piece by piece is, joined, exactly what it gives as a
+//! whole. Remarks about progress are no part of an answer; a question is. JSON that was asked for comes at
+//! the end, whole and with nothing around it. It does not wait and does not know how an answer is written.
 
 use agentsite_protocol::{
     Artifact, Message, Part, TaskEvent, TaskEventKind, TaskState, TextKind, Timestamp, Usage,
@@ -129,7 +129,8 @@ impl Turn {
         self.last = Some((place, kind));
     }
 
-    /// An artifact that is made anew: what it adds to the old one is shown, or else all of it, for what was shown cannot be taken back.
+    /// An artifact that is made anew: what it adds to the old one is shown, or else all of it, for what was
+    /// shown cannot be taken back.
     fn replace(&mut self, place: usize, artifact: &Artifact) {
         let pieces: Vec<String> = artifact.parts.iter().map(rendering::text).collect();
         let (whole, is_last) =

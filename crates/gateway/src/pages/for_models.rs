@@ -1,7 +1,8 @@
 //! `/llms.txt` and `/llms-full.txt`: what a model needs to use the site, as plain Markdown.
 //!
-//! Promises: shows only agents that this caller may call; foreign text stays on its line, so that it cannot pass for a heading of ours. The short
-//! form names the agents, the full one also what they can be asked and where each is called.
+//! Promises: shows only agents that this caller may call; foreign text stays on its line, so that it cannot
+//! pass for a heading of ours. The short form names the agents, the full one also what they can be asked and
+//! where each is called.
 
 use agentsite_site::{AgentView, SiteSettings};
 

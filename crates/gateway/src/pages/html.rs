@@ -1,15 +1,15 @@
 //! A writer of HTML that cannot forget to escape.
 //!
-//! Promises: tags come from our own code as literals; every other text goes through `escape`. It knows only the few
-//! elements that the pages need.
+//! Promises: tags come from our own code as literals; every other text goes through `escape`. It knows only
+//! the few elements that the pages need.
 
 /// A page being written.
 #[derive(Debug)]
-pub(super) struct Html(String);
+pub(crate) struct Html(String);
 
 impl Html {
     /// Begins a page.
-    pub(super) fn page(title: &str) -> Self {
+    pub(crate) fn page(title: &str) -> Self {
         let mut html = Self(String::with_capacity(4096));
         html.0.push_str("<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
         html.0.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n");
@@ -24,7 +24,7 @@ impl Html {
     }
 
     /// Opens an element.
-    pub(super) fn open(&mut self, tag: &'static str) -> &mut Self {
+    pub(crate) fn open(&mut self, tag: &'static str) -> &mut Self {
         self.0.push('<');
         self.0.push_str(tag);
         self.0.push('>');
@@ -32,19 +32,19 @@ impl Html {
     }
 
     /// Opens an element of a class.
-    pub(super) fn open_class(&mut self, tag: &'static str, class: &'static str) -> &mut Self {
+    pub(crate) fn open_class(&mut self, tag: &'static str, class: &'static str) -> &mut Self {
         self.0.push_str(&format!("<{tag} class=\"{class}\">"));
         self
     }
 
     /// Closes an element.
-    pub(super) fn close(&mut self, tag: &'static str) -> &mut Self {
+    pub(crate) fn close(&mut self, tag: &'static str) -> &mut Self {
         self.0.push_str(&format!("</{tag}>\n"));
         self
     }
 
     /// Writes foreign text.
-    pub(super) fn text(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn text(&mut self, text: &str) -> &mut Self {
         for letter in text.chars() {
             match letter {
                 '&' => self.0.push_str("&amp;"),
@@ -61,12 +61,12 @@ impl Html {
     }
 
     /// Writes an element with a text.
-    pub(super) fn element(&mut self, tag: &'static str, text: &str) -> &mut Self {
+    pub(crate) fn element(&mut self, tag: &'static str, text: &str) -> &mut Self {
         self.open(tag).text(text).close(tag)
     }
 
     /// Writes a link to a path of this site; anything else becomes a link to nowhere.
-    pub(super) fn link(&mut self, path: &str, text: &str) -> &mut Self {
+    pub(crate) fn link(&mut self, path: &str, text: &str) -> &mut Self {
         let inside = path.starts_with('/') && !path.starts_with("//");
         self.0.push_str("<a href=\"");
         self.text(if inside { path } else { "#" });
@@ -75,7 +75,7 @@ impl Html {
     }
 
     /// Ends the page.
-    pub(super) fn into_string(mut self) -> String {
+    pub(crate) fn into_string(mut self) -> String {
         self.0.push_str("</body>\n</html>\n");
         self.0
     }

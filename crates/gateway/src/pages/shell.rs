@@ -1,30 +1,32 @@
-//! The interface for people: one document and the files that it loads, built from `web/` and held in the binary.
+//! The interface for people: one document and the files that it loads, built from `web/` and held in the
+//! binary.
 //!
-//! Promises: nothing inline is run or styled and nothing loads from elsewhere (`POLICY`); files whose name holds their hash are kept by browsers for good,
-//! the document is asked for anew each time and costs nothing when it is the same. Bytes leave as the caller can read them: brotli, gzip or plain. The
-//! document is the same for everybody; what somebody may see is decided by the REST face that it asks.
+//! Promises: nothing inline is run or styled and nothing loads from elsewhere (`POLICY`); files whose name
+//! holds their hash are kept by browsers for good, the document is asked for anew each time and costs nothing
+//! when it is the same. Bytes leave as the caller can read them: brotli, gzip or plain. The document is the
+//! same for everybody; what somebody may see is decided by the REST face that it asks.
 
 use std::fmt::Write as _;
 use std::io::Read as _;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use axum::Router;
 use axum::body::Body;
 use axum::extract::Path;
 use axum::response::Response;
-use axum::routing::get;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use sha2::{Digest, Sha256};
 
+use super::PAGES;
 use crate::failure::{Failure, Fault};
-use crate::front::Front;
+use crate::route::Route;
 
 #[path = "../../web/files.rs"]
 mod files;
 
-/// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks to this site and to nobody else.
+/// Scripts and styles of our own only; pictures, sound and film may also be made by the page; the page talks
+/// to this site only.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; media-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Bytes of the hash in an ETag; 128 bits never collide by accident.
@@ -48,8 +50,8 @@ static TAG: LazyLock<String> = LazyLock::new(|| {
 });
 
 /// The routes of the files that the document loads.
-pub(super) fn routes() -> Router<Arc<Front>> {
-    Router::new().route("/assets/{name}", get(asset)).route("/icon.svg", get(icon))
+pub(super) fn routes() -> [Route; 2] {
+    [PAGES.get("/assets/{name}", asset), PAGES.get("/icon.svg", icon)]
 }
 
 /// The document, for a request of any page.

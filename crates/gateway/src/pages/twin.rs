@@ -1,7 +1,9 @@
-//! The twins of the pages: what a page of the interface shows, as Markdown, for agents that browse and for whoever has no scripts.
+//! The twins of the pages: what a page of the interface shows, as Markdown, for agents that browse and for
+//! whoever has no scripts.
 //!
-//! Promises: a page's address with `.md`, or without it for a caller that does not ask for HTML; only what this caller may see; foreign text stays on its
-//! line, so that it cannot pass for a heading of ours; each twin names the operation of the API behind it. It changes nothing.
+//! Promises: a page's address with `.md`, or without it for a caller that does not ask for HTML; only what
+//! this caller may see; foreign text stays on its line, so that it cannot pass for a heading of ours; each
+//! twin names the operation of the API behind it. It changes nothing.
 
 mod agents;
 mod talk;
@@ -9,16 +11,15 @@ mod work;
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use axum::routing::get;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{refuse, respond, shell, wants_html};
+use super::{PAGES, refuse_page, respond, shell, wants_html};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::{Access, Route};
 
 /// The addresses of the pages. Those of one agent, one conversation or one task take `.md` within the name.
 const PATHS: [&str; 18] = [
@@ -43,8 +44,9 @@ const PATHS: [&str; 18] = [
 ];
 
 /// The routes of the pages and their twins.
-pub(super) fn routes() -> Router<Arc<Front>> {
-    PATHS.iter().fold(Router::new(), |router, path| router.route(path, get(show)))
+pub(super) fn routes() -> impl Iterator<Item = Route> {
+    // Whether credentials are looked at depends on what the caller reads.
+    PATHS.into_iter().map(|path| PAGES.get(path, show).access(Access::Handler))
 }
 
 async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, parts: Parts) -> Response {
@@ -52,7 +54,7 @@ async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, parts: 
     if wants_html(&parts.headers) && !path.ends_with(".md") {
         return match front.admit_stranger(&parts) {
             Ok(()) => shell::page(&parts),
-            Err(failure) => refuse(&parts.headers, &failure),
+            Err(failure) => refuse_page(&failure, &parts.headers),
         };
     }
     let id = id.map(|Path(id)| id.strip_suffix(".md").map_or(id.clone(), str::to_owned));
@@ -63,7 +65,7 @@ async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, parts: 
             response.headers_mut().insert(header::VARY, vary);
             response
         }
-        Err(failure) => refuse(&parts.headers, &failure),
+        Err(failure) => refuse_page(&failure, &parts.headers),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Detail: an agent as `server.json` and as a server card describe a server of tools.
 //!
-//! Promises: names are in reverse-DNS form, texts within the lengths of the schemas, whatever the agent says of itself. A registered server keeps the
-//! `server.json` that it came with. It does not know who asks.
+//! Promises: names are in reverse-DNS form, texts within the lengths of the schemas, whatever the agent says
+//! of itself. A registered server keeps the `server.json` that it came with. It does not know who asks.
 
 use agentsite_protocol::Visibility;
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD};

@@ -1,7 +1,8 @@
 //! The driver of one socket: reads, writes, pings and closes, and decides nothing.
 //!
-//! Promises: what the link gives is sent and what the program says reaches the link, in order; a program that is silent, does not read, or sends what is
-//! no frame loses its socket with a code and a sentence. A frame that is wrong only for its task costs that task alone.
+//! Promises: what the link gives is sent and what the program says reaches the link, in order; a program that
+//! is silent, does not read, or sends what is no frame loses its socket with a code and a sentence. A frame
+//! that is wrong only for its task costs that task alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,8 @@ use crate::meter::{Meter, Overrun};
 use crate::metrics::Refusal;
 use crate::shares::Share;
 
-/// How often a program is asked whether it is still there; shorter than the minute after which home routers forget a connection.
+/// How often a program is asked whether it is still there; shorter than the minute after which home routers
+/// forget a connection.
 const PING_EVERY: Duration = Duration::from_secs(20);
 
 /// How long nothing may be heard, and how long a frame may take to be sent: three pings unanswered.
@@ -212,7 +214,8 @@ impl Drive {
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
             Some(Ok(Message::Binary(_))) => Err(Some(Closing::NotText)),
             Some(Ok(Message::Close(_))) | None => Err(None),
-            // A frame that is larger than can be read, or a connection that broke: then nobody hears the reason.
+            // A frame that is larger than can be read, or a connection that broke: then nobody hears the
+            // reason.
             Some(Err(_)) => Err(Some(match self.meter.overrun() {
                 Some(Overrun::NoRoom) => {
                     self.front.settings.metrics.refused(Refusal::SocketMemory);

@@ -1,7 +1,8 @@
 //! Frames: where the frames of a WebSocket end, as their bytes pass (RFC 6455, section 5.2).
 //!
-//! Promises: knows at any time how many bytes are left of the frame that is under way, and never counts a byte of the next one to it. Pure; it
-//! keeps no byte of what is said and judges nothing: the WebSocket library does.
+//! Promises: knows at any time how many bytes are left of the frame that is under way, and never counts a
+//! byte of the next one to it. Pure; it keeps no byte of what is said and judges nothing: the WebSocket
+//! library does.
 
 /// Longest head of a frame.
 const MAX_HEAD: usize = 14;

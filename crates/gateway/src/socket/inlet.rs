@@ -1,8 +1,9 @@
 //! Inlet: what a program sends over a WebSocket, on its way to the library that reads it.
 //!
-//! Promises: the meter counts every byte before the library keeps it, and nothing reaches the library after too much has come; what still comes
-//! is thrown away, so that the other end gets to read why it is closed. The library is given one frame at a time, so that between two frames it
-//! holds nothing that would be lost with it: a socket that has read a large message can be given a new, small buffer ([`anew`]).
+//! Promises: the meter counts every byte before the library keeps it, and nothing reaches the library after
+//! too much has come; what still comes is thrown away, so that the other end gets to read why it is closed.
+//! The library is given one frame at a time, so that between two frames it holds nothing that would be lost
+//! with it: a socket that has read a large message can be given a new, small buffer ([`anew`]).
 
 use std::io;
 use std::pin::Pin;
@@ -43,7 +44,8 @@ pub(super) async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: S, meter: Ar
     WebSocketStream::from_raw_socket(inlet, Role::Server, Some(config())).await
 }
 
-/// The same socket with new buffers. Only between two messages, and when everything that was to be said is sent.
+/// The same socket with new buffers. Only between two messages, and when everything that was to be said is
+/// sent.
 pub(super) async fn anew<S: AsyncRead + AsyncWrite + Unpin>(socket: Socket<S>) -> Socket<S> {
     WebSocketStream::from_raw_socket(socket.into_inner(), Role::Server, Some(config())).await
 }

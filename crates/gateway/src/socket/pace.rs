@@ -1,7 +1,7 @@
 //! Pace: how fast a program may speak.
 //!
-//! Promises: so many frames a second in the long run and a burst on top; one that speaks faster is read more slowly, not cut off, so that the
-//! network holds it back. Pure: time is an argument.
+//! Promises: so many frames a second in the long run and a burst on top; one that speaks faster is read more
+//! slowly, not cut off, so that the network holds it back. Pure: time is an argument.
 
 use std::time::Duration;
 

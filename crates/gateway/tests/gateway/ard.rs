@@ -1,6 +1,7 @@
 //! The discovery face: the catalogue, searching, facets, listing, and who sees what.
 //!
-//! Answers are validated against the schemas of ARD by `tests/python/ard_client.py`, run by the end-to-end tests.
+//! Answers are validated against the schemas of ARD by `tests/python/ard_client.py`, run by the end-to-end
+//! tests.
 
 use agentsite_gateway::{AnonymousAccess, GatewaySettings};
 use agentsite_protocol::{PublicKey, verify_detached};

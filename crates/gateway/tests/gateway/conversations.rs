@@ -5,6 +5,7 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+use crate::events::Events;
 use crate::golden::hold;
 use crate::story::{Story, body};
 
@@ -209,8 +210,7 @@ async fn the_shapes_of_conversations_are_those_in_the_files() {
     hold(&story, "api_conversation", get(&story, &path).await);
     hold(&story, "api_turns", steady(get(&story, &format!("{path}/turns")).await));
     hold(&story, "api_conversations", get(&story, "/api/conversations?text=hello").await);
-    let event = story.get(&format!("{path}/events")).send().await.unwrap().chunk().await.unwrap().unwrap();
-    let event = std::str::from_utf8(&event).unwrap().split_once("data: ").unwrap().1.to_owned();
-    hold(&story, "api_conversation_event", serde_json::from_str(&event).unwrap());
+    let mut events = Events::of(story.get(&format!("{path}/events")).send().await.unwrap());
+    hold(&story, "api_conversation_event", events.next().await.unwrap().value());
     assert_eq!(body(story.get(&format!("/api/tasks/{turn}")).send().await.unwrap()).await["agent"], "echo");
 }

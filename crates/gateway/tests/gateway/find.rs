@@ -5,6 +5,7 @@
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
+use crate::events::Events;
 use crate::golden::hold;
 use crate::story::{Story, body};
 
@@ -128,10 +129,9 @@ async fn a_query_is_kept_followed_and_forgotten() {
     hold(&story, "api_query", shown);
     let path = format!("/api/queries/{id}/events");
     let stream = story.get(&path).header("accept", "text/event-stream").send().await.unwrap();
-    assert_eq!(stream.headers()["content-type"], "text/event-stream");
     let singer = "name = \"singer\"\ndescription = \"Sings old songs\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
     story.site.install(agentsite_host::Manifest::read(singer).unwrap(), None).await.unwrap();
-    let first = first_event(stream).await;
+    let first = Events::of(stream).next().await.unwrap().value();
     assert_eq!((&first["seq"], &first["match"]["name"]), (&json!(1), &json!("singer")), "{first}");
     let told = body(story.get(&path).send().await.unwrap()).await;
     assert_eq!(told["matches"].as_array().unwrap().len(), 1, "{told}");
@@ -146,18 +146,4 @@ async fn a_query_is_kept_followed_and_forgotten() {
     assert_eq!(gone.status(), StatusCode::NO_CONTENT);
     let again = story.http.delete(story.url(&format!("/api/queries/{id}"))).send().await.unwrap();
     assert_eq!(again.status(), StatusCode::NOT_FOUND);
-}
-
-/// The first event of a stream.
-async fn first_event(mut stream: reqwest::Response) -> Value {
-    let mut read = String::new();
-    loop {
-        let piece = stream.chunk().await.unwrap().expect("the stream goes on");
-        read.push_str(&String::from_utf8_lossy(&piece));
-        let data =
-            read.split("\n\n").find_map(|frame| frame.lines().find_map(|line| line.strip_prefix("data: ")));
-        if let Some(value) = data.and_then(|data| serde_json::from_str(data).ok()) {
-            return value;
-        }
-    }
 }

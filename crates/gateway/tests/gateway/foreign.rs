@@ -1,8 +1,9 @@
 //! Every way in, tried by somebody whose task it is not.
 //!
-//! The methods of JSON-RPC and the paths of the REST face come from the gateway itself, so that a new one is tried without being named
-//! here; those of HTTP+JSON and gRPC are written out, because each takes its own form of request. Wherever a task is named, somebody
-//! else's answers exactly like one that never was: the same status, the same words.
+//! The methods of JSON-RPC and the paths of the REST face come from the gateway itself, so that a new one is
+//! tried without being named here; those of HTTP+JSON and gRPC are written out, because each takes its own
+//! form of request. Wherever a task is named, somebody else's answers exactly like one that never was: the
+//! same status, the same words.
 
 use agentsite_gateway::{a2a_methods, api_paths};
 use agentsite_protocol::proto;

@@ -62,7 +62,8 @@ async fn the_shapes_of_a2a_are_those_in_the_files() {
     });
     for (name, path) in [("agent_card", "/a2a/echo"), ("site_card", "/.well-known/agent-card.json")] {
         let mut card = body(story.get(path).send().await.unwrap()).await;
-        // Keys differ from site to site; a card signed with known keys is held in the golden files of `client`.
+        // Keys differ from site to site; a card signed with known keys is held in the golden files of
+        // `client`.
         for signature in card["signatures"].as_array_mut().unwrap() {
             *signature = json!({ "protected": "…", "signature": "…" });
         }

@@ -1,6 +1,7 @@
 //! The gRPC binding, asked by tonic's client: every operation, the same as by JSON.
 //!
-//! The client's messages are the ones of the protocol crate; the official SDK, with messages of its own, is in the end-to-end tests.
+//! The client's messages are the ones of the protocol crate; the official SDK, with messages of its own, is
+//! in the end-to-end tests.
 
 mod errors;
 mod streams;

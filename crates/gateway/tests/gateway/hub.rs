@@ -68,7 +68,7 @@ async fn answers_about_entries_have_the_shapes_in_the_files() {
     let (_, edited) = ask(&story, Method::PATCH, &path, &user, Some(edit)).await;
     let mut edited = steady(edited);
     // It was looked at meanwhile, or not.
-    for looked in ["live", "failures", "nextLook", "seenAt", "leaseUntil"] {
+    for looked in ["live", "failures", "checkedAt", "nextLook", "seenAt", "leaseUntil"] {
         edited.as_object_mut().unwrap().remove(looked);
     }
     hold(&story, "api_hub_entry", edited);

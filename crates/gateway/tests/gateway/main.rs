@@ -1,4 +1,5 @@
-//! The gateway over real sockets: a site on the memory store, bound to a free port, asked by a plain HTTP client.
+//! The gateway over real sockets: a site on the memory store, bound to a free port, asked by a plain HTTP
+//! client.
 //!
 //! Each file tells the stories of one face. `story` has what they share.
 
@@ -10,6 +11,7 @@ mod ard;
 mod bad_input;
 mod callers;
 mod conversations;
+mod events;
 mod extensions;
 mod find;
 mod foreign;
@@ -28,6 +30,7 @@ mod rest;
 mod resume;
 mod server;
 mod servers;
+mod shapes;
 mod shares;
 mod socket;
 mod story;

@@ -1,6 +1,7 @@
 //! The MCP face over real sockets, in both eras, with a set of tools that does what its names say.
 //!
-//! `stateless` and `sessions` tell what clients of each era rely on, `shapes` holds every form on the wire against its file.
+//! `stateless` and `sessions` tell what clients of each era rely on, `shapes` holds every form on the wire
+//! against its file.
 
 mod kit;
 mod sessions;
@@ -13,6 +14,7 @@ use agentsite_host::{Manifest, ToolboxRunner};
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
+use crate::events;
 use crate::story::Story;
 use kit::Kit;
 
@@ -118,32 +120,18 @@ impl<'a> Session<'a> {
 type Event = (Option<String>, Value);
 
 /// Reads the events of a stream one by one.
-struct Events {
-    response: Response,
-    text: String,
-}
+struct Events(events::Events);
 
 impl Events {
     fn of(response: Response) -> Self {
-        assert_eq!(response.headers()["content-type"], "text/event-stream");
-        Self { response, text: String::new() }
+        Self(events::Events::of(response))
     }
 
     /// The next event that is no comment; `None` at the end.
     async fn next(&mut self) -> Option<Event> {
-        loop {
-            while let Some(end) = self.text.find("\n\n") {
-                let block: String = self.text.drain(..end + 2).collect();
-                let field = |name: &str| {
-                    block.lines().find_map(|line| line.strip_prefix(name)).map(|rest| rest.trim().to_owned())
-                };
-                if let Some(data) = field("data:") {
-                    return Some((field("id:"), serde_json::from_str(&data).unwrap_or(Value::Null)));
-                }
-            }
-            let bytes = self.response.chunk().await.unwrap()?;
-            self.text.push_str(std::str::from_utf8(&bytes).unwrap());
-        }
+        let event = self.0.next().await?;
+        let data = serde_json::from_str(&event.data).unwrap_or(Value::Null);
+        Some((event.id, data))
     }
 
     async fn all(mut self) -> Vec<Event> {

@@ -1,6 +1,7 @@
 //! Callers of A2A 0.3 by JSON-RPC: the same operations in the words of that version.
 //!
-//! Shapes as a whole are in `golden`; here is what such callers rely on, also those that check sites of 0.3 for conformance.
+//! Shapes as a whole are in `golden`; here is what such callers rely on, also those that check sites of 0.3
+//! for conformance.
 
 use reqwest::{RequestBuilder, StatusCode};
 use serde_json::{Value, json};

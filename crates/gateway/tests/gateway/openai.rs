@@ -52,6 +52,5 @@ fn output(response: &Value) -> &str {
 
 /// The data of a stream, one after the other; what is no JSON stays a text.
 fn events(stream: &str) -> Vec<Value> {
-    let lines = stream.lines().filter_map(|line| line.strip_prefix("data: "));
-    lines.map(|data| serde_json::from_str(data).unwrap_or_else(|_| json!(data))).collect()
+    crate::events::values(stream)
 }

@@ -1,5 +1,5 @@
-//! `/openapi.json` held against the routes and its golden file, the page about it, and the routes that came with it.
-//! Whether answers fit the shapes is looked at by the Python client in the stories of the binary.
+//! `/openapi.json` held against the routes and its golden file, the page about it, and the routes that came
+//! with it. Whether answers fit the shapes is looked at by the Python client in the stories of the binary.
 
 use agentsite_gateway::{GatewaySettings, Rate};
 use reqwest::{Method, StatusCode};

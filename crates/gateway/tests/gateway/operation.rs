@@ -1,4 +1,5 @@
-//! Running a site by the REST face: status, charts, the log, the configuration, the doctor, sessions, and that no page of another site does any of it.
+//! Running a site by the REST face: status, charts, the log, the configuration, the doctor, sessions, and
+//! that no page of another site does any of it.
 //!
 //! The operator here is one of the story's own: the real one is the binary's, whose stories are with it.
 
@@ -140,7 +141,8 @@ async fn the_shapes_of_running_a_site_are_those_in_the_files() {
 #[tokio::test]
 async fn charts_tell_what_happened_just_now() {
     let (story, _) = operated().await;
-    // The first reading is made when the gateway begins to serve; what happens since is the point that is not over.
+    // The first reading is made when the gateway begins to serve; what happens since is the point that is not
+    // over.
     let mut drawn = read(story.get("/api/charts")).await.1;
     while drawn["at"].as_array().unwrap().is_empty() {
         drawn = read(story.get("/api/charts")).await.1;
@@ -286,7 +288,8 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
         let path = path.replace("{name}", "echo").replace("{id}", "01234567-89ab-7def-8123-456789abcdef");
         for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
             let ask = || guest.http.request(method.clone(), story.url(&path)).header("cookie", &cookie);
-            // What a browser says of a form, of a script and of an opaque origin; the last is a browser that says nothing at all.
+            // What a browser says of a form, of a script and of an opaque origin; the last is a browser that
+            // says nothing at all.
             let foreign = [
                 ask()
                     .header("origin", "https://evil.example")

@@ -1,6 +1,7 @@
 //! Pages, health and metrics.
 //!
-//! Looks are not judged here, and the interface itself is tried in a browser; what is served, to whom and with which headers is.
+//! Looks are not judged here, and the interface itself is tried in a browser; what is served, to whom and
+//! with which headers is.
 
 use agentsite_gateway::GatewaySettings;
 use reqwest::StatusCode;

@@ -1,6 +1,7 @@
 //! Push configs in both bindings, what receivers get, and the outbox as admins see it.
 //!
-//! The receiver is real and listens on a free port of the loopback, which the operator of these stories has allowed.
+//! The receiver is real and listens on a free port of the loopback, which the operator of these stories has
+//! allowed.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -18,8 +19,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Notify;
 
 use crate::grpc::{Grpc, message, task};
-use crate::old_version;
 use crate::story::{Story, body, says, site_with};
+use crate::{events, old_version};
 
 const HOOK: &str = "https://example.org/hook";
 
@@ -246,8 +247,7 @@ async fn a_receiver_gets_what_a_stream_shows() {
     let stream = story.post("/a2a/echo/message:stream").json(&telling("two")).send().await.unwrap();
     let shown: Vec<Value> = {
         let text = stream.text().await.unwrap();
-        let lines = text.lines().filter_map(|line| line.strip_prefix("data: "));
-        lines.map(|line| serde_json::from_str(line).unwrap()).collect()
+        events::values(&text)
     };
     assert_eq!(inbox.kinds(4).await, told);
     let came: Vec<Value> = inbox.came.lock().unwrap().iter().map(|(_, body)| body.clone()).collect();

@@ -191,7 +191,8 @@ async fn a_call_that_is_refused_before_its_body_came_loses_no_later_one() {
         let answer = one_answer(&mut stream).await;
         assert!(answer.starts_with("http/1.1 401") && !answer.contains("connection: close"), "{answer}");
     }
-    // What is too much to be read for nothing, or was not sent yet, costs the connection, and the answer says so.
+    // What is too much to be read for nothing, or was not sent yet, costs the connection, and the answer says
+    // so.
     for (length, more) in [(10 << 20, ""), (2, "Expect: 100-continue\r\n")] {
         let mut stream = TcpStream::connect(story.address).await.unwrap();
         stream.write_all(head(length, more).as_bytes()).await.unwrap();

@@ -1,7 +1,9 @@
-//! Fair shares over real sockets: connections, requests, streams, slow bodies, readers that do not read, hosts.
+//! Fair shares over real sockets: connections, requests, streams, slow bodies, readers that do not read,
+//! hosts.
 //!
-//! Limits are set low where a story has to reach them. Addresses of this machine's own network (127.0.0.2 …) stand for other machines;
-//! their callers name another host and a forwarded address, so that they count as strangers.
+//! Limits are set low where a story has to reach them. Addresses of this machine's own network (127.0.0.2 …)
+//! stand for other machines; their callers name another host and a forwarded address, so that they count as
+//! strangers.
 
 use std::net::SocketAddr;
 use std::time::Duration;

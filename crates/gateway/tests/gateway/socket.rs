@@ -1,4 +1,5 @@
-//! Programs that connect to be agents, over real sockets: a plain WebSocket client for what goes wrong, the own SDK for what goes right.
+//! Programs that connect to be agents, over real sockets: a plain WebSocket client for what goes wrong, the
+//! own SDK for what goes right.
 //!
 //! Nothing here waits for time: each story waits for what the other end says.
 

@@ -1,7 +1,7 @@
 //! A site with a gateway in front, and ways to ask it.
 //!
-//! The site has real agents: `echo` (public, tasks), `parrot` (public, messages), `hidden` (private), `steps` (streams lines),
-//! `long` (works until it is canceled).
+//! The site has real agents: `echo` (public, tasks), `parrot` (public, messages), `hidden` (private), `steps`
+//! (streams lines), `long` (works until it is canceled).
 
 use std::net::SocketAddr;
 use std::sync::Arc;

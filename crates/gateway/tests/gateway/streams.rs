@@ -4,20 +4,14 @@
 
 use serde_json::{Value, json};
 
+use crate::events::{Event, read};
 use crate::story::{Story, says};
 
 /// The events of a stream: number, name, data.
 pub(crate) fn events(text: &str) -> Vec<(Option<u64>, Option<String>, Value)> {
-    let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
-    let field = |block: &str, name: &str| {
-        block.lines().find_map(|line| line.strip_prefix(name)).map(|rest| rest.trim().to_owned())
-    };
-    blocks
-        .map(|block| {
-            let data = serde_json::from_str(&field(block, "data:").unwrap()).unwrap();
-            (field(block, "id:").map(|id| id.parse().unwrap()), field(block, "event:"), data)
-        })
-        .collect()
+    let numbered =
+        |event: Event| (event.id.as_ref().map(|id| id.parse().unwrap()), event.value(), event.name);
+    read(text).into_iter().map(numbered).map(|(id, data, name)| (id, name, data)).collect()
 }
 
 #[tokio::test]

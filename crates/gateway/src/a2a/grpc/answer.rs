@@ -1,8 +1,9 @@
 //! Answers in gRPC: one message, or the events of a task as they happen, and a status at the end.
 //!
-//! Promises: the same content and the same order as in the other bindings. What protobuf has no form for is told as a failure, with the
-//! field. A stream that the site has to end before its task says so, so that nobody takes it for complete. The connection itself is kept
-//! awake by HTTP/2; nothing is sent to fill silence.
+//! Promises: the same content and the same order as in the other bindings. What protobuf has no form for is
+//! told as a failure, with the field. A stream that the site has to end before its task says so, so that
+//! nobody takes it for complete. The connection itself is kept awake by HTTP/2; nothing is sent to fill
+//! silence.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,7 +19,7 @@ use http_body_util::StreamBody;
 use hyper::body::Frame;
 use prost::Message;
 
-use super::super::Call;
+use super::super::A2aCall;
 use super::super::operation::Answer;
 use super::super::stream::Events;
 use super::super::task::TaskList;
@@ -30,7 +31,7 @@ use crate::unread::Guarded;
 use crate::visit::StreamPlace;
 
 /// Writes an answer.
-pub(super) fn respond(answer: Answer, call: &Call<'_>) -> Result<Response, Failure> {
+pub(super) fn respond(answer: Answer, call: &A2aCall<'_>) -> Result<Response, Failure> {
     let reply = |payload| proto::SendMessageResponse { payload: Some(payload) };
     match answer {
         Answer::Message(message) => {
@@ -91,14 +92,14 @@ fn response(body: Body) -> Response {
 }
 
 /// An answer of many messages.
-fn follow(events: Events, place: StreamPlace, call: &Call<'_>) -> Result<Response, Failure> {
+fn follow(events: Events, place: StreamPlace, call: &A2aCall<'_>) -> Result<Response, Failure> {
     let (mut first, mut opened) = (Vec::new(), Ok(()));
     events.open(|_, item| opened = append(&mut first, item));
     opened?;
-    let (front, line) = (Arc::clone(call.front), Arc::clone(&place.line));
+    let (front, line) = (Arc::clone(call.front), Arc::clone(&place.connection));
     let open = front.settings.metrics.stream();
-    let following = Following { front, events, stage: Stage::Opening(first), _place: place, _open: open };
-    let frames = Guarded::new(&line, stream::unfold(following, Following::step));
+    let following = GrpcStream { front, events, stage: Stage::Opening(first), _place: place, _open: open };
+    let frames = Guarded::new(&line, stream::unfold(following, GrpcStream::step));
     Ok(response(Body::new(StreamBody::new(frames))))
 }
 
@@ -108,7 +109,7 @@ fn append(out: &mut Vec<u8>, item: &WireStreamItem<'_>) -> Result<(), Failure> {
 }
 
 /// A stream under way.
-struct Following {
+struct GrpcStream {
     front: Arc<Front>,
     events: Events,
     stage: Stage,
@@ -128,7 +129,7 @@ enum Stage {
     Over,
 }
 
-impl Following {
+impl GrpcStream {
     async fn step(mut self) -> Option<(Result<Frame<Bytes>, Infallible>, Self)> {
         loop {
             let frames = match std::mem::replace(&mut self.stage, Stage::Over) {

@@ -1,6 +1,7 @@
 //! Frames: how gRPC puts messages into a body.
 //!
-//! Promises: pure; one message, whole and not compressed, or a sentence about what is wrong. It does not know messages.
+//! Promises: pure; one message, whole and not compressed, or a sentence about what is wrong. It does not know
+//! messages.
 
 use bytes::Bytes;
 use prost::Message;

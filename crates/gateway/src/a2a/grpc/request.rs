@@ -1,6 +1,7 @@
 //! Requests in protobuf, read into operations.
 //!
-//! Promises: total; what is wrong is named by its field, as in the other bindings, several fields at once. It looks nothing up.
+//! Promises: total; what is wrong is named by its field, as in the other bindings, several fields at once. It
+//! looks nothing up.
 
 use agentsite_protocol::proto::{self, Shape, WrongField};
 use agentsite_protocol::{JsonMap, Message, Nesting, PushConfig};
@@ -15,13 +16,13 @@ use crate::failure::{Failure, Fault};
 use crate::jsonrpc;
 
 /// What is asked, and of whom.
-pub(super) struct Asked {
+pub(super) struct GrpcRequest {
     /// The agent; none for the site itself.
     pub(super) agent: Option<String>,
     pub(super) operation: Operation,
 }
 
-impl Asked {
+impl GrpcRequest {
     /// Reads a request by the name of its method.
     pub(super) fn read(method: &str, message: &[u8]) -> Result<Self, Failure> {
         let (tenant, operation) = match method {

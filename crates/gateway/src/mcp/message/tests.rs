@@ -4,14 +4,15 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::super::params::fuzz_mcp;
 use super::*;
 
 #[test]
 fn requests_notifications_and_answers_are_told_apart() {
     let request = decode(br#"{"jsonrpc":"2.0","id":"a","method":"tools/list"}"#).unwrap();
-    assert!(matches!(request, Incoming::Request(Asked { id: "\"a\"", params: "{}", .. })));
+    assert!(matches!(request, Incoming::Request(ClientMessage { id: "\"a\"", params: "{}", .. })));
     let notification = decode(br#"{"jsonrpc":"2.0","method":"x","params":{"a":1}}"#).unwrap();
-    assert!(matches!(notification, Incoming::Notification(Asked { params: r#"{"a":1}"#, .. })));
+    assert!(matches!(notification, Incoming::Notification(ClientMessage { params: r#"{"a":1}"#, .. })));
     let answer = decode(br#"{"jsonrpc":"2.0","id":7,"result":{}}"#).unwrap();
     assert!(matches!(answer, Incoming::Response(Answered { id: "7", outcome: Ok("{}") })));
     let error = decode(br#"{"jsonrpc":"2.0","id":7,"error":{"code":1}}"#).unwrap();

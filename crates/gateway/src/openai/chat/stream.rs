@@ -1,7 +1,8 @@
 //! An answer in chunks, as chat programs read it.
 //!
-//! Promises: the role comes first and at once, then the text as it grows, then the reason of the end, the usage if it was asked for, and
-//! `[DONE]`. A task that failed ends the stream with an error in its place. Whoever hangs up cancels the task.
+//! Promises: the role comes first and at once, then the text as it grows, then the reason of the end, the
+//! usage if it was asked for, and `[DONE]`. A task that failed ends the stream with an error in its place.
+//! Whoever hangs up cancels the task.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,23 +1,24 @@
 //! What a request for a response asks.
 //!
-//! Promises: reads the fields that mean something to an agent, refuses those that would change the answer, and leaves the rest.
+//! Promises: reads the fields that mean something to an agent, refuses those that would change the answer,
+//! and leaves the rest.
 
 use agentsite_protocol::{ContextId, JsonMap};
 use agentsite_site::SiteError;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::super::exchange::Errand;
+use super::super::exchange::AgentRequest;
 use super::super::parameters::{self, Format};
 use super::super::speech::Speech;
-use super::super::{Call, named_agent, wrong};
+use super::super::{OpenAiCall, named_agent, wrong};
 use super::title::Title;
 use super::view::Frame;
 use crate::failure::{Failure, Fault};
 use crate::transcripts::Thread;
 
 #[derive(Deserialize)]
-pub(super) struct Asked {
+pub(super) struct ResponsesRequest {
     model: String,
     #[serde(default)]
     input: Value,
@@ -49,7 +50,7 @@ enum Conversation {
     Object { id: String },
 }
 
-impl Asked {
+impl ResponsesRequest {
     pub(super) fn is_stream(&self) -> bool {
         self.stream == Some(true)
     }
@@ -70,7 +71,7 @@ impl Asked {
         }
     }
 
-    pub(super) async fn errand(self, call: &Call) -> Result<Errand, Failure> {
+    pub(super) async fn errand(self, call: &OpenAiCall) -> Result<AgentRequest, Failure> {
         parameters::check(&self.rest)?;
         let agent = named_agent(&self.model)?;
         let speech = Speech::read(&self.input, "input", self.instructions.as_deref())?;
@@ -92,11 +93,11 @@ impl Asked {
             (None, None) => None,
         };
         let metadata = self.metadata.unwrap_or_default();
-        Ok(Errand { agent, speech, format, thread, repeats: false, metadata, keep, background })
+        Ok(AgentRequest { agent, speech, format, thread, repeats: false, metadata, keep, background })
     }
 }
 
-impl Call {
+impl OpenAiCall {
     /// The conversation of an earlier response, with its task if that waits for an answer of this agent.
     async fn after(&self, agent: &agentsite_protocol::AgentName, previous: &str) -> Result<Thread, Failure> {
         let missing = || {

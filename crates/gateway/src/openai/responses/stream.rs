@@ -1,7 +1,7 @@
 //! A response as a stream of its events.
 //!
-//! Promises: numbered from 0 without gaps; created and in progress come at once, then the one message of the output as it grows, then how it
-//! ended, with the whole response. Each event is named as its type.
+//! Promises: numbered from 0 without gaps; created and in progress come at once, then the one message of the
+//! output as it grows, then how it ended, with the whole response. Each event is named as its type.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,7 +1,8 @@
 //! View: a turn of a task as a response.
 //!
-//! Promises: every field that the official clients want is there; what an agent has no word for has the value that says so. The output is one
-//! message with one text. `metadata` carries what the caller sent and where the task stands.
+//! Promises: every field that the official clients want is there; what an agent has no word for has the value
+//! that says so. The output is one message with one text. `metadata` carries what the caller sent and where
+//! the task stands.
 
 use agentsite_protocol::{JsonMap, Message, Task, TaskState};
 use serde_json::{Value, json};

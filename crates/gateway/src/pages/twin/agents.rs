@@ -1,7 +1,7 @@
 //! The twins of the pages about agents: the site, the hub, one agent.
 //!
-//! Promises: shows only agents that this caller may see; commands can be copied as they stand, because text in them is quoted for the shell. It decides
-//! nothing and calls nobody.
+//! Promises: shows only agents that this caller may see; commands can be copied as they stand, because text
+//! in them is quoted for the shell. It decides nothing and calls no agent.
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentName, Caller, Skill, Visibility};
@@ -222,7 +222,8 @@ fn curl_line(agent: &AgentView, base: &str) -> String {
     let url = quote(&format!("{base}/a2a/{}", agent.name));
     format!(
         "curl {url} -H 'Content-Type: application/json' -H 'A2A-Version: 1.0' -d {}",
-        // Outside the quotes, so that the shell makes another id each time: the same one twice is the same message.
+        // Outside the quotes, so that the shell makes another id each time: the same one twice is the same
+        // message.
         quote(&body.to_string()).replace(MESSAGE_ID, "'$(date +%s%N)'")
     )
 }

@@ -1,7 +1,8 @@
 //! The twins of the pages about work: registering, tasks, running the site.
 //!
-//! Promises: tasks are those of this caller; what only the people who run the site may know is refused by the site itself. It changes nothing: where a page
-//! has a form, its twin names the operation that the form stands for.
+//! Promises: tasks are those of this caller; what only admins may know is refused by the
+//! site itself. It changes nothing: where a page has a form, its twin names the operation that the form
+//! stands for.
 
 use agentsite_protocol::{Caller, Message, Part, TaskId};
 use agentsite_site::{AskedTask, SiteError, TaskFilter};
@@ -29,7 +30,7 @@ pub(super) fn register(base: &str) -> String {
 /// A new agent of the site itself.
 pub(super) fn create(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
     if !caller.is_admin() {
-        let sentence = "only the people who run this site make its agents; use a key with the scope admin";
+        let sentence = "Only an admin may create agents. Use a key with the scope admin.";
         return Err(Failure::new(Fault::Forbidden, sentence));
     }
     let mut text = format!(

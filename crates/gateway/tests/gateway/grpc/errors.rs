@@ -1,6 +1,8 @@
-//! What gRPC callers are told when something is wrong: the code, the reason and the fields; and hostile bytes, which hurt nobody.
+//! What gRPC callers are told when something is wrong: the code, the reason and the fields; and hostile
+//! bytes, which hurt nobody.
 //!
-//! The whole table of errors is held against a golden file where it is written; here is that the wire carries it.
+//! The whole table of errors is held against a golden file where it is written; here is that the wire carries
+//! it.
 
 use std::time::Duration;
 

@@ -33,7 +33,8 @@ async fn a_stream_tells_the_same_as_by_json_and_goes_on_after_any_event() {
     let all = read(grpc.follow("SendStreamingMessage", request.clone()).await.unwrap()).await;
     assert_eq!(all[0]["task"]["status"]["state"], "TASK_STATE_SUBMITTED", "{all:?}");
     let id = all[0]["task"]["id"].as_str().unwrap();
-    // The same message gives the same task, so that what is told again by JSON from its first event is the measure.
+    // The same message gives the same task, so that what is told again by JSON from its first event is the
+    // measure.
     let path = format!("/a2a/steps/tasks/{id}:subscribe");
     let by_json = story.get(&path).header("last-event-id", "1").send().await.unwrap();
     let by_json = events(&by_json.text().await.unwrap());

@@ -1,15 +1,17 @@
-//! The page about the HTTP interfaces, for people: the same table as `/openapi.json`.
+//! The page about the HTTP interfaces, for people: the same operations as in `/openapi.json`.
 //!
-//! Promises: written anew from the table, so that it says what the document says; no script, nothing from elsewhere. It tries nothing out: it is
-//! for reading.
+//! Promises: written from the rows of the routes, so that it says what the document says; no script, nothing
+//! from elsewhere. It tries nothing out: it is for reading.
 
 use utoipa::openapi::path::HttpMethod;
 
-use super::html::Html;
-use crate::openapi::{DOCUMENT, OPERATIONS, Operation, Part};
+use serde_json::Value;
+
+use crate::pages::Html;
+use crate::route::{OperationDoc, Part};
 
 /// Writes the page.
-pub(super) fn write(base: &str) -> Html {
+pub(super) fn write(base: &str, operations: &[OperationDoc], document: &Value) -> Html {
     let mut page = Html::page("HTTP interfaces");
     page.open("header").element("h1", "HTTP interfaces");
     page.element("p", &format!("Everything below {base} beside A2A, MCP and the OpenAI-style face."));
@@ -23,13 +25,13 @@ pub(super) fn write(base: &str) -> Html {
     for part in Part::ALL {
         page.open("section").element("h2", part.name());
         page.element("p", intro(part));
-        for operation in OPERATIONS.iter().filter(|operation| operation.part == part) {
+        for operation in operations.iter().filter(|operation| operation.part == part) {
             describe(&mut page, operation);
         }
         page.close("section");
     }
     page.open("section").element("h2", "Shapes");
-    for (name, schema) in DOCUMENT["components"]["schemas"].as_object().into_iter().flatten() {
+    for (name, schema) in document["components"]["schemas"].as_object().into_iter().flatten() {
         page.element("h3", name).element("pre", &serde_json::to_string_pretty(schema).unwrap_or_default());
     }
     page.close("section").close("main");
@@ -47,7 +49,7 @@ fn intro(part: Part) -> &'static str {
     }
 }
 
-fn describe(page: &mut Html, operation: &Operation) {
+fn describe(page: &mut Html, operation: &OperationDoc) {
     page.open("article").element("h3", &format!("{} {}", method(operation), operation.path));
     page.element("p", operation.summary);
     if !operation.query.is_empty() {
@@ -57,13 +59,14 @@ fn describe(page: &mut Html, operation: &Operation) {
         }
         page.close("ul");
     }
-    let takes = operation.body.map(|body| format!("takes {body}, ")).unwrap_or_default();
-    let gives = operation.answer.map(|answer| format!(" with {answer}")).unwrap_or_default();
-    let facts = format!("{takes}gives {}{gives}, errors as {}", operation.status, operation.part.error());
+    let takes = operation.body.map(|body| format!("takes {}, ", body.name())).unwrap_or_default();
+    let gives = operation.answer.map(|answer| format!(" with {}", answer.name())).unwrap_or_default();
+    let facts =
+        format!("{takes}gives {}{gives}, errors as {}", operation.status, operation.part.error().name());
     page.open_class("p", "facts").text(&facts).close("p").close("article");
 }
 
-fn method(operation: &Operation) -> &'static str {
+fn method(operation: &OperationDoc) -> &'static str {
     match operation.method {
         HttpMethod::Post => "POST",
         HttpMethod::Delete => "DELETE",

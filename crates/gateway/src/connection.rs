@@ -1,7 +1,8 @@
-//! Line: what is known of one connection, shared by all requests on it.
+//! Connection: what is known of one connection, shared by all requests on it.
 //!
-//! Promises: says at any time whether work is going on, whether the other end keeps the site waiting, and whether it has stopped
-//! reading, so that an idle or stuck connection can be ended and a busy one is not. It does not read or write the connection.
+//! Promises: says at any time whether work is going on, whether the other end keeps the site waiting, and
+//! whether it has stopped reading, so that an idle or stuck connection can be ended and a busy one is not. It
+//! does not read or write the connection.
 
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -21,7 +22,7 @@ pub(crate) trait Unread: Send + Sync {
 
 /// One connection.
 #[derive(Debug)]
-pub(crate) struct Line {
+pub(crate) struct Connection {
     /// What tells it from others.
     pub(crate) id: ConnectionId,
     /// Who is at the other end of the socket; a proxy perhaps.
@@ -35,9 +36,11 @@ pub(crate) struct Line {
     at_work: AtomicUsize,
     /// Those of them whose body has not arrived completely.
     arriving: AtomicUsize,
-    /// When a request last began or ended, in milliseconds since the connection was opened; 0 before the first.
+    /// When a request last began or ended, in milliseconds since the connection was opened; 0 before the
+    /// first.
     last_change: AtomicU64,
-    /// Since when the other end takes no bytes, in milliseconds since the connection was opened; 0 while it does.
+    /// Since when the other end takes no bytes, in milliseconds since the connection was opened; 0 while it
+    /// does.
     blocked: AtomicU64,
     proven: AtomicBool,
     // A std lock: held to add or look at a few entries, never across an await.
@@ -50,15 +53,15 @@ impl std::fmt::Debug for dyn Unread {
     }
 }
 
-/// Keeps a line busy until it is dropped.
+/// Keeps a connection busy until it is dropped.
 #[derive(Debug)]
-pub(crate) struct AtWork(Arc<Line>);
+pub(crate) struct AtWork(Arc<Connection>);
 
 /// Says that the body of a request is still arriving, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct StillArriving(Arc<Line>);
+pub(crate) struct StillArriving(Arc<Connection>);
 
-impl Line {
+impl Connection {
     pub(crate) fn new(id: ConnectionId, peer: IpAddr, secure: bool) -> Arc<Self> {
         let peer = peer.to_canonical();
         Arc::new(Self {
@@ -76,7 +79,7 @@ impl Line {
         })
     }
 
-    /// Marks work on this line until the guard is dropped.
+    /// Marks work on this connection until the guard is dropped.
     pub(crate) fn begin(self: &Arc<Self>) -> AtWork {
         self.at_work.fetch_add(1, Ordering::Relaxed);
         self.last_change.store(self.now(), Ordering::Relaxed);
@@ -173,47 +176,47 @@ impl Drop for StillArriving {
 mod tests {
     use super::*;
 
-    fn line() -> Arc<Line> {
-        Line::new(1, "127.0.0.1".parse().unwrap(), false)
+    fn connection() -> Arc<Connection> {
+        Connection::new(1, "127.0.0.1".parse().unwrap(), false)
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_line_is_idle_only_between_requests() {
-        let line = line();
+        let connection = connection();
         tokio::time::advance(Duration::from_secs(3)).await;
-        assert_eq!(line.idle(), Some(Duration::from_secs(3)));
-        let (one, two) = (line.begin(), line.begin());
-        assert_eq!(line.idle(), None);
+        assert_eq!(connection.idle(), Some(Duration::from_secs(3)));
+        let (one, two) = (connection.begin(), connection.begin());
+        assert_eq!(connection.idle(), None);
         drop(one);
-        assert_eq!(line.idle(), None);
+        assert_eq!(connection.idle(), None);
         tokio::time::advance(Duration::from_secs(5)).await;
         drop(two);
-        assert_eq!(line.idle(), Some(Duration::ZERO));
+        assert_eq!(connection.idle(), Some(Duration::ZERO));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_line_works_only_on_requests_that_have_arrived() {
-        let line = line();
-        assert!(!line.standing().working, "nothing was asked");
-        let _request = line.begin();
-        let body = line.awaits_body();
+        let connection = connection();
+        assert!(!connection.standing().working, "nothing was asked");
+        let _request = connection.begin();
+        let body = connection.awaits_body();
         tokio::time::advance(Duration::from_secs(4)).await;
-        let Standing { working, since } = line.standing();
+        let Standing { working, since } = connection.standing();
         assert!(!working && since.as_secs_f64().round() == 4.0, "{since:?}");
         drop(body);
-        assert!(line.standing().working);
+        assert!(connection.standing().working);
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_line_knows_how_long_nothing_was_taken() {
-        let line = line();
-        assert_eq!(line.blocked(), None);
+        let connection = connection();
+        assert_eq!(connection.blocked(), None);
         tokio::time::advance(Duration::from_secs(1)).await;
-        line.note_blocked(true);
+        connection.note_blocked(true);
         tokio::time::advance(Duration::from_secs(2)).await;
-        line.note_blocked(true);
-        assert_eq!(line.blocked(), Some(Duration::from_secs(2)));
-        line.note_blocked(false);
-        assert_eq!(line.blocked(), None);
+        connection.note_blocked(true);
+        assert_eq!(connection.blocked(), Some(Duration::from_secs(2)));
+        connection.note_blocked(false);
+        assert_eq!(connection.blocked(), None);
     }
 }

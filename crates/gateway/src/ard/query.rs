@@ -1,7 +1,8 @@
-//! Asked: the query that search and explore share, checked.
+//! The query that search and explore share, checked.
 //!
-//! Promises: closed as its schema is; the filter is bounded in keys, values and length. A key is a path into an entry, or a term of a vocabulary
-//! that the query's `@context` binds (ARD 0.91); terms of vocabularies that no entry here uses find nothing. It does not look at agents.
+//! Promises: closed as its schema is; the filter is bounded in keys, values and length. A key is a path into
+//! an entry, or a term of a vocabulary that the query's `@context` binds (ARD 0.91); terms of vocabularies
+//! that no entry here uses find nothing. It does not look at agents.
 
 use agentsite_protocol::listing::{A2A_CARD, MCP_SERVER_CARD};
 use agentsite_protocol::{Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, Query};
@@ -25,7 +26,7 @@ const BASE_TERMS: &str = "https://agenticresourcediscovery.org/ns#";
 /// The query as it was sent.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sent {
+pub(super) struct SentQuery {
     #[serde(rename = "@context", default)]
     context: Option<Value>,
     #[serde(default)]
@@ -36,7 +37,7 @@ pub(super) struct Sent {
 
 /// The query, checked.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct CheckedQuery {
     /// What is looked for in plain language; checked to be some.
     pub(super) text: Option<String>,
     constraints: Vec<(Path, Vec<String>)>,
@@ -44,9 +45,9 @@ pub(super) struct Asked {
     sent: (Map<String, Value>, Option<Value>),
 }
 
-impl Asked {
+impl CheckedQuery {
     /// Checks a query.
-    pub(super) fn check(sent: Sent) -> Result<Self, Failure> {
+    pub(super) fn check(sent: SentQuery) -> Result<Self, Failure> {
         if let Some(text) = &sent.text {
             Query::of(text.as_str()).check().map_err(|error| bad(format!("query.text: {error}")))?;
         }
@@ -71,7 +72,8 @@ impl Asked {
         })
     }
 
-    /// Whether an entry of another registry contradicts no constraint. That registry applied them, and may leave out what it does not show.
+    /// Whether an entry of another registry contradicts no constraint. That registry applied them, and may
+    /// leave out what it does not show.
     pub(super) fn may_admit(&self, entry: &Entry) -> bool {
         self.constraints.iter().all(|(path, wanted)| {
             let told = path.texts(&entry.members);
@@ -159,9 +161,9 @@ mod tests {
 
     use super::*;
 
-    fn asked(query: Value) -> Result<Asked, String> {
-        let sent: Sent = serde_json::from_value(query).map_err(|error| error.to_string())?;
-        Asked::check(sent).map_err(|failure| failure.sentence.into_owned())
+    fn asked(query: Value) -> Result<CheckedQuery, String> {
+        let sent: SentQuery = serde_json::from_value(query).map_err(|error| error.to_string())?;
+        CheckedQuery::check(sent).map_err(|failure| failure.sentence.into_owned())
     }
 
     #[test]
