@@ -7,10 +7,46 @@ use std::ops::Bound;
 
 use agentsite_protocol::Timestamp;
 
+use super::MemStore;
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
+
+impl ListingReads for MemStore {
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        self.reply(|content| content.listings.get(id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.reply(|content| content.listings.list(&filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.reply(|content| content.listings.count(&filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.of(&ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.due(now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.reply(|content| content.listings.next_due())
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.reply(|content| content.listings.holders(&shapes))
+    }
+}
 
 /// What an entry takes.
 fn size(kept: &Registration) -> u64 {

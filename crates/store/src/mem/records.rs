@@ -8,9 +8,20 @@ use std::ops::Bound;
 
 use agentsite_protocol::{Owner, Timestamp};
 
+use super::MemStore;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, StoreError, StoredRecord, records};
+use crate::{RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
+
+impl RecordReads for MemStore {
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        self.reply(|content| content.records.get(collection, key))
+    }
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        self.reply(|content| content.records.list(&query))
+    }
+}
 
 type Place = (String, String);
 

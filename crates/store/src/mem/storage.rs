@@ -60,7 +60,7 @@ impl Content {
         let mut growth = Growth::new();
         if let Some(task) = &change.task {
             let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-            grow(&mut growth, &task.head.owner, first + super::content::size(&task.events));
+            grow(&mut growth, &task.head.owner, first + super::tasks::size(&task.events));
         }
         for one in &change.push {
             let PushChange::Put(task, config) = one else { continue };

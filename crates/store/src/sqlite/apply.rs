@@ -7,13 +7,12 @@
 use agentsite_protocol::{Owner, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::accounts::{Books, account};
+use super::accounts::Books;
 use super::audit::Audit;
-use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::vault::{SEAL, Vault};
-use super::{conversations, listings, outbox, push, records, seal, secrets};
+use super::ready::{Ready, ReadySent, ReadyTask};
+use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
-use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
+use crate::{OutboxChange, StoreError, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
 /// them, and a move then puts several keys on each page of a table of a hundred thousand.
@@ -65,16 +64,16 @@ pub(super) fn apply(
         outbox::change(db, one, books)?;
     }
     for one in &change.keys {
-        change_key(db, one)?;
+        keys::change_key(db, one)?;
     }
     for one in &change.settings {
-        change_setting(db, one, books, &audit.vault)?;
+        keys::change_setting(db, one, books, &audit.vault)?;
     }
     for one in &change.records {
         records::change(db, one, books, &audit.vault)?;
     }
     for one in &change.usage {
-        add_usage(db, one)?;
+        tasks::add_usage(db, one)?;
     }
     for one in &change.listings {
         listings::change(db, one, books)?;
@@ -115,7 +114,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
     for one in &change.settings {
         if let (Some(owner), Some(value)) = (&one.owner, &one.value) {
             let bytes = fixed::SETTING + (one.name.len() + value.len()) as u64;
-            let before = setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
+            let before = keys::setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
             grow(&mut growth, owner, bytes.saturating_sub(before));
         }
     }
@@ -138,7 +137,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
 /// Checks that the message is new and the task is where the change assumes it; gives the task's row if it exists.
 fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i64>, StoreError>> {
     if let Some(sent) = &task.sent
-        && let Some((first, body)) = find_sent(db, sent.key())?
+        && let Some((first, body)) = tasks::find_sent(db, sent.key())?
     {
         let same_body = body == sent.body_hash();
         return Ok(Err(StoreError::Duplicate { task: first, same_body }));
@@ -158,23 +157,6 @@ fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i6
         Some((_, _, root)) if root != task.root => Ok(Err(other_root(task.head.id))),
         found => Ok(Ok(found.map(|(row, ..)| row))),
     }
-}
-
-/// The task that a message opened or continued, with the hash of its content.
-pub(super) fn find_sent(db: &Connection, key: &[u8]) -> rusqlite::Result<Option<(TaskId, Vec<u8>)>> {
-    const RECENT: &str = "SELECT events FROM sent_recent WHERE key = ?1";
-    const SETTLED: &str = "SELECT events FROM sent WHERE key = ?1";
-    for sql in [RECENT, SETTLED] {
-        let found: Option<i64> = db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?;
-        let Some(events) = found else { continue };
-        let sql = "SELECT t.id, e.sent FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.row = ?1";
-        return db.prepare_cached(sql)?.query_row([events], |row| {
-            let sent: Vec<u8> = row.get(1)?;
-            let hash = ReadySent::from_blob(&sent).map(|sent| sent.body_hash().to_vec());
-            Ok(Some((TaskId::from_bytes(row.get(0)?), hash.unwrap_or_default())))
-        });
-    }
-    Ok(None)
 }
 
 fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut usize) -> rusqlite::Result<()> {
@@ -232,94 +214,5 @@ pub(super) fn settle_recent(db: &Connection, recent: &mut usize) -> rusqlite::Re
         db.prepare_cached("DELETE FROM sent_recent")?.execute([])?;
         *recent = 0;
     }
-    Ok(())
-}
-
-fn change_key(db: &Connection, change: &KeyChange) -> rusqlite::Result<()> {
-    match change {
-        KeyChange::Put(key) => put_key(db, key),
-        KeyChange::Used(id, at) => {
-            let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1";
-            db.prepare_cached(sql)?.execute(params![id.as_str(), at.as_millis()])?;
-            Ok(())
-        }
-        KeyChange::Remove(id) => {
-            db.prepare_cached("DELETE FROM keys WHERE id = ?1")?.execute([id.as_str()])?;
-            Ok(())
-        }
-    }
-}
-
-fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
-    let sql =
-        "INSERT OR REPLACE INTO keys (id, hash, label, scopes, created_at, expires_at, last_used_at, session, of_key)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let scopes: Vec<String> = key.scopes.iter().map(ToString::to_string).collect();
-    db.prepare_cached(sql)?.execute(params![
-        key.id.as_str(),
-        key.hash.as_slice(),
-        key.label,
-        scopes.join(" "),
-        key.created_at.as_millis(),
-        key.expires_at.map(agentsite_protocol::Timestamp::as_millis),
-        key.last_used_at.map(agentsite_protocol::Timestamp::as_millis),
-        key.session,
-        key.of.as_ref().map(agentsite_protocol::KeyId::as_str),
-    ])?;
-    Ok(())
-}
-
-/// To whom a setting belongs and what it takes.
-fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
-    let sql = "SELECT owner, octet_length(name) + octet_length(value) FROM settings WHERE name = ?1";
-    let read = |row: &rusqlite::Row<'_>| {
-        let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
-        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs().saturating_sub(SEAL as u64)))
-    };
-    db.prepare_cached(sql)?.query_row([name], read).optional()
-}
-
-fn change_setting(
-    db: &Connection,
-    change: &SettingChange,
-    books: &mut Books,
-    vault: &Vault,
-) -> rusqlite::Result<()> {
-    if let Some((account, bytes)) = setting_bytes(db, &change.name)? {
-        books.accounts.take(&account, bytes);
-    }
-    match &change.value {
-        Some(value) => {
-            let owner = change.owner.as_ref().map(Owner::as_str);
-            let sealed = secrets::seal_setting(vault, &change.name, value);
-            let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
-            books.accounts.add(&account(owner), bytes);
-            let sql = "INSERT OR REPLACE INTO settings (name, value, owner) VALUES (?1, ?2, ?3)";
-            db.prepare_cached(sql)?.execute(params![change.name, sealed, owner])?;
-        }
-        None => {
-            db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([&change.name])?;
-        }
-    }
-    Ok(())
-}
-
-fn add_usage(db: &Connection, change: &UsageChange) -> rusqlite::Result<()> {
-    // The sums stop at the largest number of a column instead of turning into floats.
-    let sql = "INSERT INTO usage (agent, day, input_tokens, output_tokens, turns, calls) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-               ON CONFLICT DO UPDATE SET
-                   input_tokens = min(input_tokens, 9223372036854775807 - excluded.input_tokens) + excluded.input_tokens,
-                   output_tokens = min(output_tokens, 9223372036854775807 - excluded.output_tokens) + excluded.output_tokens,
-                   turns = min(turns, 9223372036854775807 - excluded.turns) + excluded.turns,
-                   calls = min(calls, 9223372036854775807 - excluded.calls) + excluded.calls";
-    let used = change.usage;
-    db.prepare_cached(sql)?.execute(params![
-        change.agent.as_str(),
-        change.day,
-        number(used.input_tokens),
-        number(used.output_tokens),
-        number(used.turns),
-        number(used.calls),
-    ])?;
     Ok(())
 }

@@ -10,14 +10,50 @@ use agentsite_protocol::{Timestamp, Visibility};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::SqliteStore;
 use super::accounts::{Books, account};
 use super::fault::damaged;
-use super::ready::number;
-use super::seal::time;
+use super::seal::{number, time};
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
+
+impl ListingReads for SqliteStore {
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        let id = id.to_owned();
+        self.readers.read(move |db| one(db, &id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.readers.read(move |db| list(db, &filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.readers.read(move |db| count(db, &filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| of(db, ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| due(db, now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.readers.read(next_due)
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.readers.read(move |db| holders(db, &shapes))
+    }
+}
 
 /// A change of an entry the writer only has to bind.
 #[derive(Debug)]

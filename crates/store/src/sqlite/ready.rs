@@ -6,7 +6,7 @@
 use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
 use super::listings::ReadyListing;
-use super::seal;
+use super::seal::{self, number};
 use crate::{
     Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, RecordChange,
     SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
@@ -151,11 +151,6 @@ impl ReadyTask {
         let (root, expires_at) = (seal::root(&change.head), change.expires_at.map(Timestamp::as_millis));
         Ok(Self { root, head: change.head, expect_seq, last_seq, body, seal, sent, expires_at, kept: false })
     }
-}
-
-/// A count as SQLite holds it; no real count comes near the end.
-pub(super) fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn outbox_cost(change: &OutboxChange) -> usize {

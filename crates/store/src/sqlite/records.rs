@@ -6,14 +6,27 @@
 use agentsite_protocol::{Owner, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::SqliteStore;
 use super::accounts::{Books, account};
-use super::ready::number;
+use super::seal::number;
 use super::vault::{SEAL, Vault};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, StoreError, StoredRecord, records};
+use crate::{RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
 
 const COLUMNS: &str = "key, owner, revision, expires_at, body";
+
+impl RecordReads for SqliteStore {
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        let (key, vault) = (key.to_owned(), self.vault.clone());
+        self.readers.read(move |db| get(db, collection, &key, &vault))
+    }
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        let vault = self.vault.clone();
+        self.readers.read(move |db| list(db, &query, &vault))
+    }
+}
 
 /// Why these changes must not be made, if so.
 pub(super) fn refusal(db: &Connection, changes: &[RecordChange]) -> rusqlite::Result<Option<StoreError>> {

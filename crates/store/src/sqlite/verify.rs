@@ -12,7 +12,7 @@ use super::audit::{self, SOURCES};
 use super::chain::{self, Covered, Link};
 use super::file::{self, Lock};
 use super::vault::Vault;
-use super::{log, read, record, schema, secrets};
+use super::{heads, log, record, schema, secrets, tasks};
 use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
@@ -150,18 +150,18 @@ fn heads(db: &Connection) -> Result<Vec<SignedHead>, StoreError> {
 
 /// Reads every task and every event against its seal; gives how many there are.
 fn check_tasks(db: &Connection) -> Result<(u64, u64), StoreError> {
-    let mut find = db.prepare(&format!("SELECT {}, row FROM tasks ORDER BY row", read::HEAD))?;
+    let mut find = db.prepare(&format!("SELECT {}, row FROM tasks ORDER BY row", heads::HEAD))?;
     let mut rows = find.query([])?;
     let (mut tasks, mut events) = (0, 0);
     let sql =
         "SELECT first_seq, last_seq, seal, sent, body FROM task_events WHERE task = ?1 ORDER BY last_seq";
     let mut commits = db.prepare(sql)?;
     while let Some(row) = rows.next()? {
-        let head = read::head(row)?;
+        let head = heads::head(row)?;
         let mut read = 0;
         let mut parts = commits.query([row.get::<_, i64>(10)?])?;
         while let Some(part) = parts.next()? {
-            read = read::check_commit(part, head.id, read)?;
+            read = tasks::check_commit(part, head.id, read)?;
         }
         if read.unsigned_abs() != head.seq {
             return Err(missing(head.id, read));
