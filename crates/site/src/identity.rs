@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// The setting that holds the keys.
 const SETTING: &str = "identity";
@@ -162,9 +162,8 @@ impl Identity {
         next.former.truncate(MAX_FORMER);
         let ring = Ring::of(&next)?;
         let text = format!("changed the keys of the site; it is now {}", ring.view.did_key);
-        let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
-        let change = Change { journal: vec![line], settings: vec![setting(&next)], ..Change::default() };
-        self.store.commit(change).await?;
+        let line = JournalLine::new(kinds::site::KEYS_CHANGED, at, by, text);
+        self.store.commit(Change::new(line).edit(setting(&next))).await?;
         *kept = next;
         self.ring.store(Arc::new(ring));
         self.signed.lock().unwrap_or_else(PoisonError::into_inner).clear();

@@ -12,12 +12,12 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use agentsite_protocol::{Caller, Ids, JournalLine, KeyId, Scope, Timestamp};
-use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore};
+use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, JournalSubject, KeyId, Scope, Timestamp};
+use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore, Unjournaled};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 pub use sessions::{Presence, Session};
 
@@ -136,9 +136,10 @@ impl Keys {
                 "there are {known} keys; revoke some before making more"
             )));
         }
-        let mut keys = vec![KeyChange::Put(record.clone())];
-        keys.extend(gone.iter().cloned().map(KeyChange::Remove));
-        let change = Change { keys, journal: vec![self.line(by, what)], ..Change::default() };
+        let kind = if record.session { kinds::key::SIGNED_IN } else { kinds::key::CREATED };
+        let change = Change::new(self.line(kind, by, &record.id, what))
+            .edit(KeyChange::Put(record.clone()))
+            .edits(gone.iter().cloned().map(KeyChange::Remove));
         self.store.commit(change).await?;
         self.remember(record.clone());
         self.drop_known(&gone);
@@ -167,11 +168,8 @@ impl Keys {
             (false, 0) => format!("revoked the key {id}"),
             (false, sessions) => format!("revoked the key {id} and its browser sessions ({sessions})"),
         };
-        let change = Change {
-            keys: gone.iter().cloned().map(KeyChange::Remove).collect(),
-            journal: vec![self.line(by, text)],
-            ..Change::default()
-        };
+        let change = Change::new(self.line(kinds::key::REVOKED, by, id, text))
+            .edits(gone.iter().cloned().map(KeyChange::Remove));
         self.store.commit(change).await?;
         self.drop_known(&gone);
         Ok(true)
@@ -203,7 +201,7 @@ impl Keys {
         if !self.touch(&record.id, now) {
             return;
         }
-        let change = Change { keys: vec![KeyChange::Used(record.id.clone(), now)], ..Change::default() };
+        let change = Change::unjournaled(Unjournaled::KeyUse).edit(KeyChange::Used(record.id.clone(), now));
         // Nobody waits for it: losing the minute of last use harms nobody.
         let _ = self.store.enqueue(change).await;
     }
@@ -235,8 +233,8 @@ impl Keys {
         bytes
     }
 
-    fn line(&self, by: &str, text: String) -> JournalLine {
-        JournalLine { at: self.ids.clock().now(), actor: by.into(), agent: None, task: None, text }
+    fn line(&self, kind: JournalKind, by: &str, id: &KeyId, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), by, text).about(JournalSubject::Key(id.clone()))
     }
 }
 

@@ -12,11 +12,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Caller, Ids, Timestamp};
+use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, Timestamp};
 use agentsite_store::{Change, SettingChange, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// The setting that holds the list.
 const SETTING: &str = "names";
@@ -123,7 +123,7 @@ impl Names {
             after.apply(name, now, now.plus(self.keep));
         }
         if after != before {
-            change.settings.push(after.setting()?);
+            change = change.edit(after.setting()?);
         }
         self.store.commit(change).await?;
         *self.lock() = after;
@@ -135,19 +135,37 @@ impl Names {
         if self.lock().is_held(name) {
             return Ok(());
         }
-        self.commit(Change::default(), &[NameChange::TakenBySite(name.clone())]).await
+        let line = self.line(kinds::agent::ADDED, format!("has the agent {name} now"));
+        let change = Change::new(line.about_agent(name.clone()));
+        self.commit(change, &[NameChange::TakenBySite(name.clone())]).await
+    }
+
+    /// Reserves the name of an agent of the site itself that was taken out.
+    pub(crate) async fn release_own(&self, name: &AgentName) -> Result<(), SiteError> {
+        let line = self.line(kinds::agent::REMOVED, format!("has the agent {name} no longer"));
+        let change = Change::new(line.about_agent(name.clone()));
+        self.commit(change, &[NameChange::ReleasedBySite(name.clone())]).await
+    }
+
+    fn line(&self, kind: JournalKind, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), "site", text)
     }
 
     /// Brings the list in step with the agents that the site itself has: those that were there before and are not now were released.
     pub(crate) async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), SiteError> {
         let before = self.lock().site.clone();
-        let gone = before.difference(own).cloned().map(NameChange::ReleasedBySite);
-        let new = own.iter().filter(|name| !self.lock().is_held(name)).cloned().map(NameChange::TakenBySite);
-        let changes: Vec<NameChange> = gone.chain(new.collect::<Vec<_>>()).collect();
-        if changes.is_empty() {
-            return Ok(());
-        }
-        self.commit(Change::default(), &changes).await
+        let gone: Vec<AgentName> = before.difference(own).cloned().collect();
+        let new: Vec<AgentName> = own.iter().filter(|name| !self.lock().is_held(name)).cloned().collect();
+        let lost =
+            (!gone.is_empty()).then(|| format!("has {} agents no longer: {}", gone.len(), listed(&gone)));
+        let won = (!new.is_empty()).then(|| format!("has {} new agents: {}", new.len(), listed(&new)));
+        let lost = lost.map(|text| self.line(kinds::agent::REMOVED, text));
+        let mut lines = lost.into_iter().chain(won.map(|text| self.line(kinds::agent::ADDED, text)));
+        let Some(first) = lines.next() else { return Ok(()) };
+        let change = lines.fold(Change::new(first), Change::line);
+        let gone = gone.into_iter().map(NameChange::ReleasedBySite);
+        let changes: Vec<NameChange> = gone.chain(new.into_iter().map(NameChange::TakenBySite)).collect();
+        self.commit(change, &changes).await
     }
 
     /// Says which agent folders are there without running.
@@ -218,6 +236,14 @@ impl Book {
         let text = serde_json::to_string(self).map_err(|error| StoreError::Engine(error.to_string()))?;
         Ok(SettingChange { name: SETTING.into(), value: Some(text), owner: None })
     }
+}
+
+/// Names for a line: the first few.
+fn listed(names: &[AgentName]) -> String {
+    const FEW: usize = 8;
+    let few: Vec<&str> = names.iter().take(FEW).map(AgentName::as_str).collect();
+    let more = if names.len() > FEW { ", …" } else { "" };
+    format!("{}{more}", few.join(", "))
 }
 
 /// Whether the people who run the site had the name, by a folder or by a program of theirs that connected.

@@ -18,8 +18,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agentsite_host::{Circuits, Egress};
-use agentsite_protocol::{Ids, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{Change, Notice, PushChange, SharedStore};
+use agentsite_protocol::{Ids, JournalKind, JournalLine, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp};
+use agentsite_store::{Change, Notification, PushChange, SharedStore};
 use tokio::sync::Notify;
 
 pub(crate) use courier::Courier;
@@ -29,7 +29,7 @@ pub use letters::Letter;
 
 use crate::anonymous::IdCipher;
 use crate::identity::Identity;
-use crate::{PushSettings, SiteError, SiteMetrics};
+use crate::{PushSettings, SiteError, SiteMetrics, kinds};
 
 /// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for every event.
 pub(crate) const MAX_CONFIGS: usize = 10;
@@ -48,12 +48,17 @@ impl Bell {
     }
 
     /// What the receivers of a task are told of these events, if there are any.
-    pub(crate) fn notice(&self, task: TaskId, events: &[TaskEvent], now: Timestamp) -> Option<Notice> {
+    pub(crate) fn notice(&self, task: TaskId, events: &[TaskEvent], now: Timestamp) -> Option<Notification> {
         if !self.on {
             return None;
         }
         let events: Vec<u64> = events.iter().filter(|event| event.is_told()).map(|event| event.seq).collect();
-        (!events.is_empty()).then(|| Notice { task, events, due: now, deadline: now.plus(self.deadline) })
+        (!events.is_empty()).then(|| Notification {
+            task,
+            events,
+            due: now,
+            deadline: now.plus(self.deadline),
+        })
     }
 
     /// Says that something may have to leave now.
@@ -145,8 +150,9 @@ impl Push {
         config.task_id = head.id.to_string();
         let _one_at_a_time = self.adding.lock().await;
         self.check_room(head.id, &config.id).await?;
-        let push = vec![PushChange::Put(head.id, config.clone())];
-        self.store.commit(Change { push, ..Change::default() }).await?;
+        let text = format!("added the receiver {}", letters::origin(&config.url));
+        let line = self.line(kinds::push::ADDED, head, text);
+        self.store.commit(Change::new(line).edit(PushChange::Put(head.id, config.clone()))).await?;
         Ok(config)
     }
 
@@ -168,7 +174,13 @@ impl Push {
     /// Removes a receiver and what was still to be told to it; removing one that is not there changes nothing.
     pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
         self.check_on()?;
-        let push = vec![PushChange::Remove(head.id, id.to_owned())];
-        Ok(self.store.commit(Change { push, ..Change::default() }).await?)
+        let line = self.line(kinds::push::REMOVED, head, "removed a receiver".into());
+        Ok(self.store.commit(Change::new(line).edit(PushChange::Remove(head.id, id.to_owned()))).await?)
+    }
+
+    /// A line about the receivers of a task, by its owner.
+    fn line(&self, kind: JournalKind, head: &TaskHead, text: String) -> JournalLine {
+        let line = JournalLine::new(kind, self.ids.clock().now(), head.owner.as_str(), text);
+        line.about_task(head.id, Some(head.agent.clone()))
     }
 }

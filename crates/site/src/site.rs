@@ -10,7 +10,7 @@ use agentsite_host::{AgentLog, Aside, Workshop};
 use agentsite_protocol::{
     AgentName, Caller, Ids, JournalLine, Message, Task, TaskEvent, TaskHead, TaskId, Timestamp,
 };
-use agentsite_store::{Change, Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
+use agentsite_store::{Change, Edit, Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
 use tokio::sync::Mutex;
 
 use crate::anonymous::IdCipher;
@@ -33,7 +33,7 @@ use crate::tasks::{Desk, Origin, check_message};
 use crate::tokens::Tokens;
 use crate::{
     Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, audit,
-    retention,
+    kinds, retention,
 };
 
 mod access;
@@ -480,15 +480,11 @@ impl Site {
             let why = "the task is a turn of a conversation and stays as long as it; delete the conversation";
             return Err(SiteError::Forbidden(why.into()));
         }
-        let line = JournalLine {
-            at: self.ids().clock().now(),
-            actor: caller.owner().as_str().into(),
-            agent: Some(task.head.agent),
-            // The lines of the task lose their texts with it; this one stays.
-            task: None,
-            text: format!("removed the finished task {id}"),
-        };
-        self.0.store.commit(Change { forget: vec![id], journal: vec![line], ..Change::default() }).await?;
+        let (now, text) = (self.ids().clock().now(), format!("removed the finished task {id}"));
+        // The lines of the task lose their texts with it; this one is about the agent and stays.
+        let line = JournalLine::new(kinds::task::REMOVED, now, caller.owner().as_str(), text)
+            .about_agent(task.head.agent);
+        self.0.store.commit(Change::new(line).edit(Edit::Forget(id))).await?;
         self.expire().await.map(|_| ())
     }
 

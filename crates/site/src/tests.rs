@@ -14,6 +14,7 @@ mod federation;
 mod find;
 mod hub;
 mod identity;
+mod journal;
 mod library;
 mod limits;
 mod names;

@@ -74,7 +74,7 @@ macro_rules! contract_suite {
                 a_task_keeps_its_owner, a_refused_change_does_not_touch_the_others, a_dropped_durable_undoes_nothing, a_closed_store_refuses_everything;
             lists: tasks_are_listed_by_last_change, every_filter_narrows_the_list,
                 pages_join_without_gap_or_repeat, a_page_stays_right_while_rows_change, open_tasks_come_oldest_first,
-                the_journal_is_read_backwards, the_journal_is_filtered;
+                the_journal_is_read_backwards, the_journal_is_filtered, lines_come_back_with_their_kinds_and_subjects;
             keeping: keys_are_put_used_and_removed, a_key_is_never_written_with_its_hash, settings_are_written_and_removed,
                 usage_adds_up_and_never_overflows, stats_count_what_is_there;
             outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,

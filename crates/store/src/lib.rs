@@ -13,6 +13,8 @@ mod change;
 #[cfg(test)]
 mod contract;
 mod conversation;
+mod delivery;
+mod edit;
 mod fair;
 mod key;
 mod listing;
@@ -31,14 +33,13 @@ use agentsite_protocol::TaskId;
 use futures::future::BoxFuture;
 
 pub use audit::{AuditReport, JournalHead, SignedHead};
-pub use change::{
-    Change, KeyChange, KeyRecord, Notice, OutboxChange, OutboxRow, PushChange, SentKey, SettingChange,
-    TaskChange, UsageChange,
-};
+pub use change::{Change, Unjournaled};
 pub use conversation::{
     Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, MAX_SIBLINGS, Place,
     Spot, Turn,
 };
+pub use delivery::{Notification, OutboxChange, OutboxRow, PushChange};
+pub use edit::{Edit, KeyChange, KeyRecord, SentKey, SettingChange, TaskChange, UsageChange};
 pub use fair::{ClaimRequest, Turn as ClaimTurn};
 pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};

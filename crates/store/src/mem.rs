@@ -121,9 +121,7 @@ impl MemStore {
 
     fn take(&self, change: Change) -> Result<Durable, StoreError> {
         let mut inner = self.live()?;
-        if let Some(task) = &change.task {
-            task.check()?;
-        }
+        change.check()?;
         if let Some(error) = inner.fail_next.take() {
             return Ok(Box::pin(ready(Err(error))));
         }

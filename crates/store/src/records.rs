@@ -98,8 +98,8 @@ impl RecordQuery {
 }
 
 /// Refuses changes that do not fit what `found` gives for a place, one after the other as if those before were done.
-pub(crate) fn guard<E>(
-    changes: &[RecordChange],
+pub(crate) fn guard<'a, E>(
+    changes: impl Iterator<Item = &'a RecordChange>,
     mut found: impl FnMut(&str, &str) -> Result<Option<u64>, E>,
 ) -> Result<Option<StoreError>, E> {
     let mut meanwhile = std::collections::HashMap::new();

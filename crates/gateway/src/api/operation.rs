@@ -105,6 +105,7 @@ pub(super) async fn journal(
         text.map(read).transpose()
     };
     let query = JournalQuery {
+        kind: None,
         before: wanted.before,
         after: wanted.after,
         actor: wanted.actor.filter(|actor| !actor.is_empty()),

@@ -3,13 +3,13 @@
 //! Promises: a letter names its receiver by origin only and holds nothing secret. Sending one again gives it a new deadline; dropping one
 //! forgets it. It sends nothing itself: the worker does.
 
-use agentsite_protocol::{JournalLine, TaskId, Timestamp};
+use agentsite_protocol::{JournalLine, JournalSubject, TaskId, Timestamp};
 use agentsite_store::{Change, OutboxChange, OutboxQuery, Parcel};
 use serde::Serialize;
 
 use super::Push;
 use super::deliver::delivery_id;
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// One delivery that waits or was given up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -88,15 +88,10 @@ impl Push {
         verb: &str,
     ) -> Result<(), SiteError> {
         let text = format!("{verb} the letter to {} about event {}", letter.receiver, letter.event);
-        let line = JournalLine {
-            at: self.ids.clock().now(),
-            actor: by.into(),
-            agent: None,
-            task: letter.task,
-            text,
-        };
-        let change = Change { outbox: vec![change], journal: vec![line], ..Change::default() };
-        Ok(self.store.commit(change).await?)
+        let mut line = JournalLine::new(kinds::delivery::CHANGED, self.ids.clock().now(), by, text)
+            .about(JournalSubject::Delivery(letter.id));
+        line.task = letter.task;
+        Ok(self.store.commit(Change::new(line).edit(change)).await?)
     }
 }
 

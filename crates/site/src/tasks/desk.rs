@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use agentsite_host::{Calls, NoCalls};
 use agentsite_protocol::{Command, Ids, Task, TaskId};
-use agentsite_store::{Admittance, Change, SharedStore, TaskChange};
+use agentsite_store::{Admittance, Change, SharedStore, TaskChange, Unjournaled};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -133,10 +133,11 @@ impl Desk {
         let notice = self.bell.notice(task.head.id, &events, now);
         let expires_at = task.expires_at();
         let change = TaskChange { head: task.head.clone(), expect_seq, events, sent: None, expires_at };
-        let conversations = ended(&task).into_iter().collect();
-        let admittance = Admittance::Always;
-        let change =
-            Change { task: Some(change), journal, notice, conversations, admittance, ..Change::default() };
+        let change = Change::of_lines(journal, Unjournaled::TaskProgress)
+            .edit(change)
+            .edits(notice)
+            .edits(ended(&task))
+            .admittance(Admittance::Always);
         self.store.commit(change).await?;
         self.tell_conversation(&task);
         self.sleepers.wake(task.head.id);

@@ -14,7 +14,8 @@ use agentsite_protocol::{
     Command, Message, Outcome, PushConfig, Refusal, Role, Step, Task, TaskEvent, TaskState, Timestamp, Usage,
 };
 use agentsite_store::{
-    Admittance, Change, ConversationChange, PushChange, SentKey, StoreError, TaskChange, UsageChange,
+    Admittance, Change, ConversationChange, PushChange, SentKey, StoreError, TaskChange, Unjournaled,
+    UsageChange,
 };
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -396,7 +397,7 @@ impl Drive {
     }
 
     fn change(&self, events: &[TaskEvent]) -> Change {
-        let head = self.task.head.clone();
+        let head = &self.task.head;
         let usage = (!self.used.is_empty()).then(|| UsageChange {
             agent: head.agent.clone(),
             day: self.now().day(),
@@ -405,23 +406,20 @@ impl Drive {
         let put = |config: PushConfig| {
             PushChange::Put(head.id, PushConfig { task_id: head.id.to_string(), ..config })
         };
-        let said = self.said.clone().map(ConversationChange::from);
-        Change {
-            conversations: said.into_iter().chain(ended(&self.task)).collect(),
-            push: self.receiver.clone().map(put).into_iter().collect(),
-            notice: self.desk.bell.notice(head.id, events, self.now()),
-            journal: journal::lines(&self.task, events),
-            usage: usage.into_iter().collect(),
-            admittance: self.admittance,
-            task: Some(TaskChange {
-                head,
+        Change::of_lines(journal::lines(&self.task, events), Unjournaled::TaskProgress)
+            .edit(TaskChange {
                 expect_seq: self.committed,
                 events: events.to_vec(),
                 sent: self.sent.clone(),
                 expires_at: self.task.expires_at(),
-            }),
-            ..Change::default()
-        }
+                head: head.clone(),
+            })
+            .edits(self.receiver.clone().map(put))
+            .edits(self.desk.bell.notice(head.id, events, self.now()))
+            .edits(usage)
+            .edits(self.said.clone().map(ConversationChange::from))
+            .edits(ended(&self.task))
+            .admittance(self.admittance)
     }
 
     /// Ends a task whose owner has no storage left: what is on disk stays, what was refused was shown to nobody, and the task says why it

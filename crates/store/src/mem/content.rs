@@ -13,7 +13,7 @@ use super::conversations::Conversations;
 use super::listings::Listings;
 use super::outbox::Outbox;
 use super::records::Records;
-use crate::{Change, ConversationChange, KeyRecord, StorageLimits, StoreError, StoredLine};
+use crate::{Change, ConversationChange, Edit, KeyRecord, StorageLimits, StoreError, StoredLine};
 
 type SentId = (Owner, AgentName, MessageId);
 
@@ -47,41 +47,41 @@ pub(super) struct Kept {
 
 impl Content {
     pub(super) fn apply(&mut self, change: Change, limits: StorageLimits) -> Result<(), StoreError> {
-        if let Some(task) = &change.task {
-            self.guard(task)?;
-        }
-        self.conversations.guard(&change.conversations)?;
-        self.listings.guard(&change.listings)?;
-        self.records.guard(&change.records)?;
+        change.tasks().try_for_each(|task| self.guard(task))?;
+        self.conversations.guard(change.conversations())?;
+        self.listings.guard(change.listings())?;
+        self.records.guard(change.records())?;
         self.guard_storage(&change, limits)?;
-        self.records.change(change.records);
-        self.listings.change(change.listings);
-        if let Some(task) = change.task {
-            self.put_task(task);
-        }
-        for one in change.conversations {
-            self.talk(one);
-        }
         for line in change.journal {
             self.lines += 1;
             self.journal.push_back(StoredLine { seq: self.lines, line });
         }
-        change.push.into_iter().for_each(|change| self.change_push(change));
-        change.notice.iter().for_each(|notice| self.notify(notice));
-        change.outbox.into_iter().for_each(|change| self.outbox.change(change));
-        change.keys.into_iter().for_each(|change| self.change_key(change));
-        for setting in change.settings {
-            match setting.value {
-                Some(value) => self.settings.insert(setting.name, (value, setting.owner)),
-                None => self.settings.remove(&setting.name),
-            };
-        }
-        change.usage.into_iter().for_each(|change| self.add_usage(change));
-        for id in change.forget {
-            let ended = self.tasks.get_mut(&id).filter(|kept| kept.head.state.is_terminal() && !kept.kept);
-            ended.into_iter().for_each(|kept| kept.expires_at = Some(Timestamp::from_millis(0)));
-        }
+        change.edits.into_iter().for_each(|edit| self.edit(edit));
         Ok(())
+    }
+
+    /// Makes an edit whose guards have been checked.
+    fn edit(&mut self, edit: Edit) {
+        match edit {
+            Edit::Task(change) => self.put_task(*change),
+            Edit::Push(change) => self.change_push(*change),
+            Edit::Notify(notify) => self.notify(&notify),
+            Edit::Delivery(change) => self.outbox.change(change),
+            Edit::Key(change) => self.change_key(*change),
+            Edit::Setting(change) => self.change_setting(change),
+            Edit::Record(change) => self.records.change(change),
+            Edit::Usage(change) => self.add_usage(change),
+            Edit::Listing(change) => self.listings.change(change),
+            Edit::Conversation(change) => self.talk(change),
+            Edit::Forget(id) => self.forget(id),
+            // What lies in memory has no chain.
+            Edit::SignedHead(_) => {}
+        }
+    }
+
+    fn forget(&mut self, id: TaskId) {
+        let ended = self.tasks.get_mut(&id).filter(|kept| kept.head.state.is_terminal() && !kept.kept);
+        ended.into_iter().for_each(|kept| kept.expires_at = Some(Timestamp::from_millis(0)));
     }
 
     fn talk(&mut self, change: ConversationChange) {

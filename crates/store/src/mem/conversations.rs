@@ -69,7 +69,10 @@ struct Spoken {
 
 impl Conversations {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[ConversationChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a ConversationChange>,
+    ) -> Result<(), StoreError> {
         let mut meanwhile: BTreeMap<ConversationId, Option<(&Owner, u64)>> = BTreeMap::new();
         for change in changes {
             let Some((id, owner, expected, stays)) = change.assumes() else { continue };

@@ -6,7 +6,7 @@ use agentsite_protocol::{Owner, PushConfig, TaskId};
 
 use super::MemStore;
 use super::content::Content;
-use crate::{ClaimRequest, Claims, DeliveryReads, Notice, OutboxQuery, Parcel, PushChange, Reply};
+use crate::{ClaimRequest, Claims, DeliveryReads, Notification, OutboxQuery, Parcel, PushChange, Reply};
 
 impl DeliveryReads for MemStore {
     fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
@@ -37,11 +37,11 @@ impl Content {
         }
     }
 
-    pub(super) fn notify(&mut self, notice: &Notice) {
-        let configs: Vec<String> = self.configs_of(notice.task).map(|((_, id), _)| id.clone()).collect();
-        let owner = self.tasks.get(&notice.task).map(|kept| kept.head.owner.clone());
+    pub(super) fn notify(&mut self, notify: &Notification) {
+        let configs: Vec<String> = self.configs_of(notify.task).map(|((_, id), _)| id.clone()).collect();
+        let owner = self.tasks.get(&notify.task).map(|kept| kept.head.owner.clone());
         let account = owner.as_ref().map_or("", Owner::account);
-        for row in configs.iter().flat_map(|config| notice.rows(account, config)) {
+        for row in configs.iter().flat_map(|config| notify.rows(account, config)) {
             self.outbox.add(row);
         }
     }

@@ -6,7 +6,7 @@ use agentsite_protocol::KeyId;
 
 use super::MemStore;
 use super::content::Content;
-use crate::{KeyChange, KeyReads, KeyRecord, Reply};
+use crate::{KeyChange, KeyReads, KeyRecord, Reply, SettingChange};
 
 impl KeyReads for MemStore {
     fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
@@ -23,6 +23,13 @@ impl KeyReads for MemStore {
 }
 
 impl Content {
+    pub(super) fn change_setting(&mut self, change: SettingChange) {
+        match change.value {
+            Some(value) => self.settings.insert(change.name, (value, change.owner)),
+            None => self.settings.remove(&change.name),
+        };
+    }
+
     pub(super) fn change_key(&mut self, change: KeyChange) {
         match change {
             KeyChange::Put(key) => drop(self.keys.insert(key.id.clone(), key)),

@@ -58,7 +58,10 @@ pub(super) struct Listings(BTreeMap<String, Registration>);
 
 impl Listings {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[ListingChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a ListingChange>,
+    ) -> Result<(), StoreError> {
         let mut meanwhile: BTreeMap<&str, Option<(&str, u64)>> = BTreeMap::new();
         for change in changes {
             let (id, (owner, expected)) = (change.id(), change.assumes());
@@ -75,13 +78,11 @@ impl Listings {
         Ok(())
     }
 
-    /// Makes changes whose guards have been checked.
-    pub(super) fn change(&mut self, changes: Vec<ListingChange>) {
-        for change in changes {
-            match change {
-                ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
-                ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
-            }
+    /// Makes a change whose guard has been checked.
+    pub(super) fn change(&mut self, change: ListingChange) {
+        match change {
+            ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
+            ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
         }
     }
 
@@ -90,16 +91,11 @@ impl Listings {
         self.0.values().map(|kept| (kept.listing.owner.as_str(), size(kept)))
     }
 
-    /// What these changes would add, by owner.
-    pub(super) fn adds(&self, changes: &[ListingChange]) -> Vec<(String, u64)> {
-        let add = |change: &ListingChange| match change {
-            ListingChange::Put(new) => {
-                let before = self.0.get(&new.listing.id).map_or(0, size);
-                Some((new.listing.owner.clone(), size(new).saturating_sub(before)))
-            }
-            ListingChange::Remove { .. } => None,
-        };
-        changes.iter().filter_map(add).collect()
+    /// What a change would add, and to whose storage.
+    pub(super) fn adds<'a>(&self, change: &'a ListingChange) -> Option<(&'a str, u64)> {
+        let ListingChange::Put(new) = change else { return None };
+        let before = self.0.get(&new.listing.id).map_or(0, size);
+        Some((&new.listing.owner, size(new).saturating_sub(before)))
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Registration> {

@@ -39,7 +39,10 @@ fn size(record: &StoredRecord) -> u64 {
 
 impl Records {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[RecordChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a RecordChange>,
+    ) -> Result<(), StoreError> {
         let found = |collection: &str, key: &str| {
             Ok::<_, Infallible>(self.0.get(&place(collection, key)).map(|record| record.revision))
         };
@@ -50,15 +53,13 @@ impl Records {
         }
     }
 
-    /// Makes changes whose guards have been checked.
-    pub(super) fn change(&mut self, changes: Vec<RecordChange>) {
-        for change in changes {
-            match change {
-                RecordChange::Put { collection, record } => {
-                    drop(self.0.insert(place(collection, &record.key), record));
-                }
-                RecordChange::Remove { collection, key, .. } => drop(self.0.remove(&place(collection, &key))),
+    /// Makes a change whose guard has been checked.
+    pub(super) fn change(&mut self, change: RecordChange) {
+        match change {
+            RecordChange::Put { collection, record } => {
+                drop(self.0.insert(place(collection, &record.key), record));
             }
+            RecordChange::Remove { collection, key, .. } => drop(self.0.remove(&place(collection, &key))),
         }
     }
 
@@ -88,15 +89,10 @@ impl Records {
         self.0.values().map(|record| (record.owner.as_ref().map_or("", Owner::as_str), size(record)))
     }
 
-    /// What these changes would add, by owner.
-    pub(super) fn adds(&self, changes: &[RecordChange]) -> Vec<(Owner, u64)> {
-        let add = |change: &RecordChange| match change {
-            RecordChange::Put { collection, record } => {
-                let before = self.0.get(&place(collection, &record.key)).map_or(0, size);
-                Some((record.owner.clone()?, size(record).saturating_sub(before)))
-            }
-            RecordChange::Remove { .. } => None,
-        };
-        changes.iter().filter_map(add).collect()
+    /// What a change would add, and to whose storage.
+    pub(super) fn adds<'a>(&self, change: &'a RecordChange) -> Option<(&'a Owner, u64)> {
+        let RecordChange::Put { collection, record } = change else { return None };
+        let before = self.0.get(&place(collection, &record.key)).map_or(0, size);
+        Some((record.owner.as_ref()?, size(record).saturating_sub(before)))
     }
 }

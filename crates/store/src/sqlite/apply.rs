@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::Books;
 use super::audit::Audit;
-use super::ready::{Ready, ReadySent, ReadyTask};
+use super::ready::{Ready, ReadyEdit, ReadySent, ReadyTask};
 use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
 use crate::{OutboxChange, StoreError, other_root};
@@ -21,114 +21,121 @@ const RECENT: usize = 4_096;
 /// Applies a change or refuses it.
 pub(super) fn apply(
     db: &Connection,
-    change: &Ready,
+    change: &mut Ready,
     recent: &mut usize,
     books: &mut Books,
     audit: &mut Audit,
 ) -> rusqlite::Result<Result<(), StoreError>> {
-    if let Some(refusal) = listings::refusal(db, &change.listings)? {
+    if let Some(refusal) = refusal(db, change)? {
         return Ok(Err(refusal));
     }
-    if let Some(refusal) = conversations::refusal(db, &change.conversations)? {
-        return Ok(Err(refusal));
-    }
-    if let Some(refusal) = records::refusal(db, &change.records)? {
-        return Ok(Err(refusal));
-    }
-    let row = match change.task.as_ref().map(|task| guard(db, task)).transpose()? {
-        Some(Err(refusal)) => return Ok(Err(refusal)),
-        Some(Ok(row)) => row,
-        None => None,
-    };
     if let Err(refusal) = books.guard(&growth(db, change)?, change.admittance) {
         return Ok(Err(refusal));
-    }
-    if let Some(task) = &change.task {
-        put_task(db, task, row, recent)?;
-        books.events(&task.head.owner, task.body.len(), row.is_none());
     }
     for line in &change.journal {
         audit.add_line(db, line)?;
         books.line(&line.actor, &line.text);
     }
-    for head in &change.heads {
-        audit.add_head(db, head)?;
-    }
-    for one in &change.push {
-        push::change(db, one, books, &audit.vault)?;
-    }
-    if let Some(notice) = &change.notice {
-        push::notify(db, notice, books)?;
-    }
-    for one in &change.outbox {
-        outbox::change(db, one, books)?;
-    }
-    for one in &change.keys {
-        keys::change_key(db, one)?;
-    }
-    for one in &change.settings {
-        keys::change_setting(db, one, books, &audit.vault)?;
-    }
-    for one in &change.records {
-        records::change(db, one, books, &audit.vault)?;
-    }
-    for one in &change.usage {
-        tasks::add_usage(db, one)?;
-    }
-    for one in &change.listings {
-        listings::change(db, one, books)?;
-    }
-    for one in &change.conversations {
-        conversations::change(db, one, books)?;
-    }
-    for task in &change.forget {
-        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
-        db.prepare_cached(sql)?.execute([task.as_bytes().as_slice()])?;
+    for edit in &change.edits {
+        make(db, edit, recent, books, audit)?;
     }
     Ok(Ok(()))
+}
+
+/// Why a change must not be made, if so; tasks learn their rows.
+fn refusal(db: &Connection, change: &mut Ready) -> rusqlite::Result<Option<StoreError>> {
+    for task in change.tasks_mut() {
+        match guard(db, task)? {
+            Ok(row) => task.row = row,
+            Err(refusal) => return Ok(Some(refusal)),
+        }
+    }
+    if let Some(refusal) = listings::refusal(db, change.listings())? {
+        return Ok(Some(refusal));
+    }
+    if let Some(refusal) = conversations::refusal(db, change.conversations())? {
+        return Ok(Some(refusal));
+    }
+    records::refusal(db, change.records())
+}
+
+/// Makes an edit whose guards have been checked.
+fn make(
+    db: &Connection,
+    edit: &ReadyEdit,
+    recent: &mut usize,
+    books: &mut Books,
+    audit: &mut Audit,
+) -> rusqlite::Result<()> {
+    match edit {
+        ReadyEdit::Task(task) => {
+            put_task(db, task, recent)?;
+            books.events(&task.head.owner, task.body.len(), task.row.is_none());
+            Ok(())
+        }
+        ReadyEdit::Push(change) => push::change(db, change, books, &audit.vault),
+        ReadyEdit::Notify(notify) => push::notify(db, notify, books),
+        ReadyEdit::Delivery(change) => outbox::change(db, change, books),
+        ReadyEdit::Key(change) => keys::change_key(db, change),
+        ReadyEdit::Setting(change) => keys::change_setting(db, change, books, &audit.vault),
+        ReadyEdit::Record(change) => records::change(db, change, books, &audit.vault),
+        ReadyEdit::Usage(change) => tasks::add_usage(db, change),
+        ReadyEdit::Listing(change) => listings::change(db, change, books),
+        ReadyEdit::Conversation(change) => conversations::change(db, change, books),
+        ReadyEdit::Forget(id) => forget(db, *id),
+        ReadyEdit::SignedHead(head) => audit.add_head(db, head),
+    }
+}
+
+/// Lets the next expiry take a task that has ended, unless a conversation keeps it.
+fn forget(db: &Connection, id: TaskId) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at)
+               SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
+    db.prepare_cached(sql)?.execute([id.as_bytes().as_slice()])?;
+    Ok(())
 }
 
 /// What a change would add to whom, before anything of it is written.
 fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
     let mut growth = Growth::new();
-    let owner_of = |id: TaskId| match &change.task {
-        Some(task) if task.head.id == id => Ok(Some(task.head.owner.clone())),
-        _ => push::owner(db, id),
-    };
-    if let Some(task) = &change.task {
-        let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-        grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
-    }
-    for one in &change.push {
-        if let (Some(task), bytes) = push::adds(one)
-            && let Some(owner) = owner_of(task)?
-        {
-            grow(&mut growth, &owner, bytes);
-        }
-    }
-    for one in &change.outbox {
-        if let OutboxChange::Add(row) = one {
-            grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
-        }
-    }
-    for one in &change.settings {
-        if let (Some(owner), Some(value)) = (&one.owner, &one.value) {
-            let bytes = fixed::SETTING + (one.name.len() + value.len()) as u64;
-            let before = keys::setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
-            grow(&mut growth, owner, bytes.saturating_sub(before));
-        }
-    }
-    for one in &change.records {
-        if let Some((owner, bytes)) = records::adds(db, one)? {
-            grow(&mut growth, owner, bytes);
-        }
-    }
-    for one in &change.listings {
-        grow(&mut growth, &Owner::stored(&one.owner), listings::adds(db, one)?);
-    }
-    for one in &change.conversations {
-        if let Some((owner, bytes)) = conversations::adds(one) {
-            grow(&mut growth, owner, bytes);
+    for edit in &change.edits {
+        match edit {
+            ReadyEdit::Task(task) => {
+                let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
+                grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
+            }
+            ReadyEdit::Push(push) => {
+                if let (Some(id), bytes) = push::adds(push) {
+                    let opened = change.tasks().find(|task| task.head.id == id);
+                    let owner = match opened {
+                        Some(task) => Some(task.head.owner.clone()),
+                        None => push::owner(db, id)?,
+                    };
+                    owner.iter().for_each(|owner| grow(&mut growth, owner, bytes));
+                }
+            }
+            ReadyEdit::Delivery(OutboxChange::Add(row)) => {
+                grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
+            }
+            ReadyEdit::Setting(change) => {
+                if let Some((owner, bytes)) = keys::setting_adds(db, change)? {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            ReadyEdit::Record(change) => {
+                if let Some((owner, bytes)) = records::adds(db, change)? {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            ReadyEdit::Listing(change) => {
+                grow(&mut growth, &Owner::stored(&change.owner), listings::adds(db, change)?);
+            }
+            ReadyEdit::Conversation(change) => {
+                if let Some((owner, bytes)) = conversations::adds(change) {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            _ => {}
         }
     }
     Ok(growth)
@@ -159,11 +166,11 @@ fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i6
     }
 }
 
-fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut usize) -> rusqlite::Result<()> {
+fn put_task(db: &Connection, task: &ReadyTask, recent: &mut usize) -> rusqlite::Result<()> {
     let head = &task.head;
     let (state, updated_at) = (seal::state_number(head.state), head.updated_at.as_millis());
     let sealed = seal::head(task.root, state, updated_at, task.last_seq);
-    let row = if let Some(row) = row {
+    let row = if let Some(row) = task.row {
         let sql = "UPDATE tasks SET state = ?2, seq = ?3, updated_at = ?4, seal = ?5 WHERE row = ?1";
         db.prepare_cached(sql)?.execute(params![row, state, task.last_seq, updated_at, sealed])?;
         row

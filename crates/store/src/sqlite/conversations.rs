@@ -64,9 +64,9 @@ impl ConversationReads for SqliteStore {
 }
 
 /// Why these changes must not be made, if so.
-pub(super) fn refusal(
+pub(super) fn refusal<'a>(
     db: &Connection,
-    changes: &[ConversationChange],
+    changes: impl Iterator<Item = &'a ConversationChange>,
 ) -> rusqlite::Result<Option<StoreError>> {
     let mut meanwhile: HashMap<ConversationId, Option<(Owner, u64)>> = HashMap::new();
     for change in changes {

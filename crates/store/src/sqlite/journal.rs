@@ -2,7 +2,7 @@
 //!
 //! Promises: lines come newest first; a line whose text was removed says so. Lines are appended by `audit`, which chains them.
 
-use agentsite_protocol::{JournalLine, TaskId, Timestamp};
+use agentsite_protocol::{JournalKind, JournalLine, JournalSubject, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::SqliteStore;
@@ -31,11 +31,12 @@ fn lines(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, Store
     fits.and_if("task = ?", query.task.map(blob));
     fits.and_if("instr(lower(text), lower(?)) > 0", query.text.clone());
     fits.and_if("actor = ?", query.actor.clone());
+    fits.and_if("instr(kind || '.', ?) = 1", query.kind.as_ref().map(|kind| format!("{kind}.")));
     fits.and_if("(task IS NOT NULL) = ?", query.about_task.map(i64::from));
     fits.and_if("at >= ?", query.since.map(Timestamp::as_millis));
     fits.and_if("at < ?", query.until.map(Timestamp::as_millis));
     let sql = format!(
-        "SELECT seq, at, actor, agent, task, text, digest IS NOT NULL FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
+        "SELECT seq, at, actor, agent, task, text, digest IS NOT NULL, kind, subject FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
         fits.sql,
         i64::try_from(query.limit).unwrap_or(i64::MAX)
     );
@@ -53,13 +54,17 @@ fn line(row: &Row<'_>) -> Result<StoredLine, StoreError> {
     let agent: Option<String> = row.get(3)?;
     let agent = agent.map(|name| name.parse()).transpose();
     let task: Option<[u8; 16]> = row.get(4)?;
-    let line = JournalLine {
+    let subject = row.get_ref(8)?.as_str_or_null().map_err(rusqlite::Error::from)?;
+    let mut line = JournalLine {
         at: time(row.get(1)?),
         actor: row.get(2)?,
+        kind: row.get::<_, Option<String>>(7)?.map(JournalKind::stored),
+        subject: JournalSubject::Site,
         agent: agent.map_err(|_| damaged(format!("the agent of journal line {seq}")))?,
         task: task.map(TaskId::from_bytes),
         text: if row.get(6)? { REDACTED.to_owned() } else { row.get(5)? },
     };
+    line.subject = subject.map_or_else(|| line.implied_subject(), JournalSubject::read);
     Ok(StoredLine { seq: seq.unsigned_abs(), line })
 }
 

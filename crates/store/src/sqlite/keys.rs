@@ -111,13 +111,24 @@ fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
 }
 
 /// To whom a setting belongs and what it takes.
-pub(super) fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
+fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
     let sql = "SELECT owner, octet_length(name) + octet_length(value) FROM settings WHERE name = ?1";
     let read = |row: &rusqlite::Row<'_>| {
         let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
         Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs().saturating_sub(SEAL as u64)))
     };
     db.prepare_cached(sql)?.query_row([name], read).optional()
+}
+
+/// What a change of a setting would add, and to whose storage.
+pub(super) fn setting_adds<'a>(
+    db: &Connection,
+    change: &'a SettingChange,
+) -> rusqlite::Result<Option<(&'a Owner, u64)>> {
+    let (Some(owner), Some(value)) = (&change.owner, &change.value) else { return Ok(None) };
+    let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
+    let before = setting_bytes(db, &change.name)?.map_or(0, |(_, bytes)| bytes);
+    Ok(Some((owner, bytes.saturating_sub(before))))
 }
 
 /// Writes or removes a setting.

@@ -127,7 +127,10 @@ const fn visibility(visibility: Visibility) -> i64 {
 }
 
 /// Why these changes must not be made, if so.
-pub(super) fn refusal(db: &Connection, changes: &[ReadyListing]) -> rusqlite::Result<Option<StoreError>> {
+pub(super) fn refusal<'a>(
+    db: &Connection,
+    changes: impl Iterator<Item = &'a ReadyListing>,
+) -> rusqlite::Result<Option<StoreError>> {
     let mut meanwhile: HashMap<&str, Option<(String, u64)>> = HashMap::new();
     for change in changes {
         let found = match meanwhile.remove(change.id.as_str()) {

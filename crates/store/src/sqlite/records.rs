@@ -29,12 +29,13 @@ impl RecordReads for SqliteStore {
 }
 
 /// Why these changes must not be made, if so.
-pub(super) fn refusal(db: &Connection, changes: &[RecordChange]) -> rusqlite::Result<Option<StoreError>> {
-    if changes.is_empty() {
-        return Ok(None);
-    }
-    let mut find = db.prepare_cached("SELECT revision FROM records WHERE collection = ?1 AND key = ?2")?;
+pub(super) fn refusal<'a>(
+    db: &Connection,
+    changes: impl Iterator<Item = &'a RecordChange>,
+) -> rusqlite::Result<Option<StoreError>> {
     records::guard(changes, |collection, key| {
+        let mut find =
+            db.prepare_cached("SELECT revision FROM records WHERE collection = ?1 AND key = ?2")?;
         let revision: Option<i64> = find.query_row([collection, key], |row| row.get(0)).optional()?;
         Ok(revision.map(i64::unsigned_abs))
     })

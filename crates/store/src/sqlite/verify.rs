@@ -73,7 +73,7 @@ fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>,
 /// Follows the chain from the front to the end; gives how many lines there are.
 fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError> {
     let mut end = Link { seq: state.front.0, hash: state.front.1 };
-    let sql = "SELECT seq, at, actor, agent, task, text, salt, digest, hash FROM journal ORDER BY seq";
+    let sql = "SELECT seq, at, actor, agent, task, text, salt, digest, hash, kind, subject FROM journal ORDER BY seq";
     let mut find = db.prepare(sql)?;
     let mut rows = find.query([])?;
     let (mut lines, mut noted) = (0, state.line.0 == end.seq);
@@ -104,6 +104,8 @@ fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError>
             actor: row.get_ref(2)?.as_str().map_err(|_| changed())?,
             agent: row.get_ref(3)?.as_str_or_null().map_err(|_| changed())?,
             task: row.get_ref(4)?.as_blob_or_null().map_err(|_| changed())?,
+            kind: row.get_ref(9)?.as_str_or_null().map_err(|_| changed())?,
+            subject: row.get_ref(10)?.as_str_or_null().map_err(|_| changed())?,
             text,
         };
         end = end.next(&covered);
