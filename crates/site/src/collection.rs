@@ -38,6 +38,11 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         Self { name, kind: PhantomData }
     }
 
+    /// What it is called in the store.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
+    }
+
     /// Everything in it, by key.
     pub(crate) async fn all(&self, store: &SharedStore) -> Result<Vec<Revised<T>>, SiteError> {
         let (mut all, mut after) = (Vec::new(), None);

@@ -9,7 +9,7 @@ use agentsite_protocol::{Owner, Timestamp};
 use crate::StoreError;
 
 /// A record as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoredRecord {
     /// What tells it from all others of its collection.
     pub key: String,
@@ -21,6 +21,13 @@ pub struct StoredRecord {
     pub expires_at: Option<Timestamp>,
     /// What it says, as text.
     pub body: String,
+}
+
+/// The body may be secret and is not shown.
+impl std::fmt::Debug for StoredRecord {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "StoredRecord({} revision {})", self.key, self.revision)
+    }
 }
 
 impl StoredRecord {

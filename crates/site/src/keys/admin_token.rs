@@ -7,7 +7,7 @@
 use std::sync::PoisonError;
 
 use agentsite_protocol::{KeyId, Scope};
-use agentsite_store::{Change, KeyChange, KeyRecord, SettingChange};
+use agentsite_store::{Change, Edit, KeyChange, KeyRecord, SettingChange};
 
 use super::{Keys, NewKey, hash};
 use crate::{SiteError, kinds};
@@ -24,7 +24,7 @@ impl Keys {
     pub(crate) async fn ensure_admin_token(
         &self,
         kept: Option<&str>,
-        founding: Vec<SettingChange>,
+        founding: Vec<Edit>,
     ) -> Result<Option<String>, SiteError> {
         let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
         match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
@@ -46,7 +46,7 @@ impl Keys {
     pub(crate) async fn replace_admin_token(
         &self,
         by: &str,
-        founding: Vec<SettingChange>,
+        founding: Vec<Edit>,
     ) -> Result<NewKey, SiteError> {
         let old = self.admin_token().filter(|id| self.known(id).is_some());
         let (id, secret) = self.secret();

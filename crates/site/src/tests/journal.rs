@@ -1,6 +1,7 @@
-//! Everything that changes what a site keeps has its line: of a kind that programs know, about a subject, without the words of private things.
+//! Everything that changes what a site keeps has its line: of a kind that programs know, about a subject,
+//! without the words of private things.
 
-use agentsite_protocol::{JournalSubject, PushConfig, Query};
+use agentsite_protocol::{JournalSubject, PushConfig, Query, Scope};
 
 use super::find::BASE;
 use super::*;
@@ -73,7 +74,7 @@ async fn saved_queries_and_receivers_leave_lines() {
 #[tokio::test]
 async fn keys_and_agents_are_subjects_of_their_lines() {
     let story = Story::begin().await;
-    let made = story.site.new_key(&Caller::local(), "laptop", Vec::new(), None).await.unwrap();
+    let made = story.site.new_key(&Caller::local(), "laptop", vec![Scope::Call], None).await.unwrap();
     story.site.revoke_key(&Caller::local(), &made.record.id).await.unwrap();
     let kinds = story.kinds_about(&JournalSubject::Key(made.record.id)).await;
     assert_eq!(kinds, ["key.created", "key.revoked"]);

@@ -401,14 +401,18 @@ pub(super) fn seal_rows(db: &Connection, vault: &Vault) -> Result<(), StoreError
     Ok(write_state(db, vault, &state)?)
 }
 
+/// The columns of a line's kind and subject, or nothing in their place in a file of a version that had none.
+pub(super) fn about_columns(db: &Connection) -> rusqlite::Result<&'static str> {
+    let mut find = db.prepare("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'kind'")?;
+    Ok(if find.exists([])? { "kind, subject" } else { "NULL, NULL" })
+}
+
 /// Gives every line of the journal its hash; gives what the first line follows.
 fn chain_lines(db: &Connection, vault: &Vault) -> Result<Link, StoreError> {
     let first: i64 = db.query_row("SELECT ifnull(min(seq), 1) FROM journal", [], |row| row.get(0))?;
     let front = Link { seq: first - 1, hash: chain::START };
     let mut end = front;
-    let has_kinds =
-        db.prepare("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'kind'")?.exists([])?;
-    let about = if has_kinds { "kind, subject" } else { "NULL, NULL" };
+    let about = about_columns(db)?;
     let sql = format!("SELECT seq, at, actor, agent, task, text, digest, {about} FROM journal ORDER BY seq");
     let mut find = db.prepare(&sql)?;
     let mut rows = find.query([])?;

@@ -12,7 +12,7 @@ use super::audit::{self, SOURCES};
 use super::chain::{self, Covered, Link};
 use super::file::{self, Lock};
 use super::vault::Vault;
-use super::{heads, log, record, schema, secrets, tasks};
+use super::{heads, log, record, records, schema, secrets, tasks};
 use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
@@ -60,8 +60,16 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
         report.rows += moment.query_row(&count, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     }
     (report.tasks, report.events) = check_tasks(&moment)?;
-    report.identity = setting(&moment, &vault, "identity")?;
+    report.identity = identity(&moment, &vault)?;
     Ok(report)
+}
+
+/// The site's keys: a record, in files of an earlier version a setting.
+fn identity(db: &Connection, vault: &Vault) -> Result<Option<String>, StoreError> {
+    match records::get(db, "identity", "keys", vault)? {
+        Some(record) => Ok(Some(record.body)),
+        None => setting(db, vault, "identity"),
+    }
 }
 
 fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>, StoreError> {
@@ -73,8 +81,11 @@ fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>,
 /// Follows the chain from the front to the end; gives how many lines there are.
 fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError> {
     let mut end = Link { seq: state.front.0, hash: state.front.1 };
-    let sql = "SELECT seq, at, actor, agent, task, text, salt, digest, hash, kind, subject FROM journal ORDER BY seq";
-    let mut find = db.prepare(sql)?;
+    let about = audit::about_columns(db)?;
+    let sql = format!(
+        "SELECT seq, at, actor, agent, task, text, salt, digest, hash, {about} FROM journal ORDER BY seq"
+    );
+    let mut find = db.prepare(&sql)?;
     let mut rows = find.query([])?;
     let (mut lines, mut noted) = (0, state.line.0 == end.seq);
     while let Some(row) = rows.next()? {

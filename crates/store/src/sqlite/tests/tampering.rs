@@ -264,6 +264,7 @@ async fn the_chain_of_a_file_without_kinds_goes_on_with_them() {
     }
     schema::migrate_to(&mut db, &Vault::new(&KEY), 10).unwrap();
     drop(db);
+    assert_eq!(audited(&path).unwrap().lines, 3, "before the first start of this version, too");
     let store = open(&path);
     let key = JournalSubject::Key("abc".parse().unwrap());
     let line = JournalLine::new(SAMPLE, at(2), "site", "a new line").about(key.clone());
