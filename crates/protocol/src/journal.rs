@@ -1,7 +1,8 @@
 //! The journal: one line for each accepted change, readable like a team chat.
 //!
-//! Promises: a line names who did what to whom in plain words; ids stand in fields of their own so that a reader can
-//! filter by them, and a kind and a subject say the same to programs. It holds no secrets and no message bodies beyond a short excerpt.
+//! Promises: a line names who did what to whom in plain words; ids stand in fields of their own so that a
+//! reader can filter by them, and a kind and a subject say the same to programs. It holds no secrets and no
+//! message bodies beyond a short excerpt.
 
 mod kind;
 mod subject;
@@ -85,7 +86,8 @@ impl JournalLine {
         }
     }
 
-    /// Longest excerpt of foreign text that a line repeats; enough to recognise it, too short to hoard content.
+    /// Longest excerpt of foreign text that a line repeats; enough to recognise it, too short to hoard
+    /// content.
     pub const EXCERPT: usize = 80;
 
     /// Shortens foreign text to one line of at most [`Self::EXCERPT`] characters.

@@ -1,7 +1,7 @@
 //! The kinds of journal lines, declared in one place for each capability.
 //!
-//! Promises: a kind is never used for another event, and never changes its text, because readers filter by it. The sentences are written where the
-//! events happen.
+//! Promises: a kind is never used for another event, and never changes its text, because readers filter by
+//! it. The sentences are written where the events happen.
 
 /// Declares the kinds of a capability, and the list of all of them.
 macro_rules! kinds {

@@ -1,8 +1,9 @@
 //! What happens in one transaction: edits, and the journal lines that people read about them.
 //!
-//! Promises: a Change is a value; building one does nothing. It cannot be built without a journal line, except for one of the reasons of
-//! [`Unjournaled`], each of which permits only the edits that it is meant for. A store checks the guards of all edits before it writes
-//! anything, so a refused change leaves no trace; then it applies the edits in the order in which they were added.
+//! Promises: a Change is a value; building one does nothing. It cannot be built without a journal line,
+//! except for one of the reasons of [`Unjournaled`], each of which permits only the edits that it is meant
+//! for. A store checks the guards of all edits before it writes anything, so a refused change leaves no
+//! trace; then it applies the edits in the order in which they were added.
 
 use agentsite_protocol::JournalLine;
 
@@ -114,15 +115,16 @@ impl Change {
         self
     }
 
-    /// Says how the change stands to the limits of storage and to a disk that is getting full; new work unless said otherwise.
+    /// Says how the change stands to the limits of storage and to a disk that is getting full; new work
+    /// unless said otherwise.
     #[must_use]
     pub fn admittance(mut self, admittance: Admittance) -> Self {
         self.admittance = admittance;
         self
     }
 
-    /// Refuses what is a fault of the caller's code, never of its data: events that do not fit their task, two edits of one task or one
-    /// message, and an edit that its change should have written a line about.
+    /// Refuses what is a fault of the caller's code, never of its data: events that do not fit their task,
+    /// two edits of one task or one message, and an edit that its change should have written a line about.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let fault = |what: String| Err(StoreError::Engine(what));
         for (at, task) in self.tasks().enumerate() {

@@ -13,8 +13,9 @@ pub enum PushChange {
     Remove(TaskId, String),
 }
 
-/// Notifies the receivers of a task: one row of the outbox for each push config that the task has at this point of the order, and
-/// each of these events. Which receivers there are is looked up inside the transaction, so none is missed and none gets too much.
+/// Notifies the receivers of a task: one row of the outbox for each push config that the task has at this
+/// point of the order, and each of these events. Which receivers there are is looked up inside the
+/// transaction, so none is missed and none gets too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     /// The task.
@@ -48,12 +49,13 @@ impl Notification {
 /// A row of the outbox: something that must leave the site, and how often that was tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutboxRow {
-    /// The account (`Owner::account`) that it counts on and that takes turns with others; empty for the site's own.
+    /// The account (`Owner::account`) that it counts on and that takes turns with others; empty for the
+    /// site's own.
     pub account: String,
     /// The task it belongs to.
     pub task: Option<TaskId>,
-    /// Rows of one task and one lane leave one after the other, in the order in which they were added; rows without both leave in any
-    /// order.
+    /// Rows of one task and one lane leave one after the other, in the order in which they were added; rows
+    /// without both leave in any order.
     pub lane: Option<String>,
     /// What kind of delivery, for the worker that sends it.
     pub kind: String,

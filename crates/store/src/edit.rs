@@ -1,7 +1,8 @@
 //! Edits: the single things that one [`Change`](crate::Change) can do.
 //!
-//! Promises: an edit is a value; building one does nothing. Guards (`expect_seq`, `sent`, revisions) are part of the edit and are checked
-//! before anything of its change is written. A capability with modest data needs no edit of its own: it writes records.
+//! Promises: an edit is a value; building one does nothing. Guards (`expect_seq`, `sent`, revisions) are part
+//! of the edit and are checked before anything of its change is written. A capability with modest data needs
+//! no edit of its own: it writes records.
 
 use agentsite_protocol::{
     AgentName, KeyId, MessageId, Owner, Scope, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
@@ -18,7 +19,8 @@ use crate::{
 pub enum Edit {
     /// A task begins or goes on.
     Task(Box<TaskChange>),
-    /// Who is notified about a task. Comes before [`Edit::Notify`], so that a task can be opened with its receivers.
+    /// Who is notified about a task. Comes before [`Edit::Notify`], so that a task can be opened with its
+    /// receivers.
     Push(Box<PushChange>),
     /// The receivers of a task are notified.
     Notify(Notification),
@@ -36,8 +38,8 @@ pub enum Edit {
     Listing(ListingChange),
     /// A conversation, guarded in the same way. A new turn comes after the edit that opens its task.
     Conversation(ConversationChange),
-    /// An ended task whose time is over from now on, whatever was said before; the next expiry takes it. A task that has not ended, or that
-    /// a conversation keeps, is not touched.
+    /// An ended task whose time is over from now on, whatever was said before; the next expiry takes it. A
+    /// task that has not ended, or that a conversation keeps, is not touched.
     Forget(TaskId),
     /// A head of the journal that the site has signed.
     SignedHead(SignedHead),
@@ -83,8 +85,8 @@ pub struct TaskChange {
 }
 
 impl TaskChange {
-    /// Refuses events that leave a gap, belong to another task or do not lead to the head; that is a fault of the caller's
-    /// code, never of its data.
+    /// Refuses events that leave a gap, belong to another task or do not lead to the head; that is a fault of
+    /// the caller's code, never of its data.
     pub(crate) fn check(&self) -> Result<(), StoreError> {
         let wrong = |what: &str| Err(StoreError::Engine(format!("a change of task {} {what}", self.head.id)));
         if self.events.is_empty() {

@@ -1,8 +1,8 @@
 //! One transactional store for everything a Site must remember.
 //!
-//! Promises: a [`Change`] is applied whole or not at all; once its commit is acknowledged it survives a kill and a power
-//! cut. Changes take effect in the order in which they were enqueued. Reads see only what is committed. Every
-//! implementation passes the one contract suite in `contract`.
+//! Promises: a [`Change`] is applied whole or not at all; once its commit is acknowledged it survives a kill
+//! and a power cut. Changes take effect in the order in which they were enqueued. Reads see only what is
+//! committed. Every implementation passes the one contract suite in `contract`.
 //!
 //! It does not decide anything: it guards sequence numbers and keys, and leaves meaning to `site`.
 
@@ -16,6 +16,7 @@ mod conversation;
 mod delivery;
 mod edit;
 mod fair;
+mod feed;
 mod key;
 mod listing;
 mod mem;
@@ -41,6 +42,7 @@ pub use conversation::{
 pub use delivery::{Notification, OutboxChange, OutboxRow, PushChange};
 pub use edit::{Edit, KeyChange, KeyRecord, SentKey, SettingChange, TaskChange, UsageChange};
 pub use fair::{ClaimRequest, Turn as ClaimTurn};
+pub use feed::{ChangeCursor, Changes, Entity, Topic};
 pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
@@ -50,7 +52,8 @@ pub use query::{
     TaskFilter,
 };
 pub use reads::{
-    ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, RecordReads, TaskReads, Upkeep,
+    ChangeReads, ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, RecordReads,
+    TaskReads, Upkeep,
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
@@ -80,10 +83,12 @@ pub enum StoreError {
     Duplicate {
         /// The task it opened or continued.
         task: TaskId,
-        /// Whether the content is the same as the first time; false means that an id was used twice for two messages.
+        /// Whether the content is the same as the first time; false means that an id was used twice for two
+        /// messages.
         same_body: bool,
     },
-    /// The entry of the hub or the conversation is not as the change assumed it to be; read it again and decide again.
+    /// The entry of the hub or the conversation is not as the change assumed it to be; read it again and
+    /// decide again.
     #[error("{0} has changed meanwhile: read it again, then try again")]
     Moved(String),
     /// The entry of the hub or the conversation belongs to somebody else.
@@ -152,14 +157,16 @@ pub trait Store:
     + DeliveryReads
     + ListingReads
     + ConversationReads
+    + ChangeReads
     + Upkeep
     + Send
     + Sync
     + std::fmt::Debug
     + 'static
 {
-    /// Takes a change into the queue of the one writer and fixes its place in the order; waits only while the queue is
-    /// full. The [`Durable`] it gives resolves after the commit. Dropping the [`Durable`] does not undo the change.
+    /// Takes a change into the queue of the one writer and fixes its place in the order; waits only while the
+    /// queue is full. The [`Durable`] it gives resolves after the commit. Dropping the [`Durable`] does not
+    /// undo the change.
     fn enqueue(&self, change: Change) -> Reply<'_, Durable>;
 
     /// Applies a change and waits until it is on disk.

@@ -4,6 +4,7 @@
 //! [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately survives no process and
 //! writes no backup.
 
+mod changes;
 mod content;
 mod conversations;
 mod deliveries;
@@ -22,7 +23,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use crate::{Change, Durable, Reply, StorageLimits, Store, StoreError};
+use crate::feed::Feed;
+use crate::{Change, Durable, Entity, Reply, StorageLimits, Store, StoreError};
 use content::Content;
 
 /// Most changes that may wait while the store is held; a test that queues more has forgotten to sync.
@@ -53,6 +55,7 @@ struct Inner {
     opening: u64,
     fail_next: Option<StoreError>,
     limits: StorageLimits,
+    feed: Feed,
 }
 
 impl Default for MemStore {
@@ -99,6 +102,7 @@ impl MemStore {
         inner.lose();
         inner.closed = false;
         inner.opening += 1;
+        inner.feed = Feed::default();
         Self { inner: self.inner.clone(), opening: inner.opening }
     }
 
@@ -126,8 +130,7 @@ impl MemStore {
             return Ok(Box::pin(ready(Err(error))));
         }
         if !inner.held {
-            let limits = inner.limits;
-            return Ok(Box::pin(ready(inner.content.apply(change, limits))));
+            return Ok(Box::pin(ready(inner.apply(change))));
         }
         if inner.waiting.len() >= MAX_HELD {
             return Err(StoreError::Full);
@@ -147,9 +150,16 @@ impl MemStore {
 }
 
 impl Inner {
+    fn apply(&mut self, change: Change) -> Result<(), StoreError> {
+        let touched: Vec<Entity> = change.edits.iter().filter_map(Entity::of_edit).collect();
+        self.content.apply(change, self.limits)?;
+        self.feed.publish(touched);
+        Ok(())
+    }
+
     fn sync(&mut self) {
         for (change, answer) in std::mem::take(&mut self.waiting) {
-            let result = self.content.apply(change, self.limits);
+            let result = self.apply(change);
             // The asker may have dropped its Durable; the change stands all the same.
             let _ = answer.send(result);
         }

@@ -19,7 +19,8 @@ pub struct Page<T, C> {
     pub next: Option<C>,
 }
 
-/// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough for memory.
+/// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough
+/// for memory.
 pub(crate) const MAX_PAGE: usize = 1_000;
 
 impl Page<TaskHead, TaskCursor> {
@@ -35,7 +36,8 @@ impl Page<TaskHead, TaskCursor> {
 }
 
 impl Page<Found, ConversationCursor> {
-    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the next.
+    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the
+    /// next.
     pub(crate) fn of(mut items: Vec<Found>, after: Option<ConversationCursor>, limit: usize) -> Self {
         let place = |found: &Found| ConversationCursor::of(&found.conversation);
         let limit = limit.clamp(1, MAX_PAGE);
@@ -210,7 +212,8 @@ pub struct Parcel {
     pub row: OutboxRow,
 }
 
-/// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left or were given up.
+/// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left
+/// or were given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
     /// Those whose own time is over by now.
@@ -227,8 +230,8 @@ pub struct Expiry {
     pub journal_bytes: u64,
     /// Those of callers without a key that were last changed before this time.
     pub anonymous_before: Timestamp,
-    /// While callers without a key hold more bytes than this, those of theirs that were last changed before `anonymous_spare` go,
-    /// the oldest first.
+    /// While callers without a key hold more bytes than this, those of theirs that were last changed before
+    /// `anonymous_spare` go, the oldest first.
     pub anonymous_bytes: u64,
     /// See `anonymous_bytes`: results younger than this can still be fetched by whoever asked for them.
     pub anonymous_spare: Timestamp,
@@ -253,7 +256,8 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    /// Journal lines that go with one portion of tasks: a task leaves a few lines each, and a line is cheap to remove.
+    /// Journal lines that go with one portion of tasks: a task leaves a few lines each, and a line is cheap
+    /// to remove.
     pub(crate) fn lines(&self) -> usize {
         const LINES_PER_TASK: usize = 8;
         self.portion.saturating_mul(LINES_PER_TASK)

@@ -1,8 +1,10 @@
 //! What can be read from a store, one trait for each capability.
 //!
-//! Promises: a trait has at most eight methods, in a file of its own, and each engine implements it in a file of its own. A capability
-//! with modest data needs no trait: it keeps records. Writing is not here: everything is written by [`Store::commit`](crate::Store::commit).
+//! Promises: a trait has at most eight methods, in a file of its own, and each engine implements it in a file
+//! of its own. A capability with modest data needs no trait: it keeps records. Writing is not here:
+//! everything is written by [`Store::commit`](crate::Store::commit).
 
+mod changes;
 mod conversations;
 mod deliveries;
 mod journal;
@@ -12,6 +14,7 @@ mod records;
 mod tasks;
 mod upkeep;
 
+pub use changes::ChangeReads;
 pub use conversations::ConversationReads;
 pub use deliveries::DeliveryReads;
 pub use journal::JournalReads;

@@ -10,12 +10,14 @@ mod apply;
 mod audit;
 mod backup;
 mod chain;
+mod changes;
 mod conversations;
 mod deliveries;
 mod expire;
 mod fault;
 mod file;
 mod heads;
+mod job;
 mod journal;
 mod keys;
 mod list;
@@ -46,13 +48,15 @@ use std::sync::Arc;
 
 use tokio::sync::oneshot;
 
+use crate::feed::Feed;
 use crate::{Change, Durable, Reply, StorageSettings, Store, StoreError, StoreKey, StoreMetrics};
 use audit::Audit;
+use job::Job;
 use readers::Readers;
 use ready::Ready;
 use record::Record;
 use vault::Vault;
-use writer::{Job, Writer};
+use writer::{Ground, Writer};
 
 pub use backup::{accept, restore};
 pub use file::is_in_use;
@@ -70,6 +74,7 @@ pub struct SqliteStore {
     writer: Writer,
     storage: StorageSettings,
     vault: Arc<Vault>,
+    feed: Arc<Feed>,
 }
 
 impl SqliteStore {
@@ -98,8 +103,10 @@ impl SqliteStore {
         let lock = file::Lock::take(path)?;
         let db = file::open(path, &vault)?;
         let audit = Audit::open(&db, vault.clone())?;
-        let writer = Writer::start(db, (audit, Record::open(path)), lock, space, storage.limits, metrics)?;
-        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault })
+        let feed = Arc::new(Feed::default());
+        let ground = Ground { db, audit, record: Record::open(path), lock, space, feed: feed.clone() };
+        let writer = Writer::start(ground, storage.limits, metrics)?;
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault, feed })
     }
 
     /// Queues a job that answers through a channel, and waits for the answer.

@@ -1,7 +1,8 @@
 //! What kind of event a journal line tells of, for filters and programs that do not read sentences.
 //!
-//! Promises: a kind is `capability.event` in small letters, such as `task.completed`; each capability declares its own as constants. A kind that
-//! a later version wrote is kept as its text. It does not say what the line is about: see [`JournalSubject`](super::JournalSubject).
+//! Promises: a kind is `capability.event` in small letters, such as `task.completed`; each capability
+//! declares its own as constants. A kind that a later version wrote is kept as its text. It does not say what
+//! the line is about: see [`JournalSubject`](super::JournalSubject).
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,8 @@
 //! What a journal line is about, as a type and an id.
 //!
-//! Promises: one text form, `type:id` (`site` alone has no id), the same on the wire and in the store; a subject that a later version wrote is
-//! kept as its text. It says nothing about who did it: that is the line's actor.
+//! Promises: one text form, `type:id` (`site` alone has no id), the same on the wire and in the store; a
+//! subject that a later version wrote is kept as its text. It says nothing about who did it: that is the
+//! line's actor.
 
 use std::fmt;
 

@@ -8,7 +8,8 @@ use super::Fresh;
 use super::samples::{Life, at, bare, line, parcel, post, used};
 use crate::{Change, ClaimRequest, KeyChange, KeyRecord, OutboxChange, SettingChange};
 
-fn key(id: &str, made: i64) -> KeyRecord {
+/// A key by its id and the moment it was made.
+pub(crate) fn key(id: &str, made: i64) -> KeyRecord {
     KeyRecord {
         id: id.parse().unwrap(),
         hash: [made as u8; 32],

@@ -1,6 +1,7 @@
 //! The receivers of tasks in memory, and the reads of the outbox.
 //!
-//! Promises: which receivers a task has is looked up at the moment of the change that notifies them. The rows are in `outbox`.
+//! Promises: which receivers a task has is looked up at the moment of the change that notifies them. The rows
+//! are in `outbox`.
 
 use agentsite_protocol::{Owner, PushConfig, TaskId};
 

@@ -1,6 +1,7 @@
 //! The journal in memory: a list of lines.
 //!
-//! Promises: lines come newest first. It keeps no chain: what lies in memory cannot be edited behind the site's back.
+//! Promises: lines come newest first. It keeps no chain: what lies in memory cannot be edited behind the
+//! site's back.
 
 use super::MemStore;
 use super::content::Content;

@@ -11,7 +11,7 @@ use agentsite_protocol::{Owner, Timestamp};
 use super::MemStore;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
+use crate::{Entity, RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
 
 impl RecordReads for MemStore {
     fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
@@ -79,9 +79,11 @@ impl Records {
         wanted.take(query.limit.min(MAX_PAGE)).cloned().collect()
     }
 
-    /// Removes those whose time has come.
-    pub(super) fn expire(&mut self, now: Timestamp) {
-        self.0.retain(|_, record| record.expires_at.is_none_or(|end| end > now));
+    /// Removes those whose time has come; gives which.
+    pub(super) fn expire(&mut self, now: Timestamp) -> Vec<Entity> {
+        let over = |record: &StoredRecord| record.expires_at.is_some_and(|end| end <= now);
+        let gone = self.0.extract_if(.., |_, record| over(record));
+        gone.map(|((collection, key), _)| Entity::Record { collection, key }).collect()
     }
 
     /// What each record takes, by owner.

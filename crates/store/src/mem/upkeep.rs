@@ -1,6 +1,7 @@
 //! Upkeep in memory: expiry, and counts for people.
 //!
-//! Promises: removes what every store removes, in the same order. It writes no backup and has nothing to scrub.
+//! Promises: removes what every store removes, in the same order. It writes no backup and has nothing to
+//! scrub.
 
 use std::future::ready;
 use std::path::Path;
@@ -11,11 +12,16 @@ use super::MemStore;
 use super::content::{Content, Kept};
 use crate::sqlite::REDACTED;
 use crate::storage::is_anonymous;
-use crate::{Expiry, Reply, StorageLimits, StorageQuery, StorageUse, StoreError, StoreStats, Upkeep};
+use crate::{Entity, Expiry, Reply, StorageLimits, StorageQuery, StorageUse, StoreError, StoreStats, Upkeep};
 
 impl Upkeep for MemStore {
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
-        self.reply(|content| content.expire(expiry))
+        Box::pin(ready(self.live().map(|mut inner| {
+            let mut touched = Vec::new();
+            let gone = inner.content.expire(expiry, &mut touched);
+            inner.feed.publish(touched);
+            gone
+        })))
     }
 
     fn scrub(&self) -> Reply<'_, ()> {
@@ -48,7 +54,7 @@ impl Upkeep for MemStore {
 }
 
 impl Content {
-    fn expire(&mut self, expiry: Expiry) -> usize {
+    fn expire(&mut self, expiry: Expiry, touched: &mut Vec<Entity>) -> usize {
         let ended = self.tasks.values().filter(|kept| kept.head.state.is_terminal() && !kept.kept);
         let mut ended: Vec<(Timestamp, TaskId)> =
             ended.map(|kept| (kept.head.updated_at, kept.head.id)).collect();
@@ -79,7 +85,8 @@ impl Content {
             self.remove(id);
             gone.push(id);
         }
-        self.records.expire(expiry.now);
+        touched.extend(gone.iter().copied().map(Entity::Task));
+        touched.extend(self.records.expire(expiry.now));
         for _ in 0..expiry.lines() {
             let too_many = expiry.journal_bytes < u64::MAX
                 && self.accounts(StorageLimits::default()).journal() > expiry.journal_bytes;

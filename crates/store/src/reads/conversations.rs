@@ -11,7 +11,8 @@ pub trait ConversationReads {
     /// One conversation.
     fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>>;
 
-    /// Conversations that are wanted: pinned ones first, then the last changed first, with a cursor to the next page.
+    /// Conversations that are wanted: pinned ones first, then the last changed first, with a cursor to the
+    /// next page.
     fn conversations(
         &self,
         query: ConversationQuery,

@@ -14,7 +14,8 @@ pub trait DeliveryReads {
     /// Rows of the outbox, in the order in which they were added.
     fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>>;
 
-    /// Takes rows of the outbox that are due and hides them for a while, so that no two workers send the same row at once; accounts take turns
-    /// (see [`ClaimRequest`]). A row whose lease ran out is given again. Of the rows of a lane only the first that is not dead is given.
+    /// Takes rows of the outbox that are due and hides them for a while, so that no two workers send the same
+    /// row at once; accounts take turns (see [`ClaimRequest`]). A row whose lease ran out is given again. Of
+    /// the rows of a lane only the first that is not dead is given.
     fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims>;
 }

@@ -1,6 +1,7 @@
 //! Reads of the journal: its lines, and the end of its chain.
 //!
-//! Promises: lines come newest first. It writes no line: lines are written with the change that they are about.
+//! Promises: lines come newest first. It writes no line: lines are written with the change that they are
+//! about.
 
 use crate::{JournalHead, JournalQuery, Reply, StoredLine};
 

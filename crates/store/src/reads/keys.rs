@@ -1,6 +1,7 @@
 //! Reads of API keys and of the site's settings.
 //!
-//! Promises: a key is never stored, only its hash. A setting is one value; structured data lies in records (`RecordReads`).
+//! Promises: a key is never stored, only its hash. A setting is one value; structured data lies in records
+//! (`RecordReads`).
 
 use agentsite_protocol::KeyId;
 

@@ -11,7 +11,8 @@ pub trait TaskReads {
     /// The head of a task.
     fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>>;
 
-    /// Events of a task after number `after`, at most about `limit` (whole commits are kept together, so a few more may come), in order.
+    /// Events of a task after number `after`, at most about `limit` (whole commits are kept together, so a
+    /// few more may come), in order.
     fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>>;
 
     /// Which task a message opened or continued, if it was accepted before.

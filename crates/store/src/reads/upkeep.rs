@@ -1,6 +1,7 @@
 //! Upkeep of a store: expiry, removal from all files, backup, sizes, and closing.
 //!
-//! Promises: upkeep goes in small portions and never delays changes for long. It does not decide what is old: `Expiry` says so.
+//! Promises: upkeep goes in small portions and never delays changes for long. It does not decide what is old:
+//! `Expiry` says so.
 
 use std::path::Path;
 
@@ -11,8 +12,8 @@ pub trait Upkeep {
     /// Removes finished tasks by age and by number, oldest first, in small portions; gives how many went.
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize>;
 
-    /// Makes sure that what was removed is in none of the store's files any more: neither in the indexes of words nor in the log. Does nothing
-    /// when nothing was removed since the last time.
+    /// Makes sure that what was removed is in none of the store's files any more: neither in the indexes of
+    /// words nor in the log. Does nothing when nothing was removed since the last time.
     fn scrub(&self) -> Reply<'_, ()>;
 
     /// Writes a consistent copy of everything to a new file while the site goes on.

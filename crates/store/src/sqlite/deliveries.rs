@@ -1,10 +1,11 @@
 //! The reads of deliveries: receivers, the outbox, and what a worker takes.
 //!
-//! Promises: rows are taken by the one writer, so that no two workers get the same. The rows are in `outbox`, the receivers in `push`.
+//! Promises: rows are taken by the one writer, so that no two workers get the same. The rows are in `outbox`,
+//! the receivers in `push`.
 
 use agentsite_protocol::{PushConfig, TaskId};
 
-use super::writer::Job;
+use super::job::Job;
 use super::{SqliteStore, outbox, push};
 use crate::{ClaimRequest, Claims, DeliveryReads, OutboxQuery, Parcel, Reply};
 

@@ -1,6 +1,7 @@
 //! Heads of tasks as rows.
 //!
-//! Promises: a head is checked against its seal before it is handed out; what does not fit is [`StoreError::Corrupt`].
+//! Promises: a head is checked against its seal before it is handed out; what does not fit is
+//! [`StoreError::Corrupt`].
 
 use agentsite_protocol::{Owner, TaskHead, TaskId};
 use rusqlite::{Connection, Row};

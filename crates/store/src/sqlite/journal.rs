@@ -1,6 +1,7 @@
 //! The journal in the file: its lines by filter, and the end of its chain.
 //!
-//! Promises: lines come newest first; a line whose text was removed says so. Lines are appended by `audit`, which chains them.
+//! Promises: lines come newest first; a line whose text was removed says so. Lines are appended by `audit`,
+//! which chains them.
 
 use agentsite_protocol::{JournalKind, JournalLine, JournalSubject, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};

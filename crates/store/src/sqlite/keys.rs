@@ -1,7 +1,7 @@
 //! Keys and settings in the file.
 //!
-//! Promises: keys are rows with the hash of the key; the value of a setting is encrypted and opens only under its own name. The sums of the
-//! accounts follow every change of a setting.
+//! Promises: keys are rows with the hash of the key; the value of a setting is encrypted and opens only under
+//! its own name. The sums of the accounts follow every change of a setting.
 
 use agentsite_protocol::{KeyId, Owner};
 use rusqlite::{Connection, OptionalExtension, Row, params};

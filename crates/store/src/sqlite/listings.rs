@@ -58,7 +58,7 @@ impl ListingReads for SqliteStore {
 /// A change of an entry the writer only has to bind.
 #[derive(Debug)]
 pub(super) struct ReadyListing {
-    id: String,
+    pub(super) id: String,
     pub(super) owner: String,
     expected: u64,
     put: Option<Columns>,

@@ -8,7 +8,7 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use super::listings::ReadyListing;
 use super::seal::{self, number};
 use crate::{
-    Admittance, Change, ConversationChange, Edit, KeyChange, Notification, OutboxChange, PushChange,
+    Admittance, Change, ConversationChange, Edit, Entity, KeyChange, Notification, OutboxChange, PushChange,
     RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
 };
 
@@ -110,6 +110,11 @@ impl Ready {
         Ok(Self { journal: change.journal, edits, admittance: change.admittance, cost })
     }
 
+    /// What it touches, once it is committed.
+    pub(super) fn touched(&self) -> impl Iterator<Item = Entity> {
+        self.edits.iter().filter_map(ReadyEdit::touched)
+    }
+
     pub(super) fn tasks(&self) -> impl Iterator<Item = &ReadyTask> {
         self.edits.iter().filter_map(|edit| match edit {
             ReadyEdit::Task(one) => Some(&**one),
@@ -162,6 +167,18 @@ impl ReadyEdit {
             Edit::Forget(id) => Self::Forget(id),
             Edit::SignedHead(head) => Self::SignedHead(head),
         })
+    }
+
+    fn touched(&self) -> Option<Entity> {
+        match self {
+            Self::Task(task) => Some(Entity::Task(task.head.id)),
+            Self::Key(change) => Entity::of_key(change),
+            Self::Setting(change) => Some(Entity::Setting(change.name.clone())),
+            Self::Record(change) => Some(Entity::record(change.place())),
+            Self::Listing(change) => Some(Entity::Listing(change.id.clone())),
+            Self::Conversation(change) => change.assumes().map(|(id, ..)| Entity::Conversation(id)),
+            _ => None,
+        }
     }
 
     /// About how many bytes it will write.

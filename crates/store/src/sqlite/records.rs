@@ -12,7 +12,7 @@ use super::seal::number;
 use super::vault::{SEAL, Vault};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
+use crate::{Entity, RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
 
 const COLUMNS: &str = "key, owner, revision, expires_at, body";
 
@@ -99,20 +99,27 @@ fn remove(db: &Connection, collection: &str, key: &str) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Removes records whose time has come, at most so many.
-pub(super) fn expire(db: &Connection, now: i64, most: i64, books: &mut Books) -> rusqlite::Result<()> {
+/// Removes records whose time has come, at most so many; gives which.
+pub(super) fn expire(
+    db: &Connection,
+    now: i64,
+    most: i64,
+    books: &mut Books,
+) -> rusqlite::Result<Vec<Entity>> {
     let sql =
         "SELECT collection, key FROM records WHERE expires_at IS NOT NULL AND expires_at <= ?1 LIMIT ?2";
     let mut find = db.prepare_cached(sql)?;
     let places = find.query_map([now, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let places: Vec<(String, String)> = places.collect::<rusqlite::Result<_>>()?;
+    let mut gone = Vec::with_capacity(places.len());
     for (collection, key) in places {
         if let Some((account, bytes)) = bytes(db, &collection, &key)? {
             books.accounts.take(&account, bytes);
         }
         remove(db, &collection, &key)?;
+        gone.push(Entity::Record { collection, key });
     }
-    Ok(())
+    Ok(gone)
 }
 
 /// One record.

@@ -1,7 +1,8 @@
 //! Tasks in the file: their heads, their events, and what agents have used.
 //!
-//! Promises: heads and events are checked against their seals, and a list of events against gaps, before they are
-//! handed out; what does not fit is [`StoreError::Corrupt`]. Lists with filters are in `list`, writing is in `apply`.
+//! Promises: heads and events are checked against their seals, and a list of events against gaps, before they
+//! are handed out; what does not fit is [`StoreError::Corrupt`]. Lists with filters are in `list`, writing is
+//! in `apply`.
 
 use agentsite_protocol::{AgentName, MessageId, Owner, TaskEvent, TaskHead, TaskId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, params};

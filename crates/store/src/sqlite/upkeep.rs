@@ -1,20 +1,21 @@
 //! Upkeep of the file: expiry, removal, backup and sizes, as jobs of the writer or by a reader.
 //!
-//! Promises: what changes the file goes through the one writer; a backup is read beside it. What is removed is decided in `expire`.
+//! Promises: what changes the file goes through the one writer; a backup is read beside it. What is removed
+//! is decided in `expire`.
 
 use std::path::Path;
 
 use rusqlite::Connection;
 
 use super::file::beside;
+use super::job::Job;
 use super::schema::SCHEMA_VERSION;
-use super::writer::Job;
 use super::{SqliteStore, accounts, backup};
 use crate::{Expiry, Reply, StorageQuery, StorageUse, StoreError, StoreStats, Upkeep};
 
 impl Upkeep for SqliteStore {
     fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
-        self.ask(move |answer| Job::Expire { expiry, gone: 0, answer })
+        self.ask(move |answer| Job::Expire { expiry, gone: 0, touched: Vec::new(), answer })
     }
 
     fn scrub(&self) -> Reply<'_, ()> {
