@@ -1,4 +1,6 @@
 //! The change feed of a store in memory: one for each opening, shared by all its handles.
+//!
+//! Promises: a cursor of an earlier opening gets a gap. What the feed keeps is in `feed`.
 
 use std::future::ready;
 

@@ -1,4 +1,6 @@
 //! The change feed of a file: kept in memory by the one process that has it open.
+//!
+//! Promises: the writer appends before it answers. It writes nothing to the file; see `feed`.
 
 use std::future::ready;
 
