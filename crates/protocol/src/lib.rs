@@ -53,7 +53,7 @@ pub use id::{
     AgentInstance, AgentName, BadName, ContextId, ConversationId, IdTooLong, KeyId, MAX_FOREIGN_ID, MAX_NAME,
     MessageId, RESERVED_PREFIXES, ReservedName, TaskId,
 };
-pub use journal::JournalLine;
+pub use journal::{JournalKind, JournalLine, JournalSubject};
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{Message, Part, Role, TextKind};

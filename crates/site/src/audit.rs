@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use agentsite_protocol::{PublicKey, verify_detached};
-use agentsite_store::{Change, JournalHead, SharedStore, SignedHead};
+use agentsite_store::{Change, JournalHead, SharedStore, SignedHead, Unjournaled};
 use tokio_util::sync::CancellationToken;
 
 use crate::identity::{Identity, JOURNAL_HEAD, head_statement, known_keys};
@@ -65,8 +65,8 @@ pub(crate) async fn sign_end(store: &SharedStore, identity: &Identity) -> Result
 }
 
 async fn sign(store: &SharedStore, identity: &Identity, head: JournalHead) -> Result<(), SiteError> {
-    let heads = vec![identity.sign_head(&head)?];
-    Ok(store.commit(Change { heads, ..Change::default() }).await?)
+    let signed = identity.sign_head(&head)?;
+    Ok(store.commit(Change::unjournaled(Unjournaled::SignedHead).edit(signed)).await?)
 }
 
 /// Checks the signatures of heads against the keys in the site's identity, present and former; gives the site's name.

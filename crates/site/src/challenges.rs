@@ -10,8 +10,8 @@ use agentsite_protocol::{Ids, JournalLine, Timestamp};
 use agentsite_store::{Change, RecordChange, SharedStore};
 use serde::{Deserialize, Serialize};
 
-use crate::SiteError;
 use crate::collection::{Collection, Revised};
+use crate::{SiteError, kinds};
 
 /// Where the words are kept, each under itself.
 const COLLECTION: Collection<ServedChallenge> = Collection::new("challenges");
@@ -117,8 +117,8 @@ impl Challenges {
 
     async fn commit(&self, by: &str, records: Vec<RecordChange>, text: String) -> Result<(), SiteError> {
         let at = self.ids.clock().now();
-        let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
-        Ok(self.store.commit(Change { records, journal: vec![line], ..Change::default() }).await?)
+        let line = JournalLine::new(kinds::site::CHALLENGE, at, by, text);
+        Ok(self.store.commit(Change::new(line).edits(records)).await?)
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Revised<ServedChallenge>>> {
@@ -141,7 +141,7 @@ pub(crate) fn check(word: &str) -> Result<(), SiteError> {
 mod tests {
     use std::sync::Arc;
 
-    use agentsite_store::{MemStore, SettingChange};
+    use agentsite_store::{MemStore, SettingChange, Unjournaled};
 
     use super::*;
     use crate::World;
@@ -153,7 +153,7 @@ mod tests {
         let until = ids.clock().now().plus(GOOD_FOR);
         let old = serde_json::to_string(&[ServedChallenge { word: "old".into(), until }]).unwrap();
         let setting = SettingChange { name: OLD_SETTING.into(), value: Some(old), owner: None };
-        store.commit(Change { settings: vec![setting], ..Change::default() }).await.unwrap();
+        store.commit(Change::unjournaled(Unjournaled::Migration).edit(setting)).await.unwrap();
         let open = async || Challenges::open(store.clone(), ids.clone()).await.unwrap();
         let challenges = open().await;
         challenges.add("admin", "new").await.unwrap();

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 
 use agentsite_protocol::Owner;
 use agentsite_store::{
-    Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
+    Admittance, Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
+    Unjournaled,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -35,6 +36,11 @@ pub(crate) struct Revised<T> {
 impl<T: Serialize + DeserializeOwned> Collection<T> {
     pub(crate) const fn new(name: &'static str) -> Self {
         Self { name, kind: PhantomData }
+    }
+
+    /// What it is called in the store.
+    pub(crate) const fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Everything in it, by key.
@@ -116,13 +122,11 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     ) -> Result<(), SiteError> {
         let records = values.iter().map(|(key, owner, value)| self.put(key, owner.as_ref(), 0, value));
         let gone = |name| SettingChange { name, value: None, owner: None };
-        let change = Change {
-            records: records.collect::<Result<_, _>>()?,
-            settings: settings.into_iter().map(gone).collect(),
+        let change = Change::unjournaled(Unjournaled::Migration)
+            .edits(records.collect::<Result<Vec<_>, _>>()?)
+            .edits(settings.into_iter().map(gone))
             // The same data in another place is no new work.
-            admittance: agentsite_store::Admittance::Always,
-            ..Change::default()
-        };
+            .admittance(Admittance::Always);
         Ok(store.commit(change).await?)
     }
 }
@@ -138,7 +142,7 @@ mod tests {
     const NUMBERS: Collection<u32> = Collection::new("numbers");
 
     async fn commit(store: &SharedStore, records: Vec<RecordChange>) {
-        store.commit(Change { records, ..Change::default() }).await.unwrap();
+        store.commit(Change::unjournaled(Unjournaled::Migration).edits(records)).await.unwrap();
     }
 
     #[tokio::test]

@@ -13,7 +13,7 @@ use agentsite_host::{
 };
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{
-    AgentInstance, AgentName, Ids, JournalLine, Owner, Period, Skill, Timestamp, Visibility,
+    AgentInstance, AgentName, Ids, JournalKind, JournalLine, Owner, Period, Skill, Timestamp, Visibility,
 };
 use agentsite_store::{Change, SharedStore};
 use serde::{Deserialize, Serialize};
@@ -21,9 +21,9 @@ use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
-use crate::SiteError;
 use crate::collection::{Collection, Revised};
 use crate::names::{NameChange, Names};
+use crate::{SiteError, kinds};
 
 /// Most skills of one agent, as in an `agent.toml`.
 const MAX_SKILLS: usize = 100;
@@ -165,9 +165,8 @@ impl Connected {
     pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<u64, SiteError> {
         let name = &record.introduction.name;
         let before = self.lock().get(name).map_or(0, |kept| kept.revision);
-        let records = vec![COLLECTION.put(name.as_str(), Some(&record.owner), before, record)?];
-        let journal = vec![self.line(actor, name, text)];
-        let change = Change { records, journal, ..Change::default() };
+        let put = COLLECTION.put(name.as_str(), Some(&record.owner), before, record)?;
+        let change = Change::new(self.line(kinds::agent::CONNECTED, actor, name, text)).edit(put);
         self.names.commit(change, &[NameChange::Taken(name.to_string())]).await?;
         Ok(before + 1)
     }
@@ -180,11 +179,10 @@ impl Connected {
         text: String,
     ) -> Result<Option<Kept>, SiteError> {
         let Some(kept) = self.get(name) else { return Ok(None) };
-        let records = vec![COLLECTION.remove(name.as_str(), kept.revision)];
-        let journal = vec![self.line(actor, name, text)];
         let owner = kept.record.owner.to_string();
         let released = NameChange::Released { name: name.to_string(), owner };
-        let change = Change { records, journal, ..Change::default() };
+        let line = self.line(kinds::agent::DISCONNECTED, actor, name, text);
+        let change = Change::new(line).edit(COLLECTION.remove(name.as_str(), kept.revision));
         self.names.commit(change, &[released]).await?;
         Ok(self.lock().remove(name))
     }
@@ -196,14 +194,8 @@ impl Connected {
         format!("{TOKEN_PREFIX}{}", hex(&bytes))
     }
 
-    fn line(&self, actor: &Owner, name: &AgentName, text: String) -> JournalLine {
-        JournalLine {
-            at: self.ids.clock().now(),
-            actor: actor.as_str().into(),
-            agent: Some(name.clone()),
-            task: None,
-            text,
-        }
+    fn line(&self, kind: JournalKind, actor: &Owner, name: &AgentName, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), actor.as_str(), text).about_agent(name.clone())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentName, Kept>> {
@@ -351,7 +343,10 @@ mod tests {
             set("connected", "greeter lost".into()),
             set("connected:greeter", serde_json::to_string(&record()).unwrap()),
         ];
-        store.commit(Change { settings, ..Change::default() }).await.unwrap();
+        store
+            .commit(Change::unjournaled(agentsite_store::Unjournaled::Migration).edits(settings))
+            .await
+            .unwrap();
         for _ in 0..2 {
             adopt(&store).await.unwrap();
             let all = COLLECTION.all(&store).await.unwrap();

@@ -1,8 +1,9 @@
 //! Identity: the keys with which a site signs, and how they change.
 //!
-//! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store, with their public keys beside the seeds so that a
-//! damaged or replaced seed is refused; a change of keys is one transaction with the old keys' word for the new ones. Secrets leave this file only into the store. A card is signed once for each content, not for each
-//! request. It does not encrypt: the store does.
+//! Promises: an Ed25519 and a P-256 key are made at the first start and kept in the store, with their public
+//! keys beside the seeds so that a damaged or replaced seed is refused; a change of keys is one transaction
+//! with the old keys' word for the new ones. Secrets leave this file only into the store. A card is signed
+//! once for each content, not for each request. It does not encrypt: the store does.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,25 +13,33 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
-use agentsite_store::{Change, JournalHead, SettingChange, SharedStore, SignedHead};
+use agentsite_store::{Change, JournalHead, RecordChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::SiteError;
+use crate::collection::Collection;
+use crate::{SiteError, kinds};
 
-/// The setting that holds the keys.
-const SETTING: &str = "identity";
+/// The collection of the keys, which has one record. `agentsite audit verify` reads it from the file.
+const KEYS: Collection<Kept> = Collection::new("identity");
+
+/// The key of that record.
+const RECORD: &str = "keys";
+
+/// The setting in which an earlier version kept the keys.
+const OLD_SETTING: &str = "identity";
 
 /// The algorithms of a site's keys; the first one's key is its name.
 const ALGORITHMS: [Algorithm; 2] = [Algorithm::EdDsa, Algorithm::Es256];
 
-/// Most signed contents that are remembered: every agent under a few addresses. Whoever asks under ever new names makes the site
-/// sign again, and nothing grow.
+/// Most signed contents that are remembered: every agent under a few addresses. Whoever asks under ever new
+/// names makes the site sign again, and nothing grow.
 const MAX_SIGNED: usize = 1024;
 
-/// Former keys that are still published: those of the last eight rotations. Rotation records are kept for ever.
+/// Former keys that are still published: those of the last eight rotations. Rotation records are kept for
+/// ever.
 const MAX_FORMER: usize = 8 * ALGORITHMS.len();
 
 /// Where keys are published below a site's address.
@@ -64,8 +73,8 @@ pub struct IdentityView {
 struct Kept {
     /// One for each of [`ALGORITHMS`].
     seeds: [[u8; 32]; 2],
-    /// The `did:key` of each seed's public key; a seed that does not lead to it was damaged or replaced. Sites made by an earlier version
-    /// have none until their next start.
+    /// The `did:key` of each seed's public key; a seed that does not lead to it was damaged or replaced.
+    /// Sites made by an earlier version have none until their next start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     public: Option<[String; 2]>,
     since: Timestamp,
@@ -76,6 +85,12 @@ struct Kept {
 }
 
 impl Kept {
+    /// New keys.
+    fn new(ids: &Ids) -> Result<Self, SiteError> {
+        let (seeds, since) = (new_seeds(ids), ids.clock().now());
+        Self { seeds, public: None, since, former: Vec::new(), rotations: Vec::new() }.with_public()
+    }
+
     /// The same with the public keys that belong to the seeds.
     fn with_public(self) -> Result<Self, SiteError> {
         let public = signing_keys(&self.seeds)?.map(|key| key.public().did_key());
@@ -95,8 +110,8 @@ pub(crate) struct Identity {
     store: SharedStore,
     ids: Ids,
     ring: ArcSwap<Ring>,
-    /// What is on disk; held while the keys change.
-    kept: tokio::sync::Mutex<Kept>,
+    /// What is on disk, with the revision of the record; held while the keys change.
+    kept: tokio::sync::Mutex<(Kept, u64)>,
     // A std lock: held for a look-up or an insert, never across an await.
     signed: Mutex<HashMap<[u8; 32], Arc<Value>>>,
 }
@@ -108,38 +123,26 @@ impl std::fmt::Debug for Identity {
 }
 
 impl Identity {
-    /// Reads the keys of the site, or makes them; new ones are kept once the setting that comes with them is committed.
+    /// Reads the keys of the site, or makes them; new ones are kept once the change that comes with them is
+    /// committed.
     pub(crate) async fn open(
         store: SharedStore,
         ids: Ids,
-    ) -> Result<(Self, Option<SettingChange>), SiteError> {
-        let (kept, new) = match store.setting(SETTING).await? {
-            Some(text) => {
-                let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
-                if kept.public.is_some() {
-                    (kept, None)
-                } else {
-                    let kept = kept.with_public()?;
-                    let new = setting(&kept);
-                    (kept, Some(new))
-                }
+    ) -> Result<(Self, Option<RecordChange>), SiteError> {
+        take_over(&store).await?;
+        let stored = store.record(KEYS.name(), RECORD).await?;
+        let revision = stored.as_ref().map_or(0, |stored| stored.revision);
+        let (kept, is_new) = match stored {
+            Some(stored) => {
+                // A record that cannot be read must not be replaced by another identity.
+                let kept: Kept = serde_json::from_str(&stored.body).map_err(|_| SiteError::Identity)?;
+                if kept.public.is_some() { (kept, false) } else { (kept.with_public()?, true) }
             }
-            None => {
-                let (former, rotations) = (Vec::new(), Vec::new());
-                let kept = Kept {
-                    seeds: new_seeds(&ids),
-                    public: None,
-                    since: ids.clock().now(),
-                    former,
-                    rotations,
-                }
-                .with_public()?;
-                let new = setting(&kept);
-                (kept, Some(new))
-            }
+            None => (Kept::new(&ids)?, true),
         };
+        let new = is_new.then(|| KEYS.put(RECORD, None, revision, &kept)).transpose()?;
         let ring = ArcSwap::from_pointee(Ring::of(&kept)?);
-        let kept = tokio::sync::Mutex::new(kept);
+        let kept = tokio::sync::Mutex::new((kept, revision + u64::from(is_new)));
         Ok((Self { store, ids, ring, kept, signed: Mutex::default() }, new))
     }
 
@@ -156,16 +159,16 @@ impl Identity {
         let new = signing_keys(&seeds)?;
         let records =
             old.keys.iter().zip(&new).map(|(old, new)| RotationRecord::sign(old, &new.public(), at));
-        let mut next = Kept { seeds, since: at, ..kept.clone() }.with_public()?;
+        let mut next = Kept { seeds, since: at, ..kept.0.clone() }.with_public()?;
         next.rotations.extend(records);
         next.former.splice(0..0, old.keys.iter().map(|key| key.public().jwk()));
         next.former.truncate(MAX_FORMER);
         let ring = Ring::of(&next)?;
         let text = format!("changed the keys of the site; it is now {}", ring.view.did_key);
-        let line = JournalLine { at, actor: by.into(), agent: None, task: None, text };
-        let change = Change { journal: vec![line], settings: vec![setting(&next)], ..Change::default() };
-        self.store.commit(change).await?;
-        *kept = next;
+        let line = JournalLine::new(kinds::site::KEYS_CHANGED, at, by, text);
+        let put = KEYS.put(RECORD, None, kept.1, &next)?;
+        self.store.commit(Change::new(line).edit(put)).await?;
+        *kept = (next, kept.1 + 1);
         self.ring.store(Arc::new(ring));
         self.signed.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(self.view())
@@ -199,7 +202,8 @@ impl Identity {
         Ok(SignedHead { seq: head.seq, at, hash: head.hash, signature })
     }
 
-    /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a card.
+    /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a
+    /// card.
     pub(crate) fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
         answer_challenge(&self.ring.load().keys[0], entry, word)
     }
@@ -231,7 +235,8 @@ impl Identity {
         })
     }
 
-    /// What was signed before for this content under `base`, else what `sign` makes with the keys and the address of the key set.
+    /// What was signed before for this content under `base`, else what `sign` makes with the keys and the
+    /// address of the key set.
     fn remembered_or(
         &self,
         kind: &str,
@@ -295,7 +300,8 @@ pub(crate) fn head_statement(head: &JournalHead, at: Timestamp) -> Value {
     json!({ "line": head.seq, "hash": hash, "at": at.to_string() })
 }
 
-/// The public keys in the setting that holds a site's identity, the present ones first; `None` when they do not fit together.
+/// The public keys in the setting that holds a site's identity, the present ones first; `None` when they do
+/// not fit together.
 pub(crate) fn known_keys(setting: &str) -> Option<Vec<PublicKey>> {
     let kept: Kept = serde_json::from_str(setting).ok()?;
     let ring = Ring::of(&kept).ok()?;
@@ -323,7 +329,9 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
     })
 }
 
-fn setting(kept: &Kept) -> SettingChange {
-    let value = serde_json::to_string(kept).expect("keys are always written");
-    SettingChange { name: SETTING.into(), value: Some(value), owner: None }
+/// Takes over what an earlier version kept in a setting.
+async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
+    let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
+    let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
+    KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await
 }

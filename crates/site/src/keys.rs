@@ -1,10 +1,13 @@
 //! Keys: how callers prove who they are.
 //!
-//! Promises: a key is shown once and kept only as a hash; comparison takes the same time whatever is wrong; a revoked or expired key stops
-//! working at once, and with it the sessions of browsers that were begun with it (`sessions`). Nothing that happens at the same time brings
-//! a revoked key back. The admin token (`admin_token`) is replaced, never revoked, so that nobody locks the command line out.
+//! Promises: a key is shown once and kept only as a hash; comparison takes the same time whatever is wrong; a
+//! revoked or expired key stops working at once, and with it the sessions of browsers that were begun with it
+//! (`sessions`). Nothing that happens at the same time brings a revoked key back. What another handle of the
+//! same store changes is followed (`follow`). The admin token (`admin_token`) is replaced, never revoked, so
+//! that nobody locks the command line out.
 
 mod admin_token;
+mod follow;
 mod sessions;
 
 use std::collections::HashMap;
@@ -12,14 +15,16 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use agentsite_protocol::{Caller, Ids, JournalLine, KeyId, Scope, Timestamp};
-use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore};
+use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, JournalSubject, KeyId, Scope, Timestamp};
+use agentsite_store::{Change, KeyChange, KeyRecord, SharedStore, Unjournaled};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 pub use sessions::{Presence, Session};
+
+use follow::Follower;
 
 /// How exactly the last use of a key is noted; finer would cost a write for each request.
 const LAST_USED_GRAIN: Duration = Duration::from_secs(60);
@@ -49,23 +54,29 @@ pub(crate) struct Keys {
     ids: Ids,
     // A std lock: held for a look-up or an insert, never across an await.
     known: RwLock<HashMap<KeyId, Arc<KeyRecord>>>,
-    /// One-time links that have not been used, by the hash of their token. A std lock: held for a look-up, never across an await.
+    /// One-time links that have not been used, by the hash of their token. A std lock: held for a look-up,
+    /// never across an await.
     links: Mutex<HashMap<[u8; 32], Timestamp>>,
     /// The record of the admin token.
     admin_token: RwLock<Option<KeyId>>,
+    /// How far what is in memory follows the store.
+    follower: Follower,
 }
 
 impl Keys {
     pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+        // Before the keys are read, so that nothing falls between.
+        let follower = Follower::new(&store);
         let records = store.keys().await?;
         let known = records.into_iter().map(|record| (record.id.clone(), Arc::new(record))).collect();
         let admin_token = store.setting(admin_token::SETTING).await?.and_then(|id| id.parse().ok());
         let admin_token = RwLock::new(admin_token);
-        Ok(Self { store, ids, known: RwLock::new(known), links: Mutex::default(), admin_token })
+        Ok(Self { store, ids, known: RwLock::new(known), links: Mutex::default(), admin_token, follower })
     }
 
     /// Who holds this key.
     pub(crate) async fn caller(&self, secret: &str) -> Result<Caller, SiteError> {
+        self.follow().await?;
         let record = self.proven(secret)?;
         let key = self.behind(&record)?;
         let now = self.ids.clock().now();
@@ -136,9 +147,10 @@ impl Keys {
                 "there are {known} keys; revoke some before making more"
             )));
         }
-        let mut keys = vec![KeyChange::Put(record.clone())];
-        keys.extend(gone.iter().cloned().map(KeyChange::Remove));
-        let change = Change { keys, journal: vec![self.line(by, what)], ..Change::default() };
+        let kind = if record.session { kinds::key::SIGNED_IN } else { kinds::key::CREATED };
+        let change = Change::new(self.line(kind, by, &record.id, what))
+            .edit(KeyChange::Put(record.clone()))
+            .edits(gone.iter().cloned().map(KeyChange::Remove));
         self.store.commit(change).await?;
         self.remember(record.clone());
         self.drop_known(&gone);
@@ -155,6 +167,7 @@ impl Keys {
 
     /// Ends a key and the sessions that stand for it, or one session; false when there is none.
     pub(crate) async fn revoke(&self, by: &str, id: &KeyId) -> Result<bool, SiteError> {
+        self.follow().await?;
         let Some(record) = self.known(id) else { return Ok(false) };
         if self.is_admin_token(id) {
             return Err(SiteError::AdminToken);
@@ -167,11 +180,8 @@ impl Keys {
             (false, 0) => format!("revoked the key {id}"),
             (false, sessions) => format!("revoked the key {id} and its browser sessions ({sessions})"),
         };
-        let change = Change {
-            keys: gone.iter().cloned().map(KeyChange::Remove).collect(),
-            journal: vec![self.line(by, text)],
-            ..Change::default()
-        };
+        let change = Change::new(self.line(kinds::key::REVOKED, by, id, text))
+            .edits(gone.iter().cloned().map(KeyChange::Remove));
         self.store.commit(change).await?;
         self.drop_known(&gone);
         Ok(true)
@@ -182,7 +192,8 @@ impl Keys {
         gone.iter().for_each(|id| drop(known.remove(id)));
     }
 
-    /// Removes keys and sessions that have certainly expired. They are refused from their end on; a clock that jumped removes none.
+    /// Removes keys and sessions that have certainly expired. They are refused from their end on; a clock
+    /// that jumped removes none.
     pub(crate) async fn sweep(&self) -> Result<usize, SiteError> {
         let now = self.ids.clock().settled();
         // A session that was begun while its key was revoked has none any more.
@@ -203,7 +214,7 @@ impl Keys {
         if !self.touch(&record.id, now) {
             return;
         }
-        let change = Change { keys: vec![KeyChange::Used(record.id.clone(), now)], ..Change::default() };
+        let change = Change::unjournaled(Unjournaled::KeyUse).edit(KeyChange::Used(record.id.clone(), now));
         // Nobody waits for it: losing the minute of last use harms nobody.
         let _ = self.store.enqueue(change).await;
     }
@@ -235,8 +246,8 @@ impl Keys {
         bytes
     }
 
-    fn line(&self, by: &str, text: String) -> JournalLine {
-        JournalLine { at: self.ids.clock().now(), actor: by.into(), agent: None, task: None, text }
+    fn line(&self, kind: JournalKind, by: &str, id: &KeyId, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), by, text).about(JournalSubject::Key(id.clone()))
     }
 }
 

@@ -20,6 +20,7 @@ mod feeds;
 mod hub;
 mod identity;
 mod keys;
+mod kinds;
 mod lifetime;
 mod logins;
 mod metrics;

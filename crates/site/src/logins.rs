@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use agentsite_client::mcp::{CredentialError, CredentialStore};
-use agentsite_protocol::{AgentName, Ids};
-use agentsite_store::{Change, SharedStore};
+use agentsite_protocol::{AgentName, Ids, JournalLine};
+use agentsite_store::{Change, SharedStore, Unjournaled};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use futures::future::BoxFuture;
@@ -19,9 +19,9 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::SiteError;
 use crate::collection::{Collection, Revised};
 use crate::secret::Secret;
+use crate::{SiteError, kinds};
 
 /// Where they are kept, by agent.
 const COLLECTION: Collection<Login> = Collection::new("logins");
@@ -96,7 +96,19 @@ impl Logins {
             None if before == 0 => return Ok(()),
             None => COLLECTION.remove(agent, before),
         };
-        self.store.commit(Change { records: vec![change], ..Change::default() }).await?;
+        let told = match &login {
+            Some(login) if before == 0 => Some(format!("keeps a login of {agent} to {}", login.server)),
+            Some(_) => None,
+            None => Some(format!("removed the login of {agent}")),
+        };
+        let now = self.ids.clock().now();
+        let line = told.map(|text| JournalLine::new(kinds::agent::LOGIN, now, "site", text));
+        let line = line.map(|line| match agent.parse() {
+            Ok(name) => line.about_agent(name),
+            Err(_) => line,
+        });
+        let lines = Vec::from_iter(line);
+        self.store.commit(Change::of_lines(lines, Unjournaled::CredentialRenewal).edit(change)).await?;
         match login {
             Some(value) => {
                 let (key, revision) = (agent.to_owned(), before + 1);
@@ -196,8 +208,7 @@ mod tests {
 
         async fn secret(&self) -> Secret {
             let (secret, new) = Secret::open(&self.store, &self.ids).await.unwrap();
-            let settings = Vec::from_iter(new);
-            self.store.commit(Change { settings, ..Change::default() }).await.unwrap();
+            self.store.commit(Change::unjournaled(Unjournaled::Migration).edits(new)).await.unwrap();
             secret
         }
 
@@ -268,7 +279,7 @@ mod tests {
             value: Some(old.to_string()),
             owner: None,
         };
-        keeping.store.commit(Change { settings: vec![setting], ..Change::default() }).await.unwrap();
+        keeping.store.commit(Change::unjournaled(Unjournaled::Migration).edit(setting)).await.unwrap();
         for _ in 0..2 {
             let loaded = keeping.open().await.load("notes", &server("mcp")).await.unwrap();
             assert_eq!(loaded.as_deref(), Some("the-token"));

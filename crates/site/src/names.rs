@@ -1,30 +1,46 @@
 //! Names: for whom the names of agents and of registry entries are reserved after they were given up.
 //!
-//! Promises: a released name stays reserved for its previous owner for the retention period, so that nobody else receives what is still sent
-//! to it; the reservation is written in the same transaction as the change that released the name, and survives restarts. The names of the
-//! site's own agents are remembered, so that a folder which was removed while the site was stopped counts as released. Names of suspended and
-//! unreadable agent folders stay reserved as long as the folders are there. The list is bounded, for each owner and in all.
+//! Promises: a released name stays reserved for its previous owner for the retention period, so that nobody
+//! else receives what is still sent to it; the reservation is written in the same transaction as the change
+//! that released the name, and survives restarts. The names of the site's own agents are remembered, so that
+//! a folder which was removed while the site was stopped counts as released. Names of suspended and
+//! unreadable agent folders stay reserved as long as the folders are there. The list is bounded, for each
+//! owner and in all.
 //!
-//! It does not know which agents run (`hub` does), and a reservation is not what protects a task: a task is bound to the agent instance that
-//! it was opened with, whoever has the name later.
+//! It does not know which agents run (`hub` does), and a reservation is not what protects a task: a task is
+//! bound to the agent instance that it was opened with, whoever has the name later.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Caller, Ids, Timestamp};
-use agentsite_store::{Change, SettingChange, SharedStore, StoreError};
+use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, Timestamp};
+use agentsite_store::{
+    Admittance, Change, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::SiteError;
+use crate::collection::Collection;
+use crate::{SiteError, kinds};
 
-/// The setting that holds the list.
-const SETTING: &str = "names";
+/// The setting in which an earlier version kept everything.
+const OLD_SETTING: &str = "names";
 
-/// Most released names of one owner: as many agents as an owner may have by default. The oldest reservation ends first.
+/// The names of the site's own agents. A record is made and removed, never changed.
+const OWN: Collection<AgentName> = Collection::new("names.own");
+
+/// The released names.
+const RELEASED: Collection<ReleasedName> = Collection::new("names.released");
+
+/// The revision of each released name's record.
+type Revisions = BTreeMap<String, u64>;
+
+/// Most released names of one owner: as many agents as an owner may have by default. The oldest reservation
+/// ends first.
 const MAX_OF_OWNER: usize = 100;
 
-/// Most released names in all: the list is written whole, some 100 kB at most. The owner with the most loses its oldest one first.
+/// Most released names in all: the list is held in memory, some 100 kB at most. The owner with the most loses
+/// its oldest one first.
 const MAX_IN_ALL: usize = 1_000;
 
 /// The owner of the names of the site's own agents.
@@ -68,11 +84,12 @@ pub(crate) struct Names {
     book: Mutex<Book>,
     /// Names of agent folders that are there and do not run: suspended ones and those that cannot be read.
     idle: Mutex<BTreeSet<AgentName>>,
-    /// Held while a change is written, so that the list on disk is the list in memory.
-    changing: tokio::sync::Mutex<()>,
+    /// The revisions of the records of released names; held while a change is written, so that the list on
+    /// disk is the list in memory.
+    revisions: tokio::sync::Mutex<Revisions>,
 }
 
-/// What is written down.
+/// What is written down, as records; an earlier version wrote it as one text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Book {
     /// The names of the site's own agents.
@@ -86,16 +103,14 @@ struct Book {
 impl Names {
     /// Reads what an earlier process wrote.
     pub(crate) async fn open(store: SharedStore, ids: Ids, keep: Duration) -> Result<Self, SiteError> {
-        let text = store.setting(SETTING).await?.unwrap_or_default();
-        let book = if text.is_empty() {
-            Book::default()
-        } else {
-            let damaged =
-                |error| SiteError::Store(StoreError::Corrupt(format!("setting {SETTING}: {error}")));
-            serde_json::from_str(&text).map_err(damaged)?
-        };
-        let (idle, changing) = (Mutex::default(), tokio::sync::Mutex::default());
-        Ok(Self { store, ids, keep, book: Mutex::new(book), idle, changing })
+        take_over(&store).await?;
+        let site = OWN.all(&store).await?.into_iter().map(|one| one.value).collect();
+        let all = RELEASED.all(&store).await?;
+        let revisions = all.iter().map(|one| (one.key.clone(), one.revision)).collect();
+        let mut released: Vec<ReleasedName> = all.into_iter().map(|one| one.value).collect();
+        released.sort_by_key(|one| one.released_at);
+        let (idle, book) = (Mutex::default(), Mutex::new(Book { site, released }));
+        Ok(Self { store, ids, keep, book, idle, revisions: tokio::sync::Mutex::new(revisions) })
     }
 
     /// Refuses a name that is reserved for somebody else than this caller.
@@ -115,18 +130,17 @@ impl Names {
 
     /// Writes a change together with what it means for names.
     pub(crate) async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), SiteError> {
-        let _one_at_a_time = self.changing.lock().await;
+        let mut revisions = self.revisions.lock().await;
         let now = self.ids.clock().now();
         let before = self.lock().clone();
         let mut after = before.clone();
         for name in names {
             after.apply(name, now, now.plus(self.keep));
         }
-        if after != before {
-            change.settings.push(after.setting()?);
-        }
+        let mut next = revisions.clone();
+        change = change.edits(after.edits_from(&before, &mut next)?);
         self.store.commit(change).await?;
-        *self.lock() = after;
+        (*self.lock(), *revisions) = (after, next);
         Ok(())
     }
 
@@ -135,19 +149,38 @@ impl Names {
         if self.lock().is_held(name) {
             return Ok(());
         }
-        self.commit(Change::default(), &[NameChange::TakenBySite(name.clone())]).await
+        let line = self.line(kinds::agent::ADDED, format!("has the agent {name} now"));
+        let change = Change::new(line.about_agent(name.clone()));
+        self.commit(change, &[NameChange::TakenBySite(name.clone())]).await
     }
 
-    /// Brings the list in step with the agents that the site itself has: those that were there before and are not now were released.
+    /// Reserves the name of an agent of the site itself that was taken out.
+    pub(crate) async fn release_own(&self, name: &AgentName) -> Result<(), SiteError> {
+        let line = self.line(kinds::agent::REMOVED, format!("has the agent {name} no longer"));
+        let change = Change::new(line.about_agent(name.clone()));
+        self.commit(change, &[NameChange::ReleasedBySite(name.clone())]).await
+    }
+
+    fn line(&self, kind: JournalKind, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), "site", text)
+    }
+
+    /// Brings the list in step with the agents that the site itself has: those that were there before and are
+    /// not now were released.
     pub(crate) async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), SiteError> {
         let before = self.lock().site.clone();
-        let gone = before.difference(own).cloned().map(NameChange::ReleasedBySite);
-        let new = own.iter().filter(|name| !self.lock().is_held(name)).cloned().map(NameChange::TakenBySite);
-        let changes: Vec<NameChange> = gone.chain(new.collect::<Vec<_>>()).collect();
-        if changes.is_empty() {
-            return Ok(());
-        }
-        self.commit(Change::default(), &changes).await
+        let gone: Vec<AgentName> = before.difference(own).cloned().collect();
+        let new: Vec<AgentName> = own.iter().filter(|name| !self.lock().is_held(name)).cloned().collect();
+        let lost =
+            (!gone.is_empty()).then(|| format!("has {} agents no longer: {}", gone.len(), listed(&gone)));
+        let won = (!new.is_empty()).then(|| format!("has {} new agents: {}", new.len(), listed(&new)));
+        let lost = lost.map(|text| self.line(kinds::agent::REMOVED, text));
+        let mut lines = lost.into_iter().chain(won.map(|text| self.line(kinds::agent::ADDED, text)));
+        let Some(first) = lines.next() else { return Ok(()) };
+        let change = lines.fold(Change::new(first), Change::line);
+        let gone = gone.into_iter().map(NameChange::ReleasedBySite);
+        let changes: Vec<NameChange> = gone.chain(new.into_iter().map(NameChange::TakenBySite)).collect();
+        self.commit(change, &changes).await
     }
 
     /// Says which agent folders are there without running.
@@ -214,10 +247,48 @@ impl Book {
         }
     }
 
-    fn setting(&self) -> Result<SettingChange, SiteError> {
-        let text = serde_json::to_string(self).map_err(|error| StoreError::Engine(error.to_string()))?;
-        Ok(SettingChange { name: SETTING.into(), value: Some(text), owner: None })
+    /// The changes of records that lead from `before` to this, and the revisions afterwards.
+    fn edits_from(&self, before: &Self, revisions: &mut Revisions) -> Result<Vec<RecordChange>, SiteError> {
+        let mut edits = Vec::new();
+        for name in before.site.difference(&self.site) {
+            edits.push(OWN.remove(name.as_str(), 1));
+        }
+        for name in self.site.difference(&before.site) {
+            edits.push(OWN.put(name.as_str(), None, 0, name)?);
+        }
+        for one in
+            before.released.iter().filter(|one| self.released.iter().all(|other| other.name != one.name))
+        {
+            let revision = revisions.remove(&one.name).unwrap_or(0);
+            edits.push(RELEASED.remove(&one.name, revision));
+        }
+        for one in self.released.iter().filter(|one| !before.released.contains(one)) {
+            let revision = revisions.entry(one.name.clone()).or_default();
+            edits.push(RELEASED.put(&one.name, None, *revision, one)?);
+            *revision += 1;
+        }
+        Ok(edits)
     }
+}
+
+/// Takes over what an earlier version kept in one setting.
+async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
+    let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
+    let damaged = |error| SiteError::Store(StoreError::Corrupt(format!("setting {OLD_SETTING}: {error}")));
+    let book: Book = serde_json::from_str(&text).map_err(damaged)?;
+    let edits = book.edits_from(&Book::default(), &mut Revisions::new())?;
+    let gone = SettingChange { name: OLD_SETTING.into(), value: None, owner: None };
+    // The same data in another place is no new work.
+    let change = Change::unjournaled(Unjournaled::Migration).admittance(Admittance::Always);
+    Ok(store.commit(change.edits(edits).edit(gone)).await?)
+}
+
+/// Names for a line: the first few.
+fn listed(names: &[AgentName]) -> String {
+    const FEW: usize = 8;
+    let few: Vec<&str> = names.iter().take(FEW).map(AgentName::as_str).collect();
+    let more = if names.len() > FEW { ", …" } else { "" };
+    format!("{}{more}", few.join(", "))
 }
 
 /// Whether the people who run the site had the name, by a folder or by a program of theirs that connected.
@@ -227,7 +298,12 @@ fn is_operator(owner: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use agentsite_store::MemStore;
+
     use super::*;
+    use crate::World;
 
     const DAY: i64 = 86_400_000;
 
@@ -278,10 +354,38 @@ mod tests {
         assert!(book.check("poet", "key:b", false, at(1)).is_err());
     }
 
-    #[test]
-    fn what_is_written_is_read_again() {
+    async fn opened(store: &SharedStore) -> Names {
+        let World { clock, rng } = World::system();
+        Names::open(store.clone(), Ids::new(clock, rng), Duration::from_secs(86_400)).await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_is_written_is_read_again() {
+        let store: SharedStore = Arc::new(MemStore::default());
+        let names = opened(&store).await;
+        let (calc, echo): (AgentName, AgentName) = ("calc".parse().unwrap(), "echo".parse().unwrap());
+        names.keep_step(&[calc.clone(), echo.clone()].into()).await.unwrap();
+        names.release_own(&calc).await.unwrap();
+        names.hold(&calc).await.unwrap();
+        names.release_own(&calc).await.unwrap();
+        names.release_own(&calc).await.unwrap();
+        let again = opened(&store).await;
+        assert_eq!(*again.lock(), *names.lock());
+        assert_eq!(again.lock().site, [echo].into());
+        again.hold(&calc).await.unwrap();
+        assert_eq!(opened(&store).await.released(), Vec::new());
+    }
+
+    #[tokio::test]
+    async fn what_an_earlier_version_kept_in_a_setting_is_taken_over() {
+        let store: SharedStore = Arc::new(MemStore::default());
         let book = after(&[released("poet", "key:a"), NameChange::TakenBySite("calc".parse().unwrap())]);
-        let text = book.setting().unwrap().value.unwrap();
-        assert_eq!(serde_json::from_str::<Book>(&text).unwrap(), book);
+        let value = Some(serde_json::to_string(&book).unwrap());
+        let setting = SettingChange { name: OLD_SETTING.into(), value, owner: None };
+        store.commit(Change::unjournaled(Unjournaled::Migration).edit(setting)).await.unwrap();
+        for _ in 0..2 {
+            assert_eq!(*opened(&store).await.lock(), book);
+            assert_eq!(store.setting(OLD_SETTING).await.unwrap(), None);
+        }
     }
 }

@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use agentsite_egress::{Circuits, Egress};
-use agentsite_protocol::{Ids, PushConfig, TaskHead, TaskId};
+use agentsite_protocol::{Ids, JournalKind, JournalLine, PushConfig, TaskHead, TaskId};
 use agentsite_store::{Change, PushChange, SharedStore};
 use tokio::sync::Notify;
 
@@ -31,7 +31,7 @@ pub use outbox::DeliveryView;
 
 use crate::anonymous::IdCipher;
 use crate::identity::Identity;
-use crate::{PushSettings, SiteError, SiteMetrics};
+use crate::{PushSettings, SiteError, SiteMetrics, kinds};
 use hook::LiveReceivers;
 
 /// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for
@@ -137,8 +137,9 @@ impl Push {
         config.task_id = head.id.to_string();
         let _one_at_a_time = self.adding.lock().await;
         self.check_room(head.id, &config.id).await?;
-        let push = vec![PushChange::Put(head.id, config.clone())];
-        self.store.commit(Change { push, ..Change::default() }).await?;
+        let text = format!("added the receiver {}", identify::origin(&config.url));
+        let line = self.line(kinds::push::ADDED, head, text);
+        self.store.commit(Change::new(line).edit(PushChange::Put(head.id, config.clone()))).await?;
         Ok(config)
     }
 
@@ -161,7 +162,13 @@ impl Push {
     /// nothing.
     pub(crate) async fn remove(&self, head: &TaskHead, id: &str) -> Result<(), SiteError> {
         self.check_on()?;
-        let push = vec![PushChange::Remove(head.id, id.to_owned())];
-        Ok(self.store.commit(Change { push, ..Change::default() }).await?)
+        let line = self.line(kinds::push::REMOVED, head, "removed a receiver".into());
+        Ok(self.store.commit(Change::new(line).edit(PushChange::Remove(head.id, id.to_owned()))).await?)
+    }
+
+    /// A line about the receivers of a task, by its owner.
+    fn line(&self, kind: JournalKind, head: &TaskHead, text: String) -> JournalLine {
+        let line = JournalLine::new(kind, self.ids.clock().now(), head.owner.as_str(), text);
+        line.about_task(head.id, Some(head.agent.clone()))
     }
 }

@@ -6,13 +6,15 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{Ids, Match, Owner, PushConfig, Query, Timestamp};
+use agentsite_protocol::{
+    Ids, JournalKind, JournalLine, JournalSubject, Match, Owner, PushConfig, Query, Timestamp,
+};
 use agentsite_store::{Admittance, Change, OutboxChange, OutboxRow, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::SiteError;
 use crate::collection::{Collection, Revised};
+use crate::{SiteError, kinds};
 
 /// Kept queries of one owner; people follow a handful.
 const MAX_OF_OWNER: usize = 20;
@@ -120,7 +122,9 @@ impl Queries {
         }
         stored.kept.id = self.ids.push_config();
         stored.kept.created_at = self.ids.clock().now();
-        self.write(&mut stored, Vec::new()).await?;
+        let (by, id) = (stored.kept.owner.as_str(), &stored.kept.id);
+        let line = self.line(kinds::query::SAVED, by, id, "saved a query".into());
+        self.write(&mut stored, line, Vec::new()).await?;
         let kept = stored.kept.clone();
         self.lock().insert(kept.id.clone(), stored);
         Ok(kept)
@@ -146,8 +150,8 @@ impl Queries {
         let _one_at_a_time = self.changing.lock().await;
         self.get(owner, id)?;
         let revision = self.lock().get(id).map_or(0, |stored| stored.revision);
-        let records = vec![COLLECTION.remove(id, revision)];
-        self.store.commit(Change { records, ..Change::default() }).await?;
+        let line = self.line(kinds::query::REMOVED, owner.as_str(), id, "removed a saved query".into());
+        self.store.commit(Change::new(line).edit(COLLECTION.remove(id, revision))).await?;
         self.lock().remove(id);
         let _ = self.appeared.send(id.to_owned());
         Ok(())
@@ -169,7 +173,12 @@ impl Queries {
         let Some(mut stored) = self.lock().get(id).cloned() else { return Ok(()) };
         let now = self.ids.clock().now();
         let mut outbox = Vec::new();
-        for found in found.into_iter().filter(|found| !stored.seen.contains(&found.id)).collect::<Vec<_>>() {
+        let found: Vec<Match> = found.into_iter().filter(|found| !stored.seen.contains(&found.id)).collect();
+        let new = found.len();
+        if new == 0 {
+            return Ok(());
+        }
+        for found in found {
             stored.told += 1;
             stored.seen.push(found.id.clone());
             stored.kept.matches.push(Appeared { seq: stored.told, at: now, found });
@@ -181,7 +190,9 @@ impl Queries {
         stored.kept.matches.drain(..over);
         let over = stored.seen.len().saturating_sub(MAX_SEEN);
         stored.seen.drain(..over);
-        self.write(&mut stored, outbox).await?;
+        let text = format!("found {new} new matches for a saved query of {}", stored.kept.owner);
+        let line = self.line(kinds::query::MATCHED, "site", id, text);
+        self.write(&mut stored, line, outbox).await?;
         self.lock().insert(id.to_owned(), stored);
         let _ = self.appeared.send(id.to_owned());
         Ok(())
@@ -192,14 +203,25 @@ impl Queries {
         self.appeared.subscribe()
     }
 
-    async fn write(&self, stored: &mut Stored, outbox: Vec<OutboxChange>) -> Result<(), SiteError> {
+    async fn write(
+        &self,
+        stored: &mut Stored,
+        line: JournalLine,
+        outbox: Vec<OutboxChange>,
+    ) -> Result<(), SiteError> {
         let (id, owner) = (&stored.kept.id, Some(&stored.kept.owner));
-        let records = vec![COLLECTION.put(id, owner, stored.revision, stored)?];
+        let record = COLLECTION.put(id, owner, stored.revision, stored)?;
         // What a kept query tells is bounded; only a new one is new work.
         let admittance = if stored.told > 0 { Admittance::Always } else { Admittance::New };
-        self.store.commit(Change { records, outbox, admittance, ..Change::default() }).await?;
+        let change = Change::new(line).edit(record).edits(outbox).admittance(admittance);
+        self.store.commit(change).await?;
         stored.revision += 1;
         Ok(())
+    }
+
+    fn line(&self, kind: JournalKind, by: &str, id: &str, text: String) -> JournalLine {
+        let line = JournalLine::new(kind, self.ids.clock().now(), by, text);
+        line.about(JournalSubject::Query(id.to_owned()))
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Stored>> {

@@ -23,8 +23,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
-use agentsite_protocol::{Caller, Ids, JournalLine, Rng, Timestamp, Visibility};
-use agentsite_store::{Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore};
+use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, JournalSubject, Rng, Timestamp, Visibility};
+use agentsite_store::{
+    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore, Unjournaled,
+};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, broadcast};
 use url::Url;
@@ -39,7 +41,7 @@ pub(crate) use scout::{Looked, ToolServer};
 pub(crate) use shape::shape as shape_of;
 
 use crate::names::{NameChange, Names};
-use crate::{HubSettings, SiteError};
+use crate::{HubSettings, SiteError, kinds};
 use draft::{bad, publisher};
 
 /// The namespace of agents that are called by A2A, and of tool servers, in names that the site makes.
@@ -235,26 +237,35 @@ impl Registry {
         let text = format!("removed {}", listing.id);
         let released = NameChange::Released { name: listing.id.clone(), owner: listing.owner.clone() };
         let change = ListingChange::Remove { id: listing.id.clone(), owner: listing.owner, revision };
-        let journal = vec![self.line(caller.owner().as_str(), text)];
-        let change = Change { listings: vec![change], journal, ..Change::default() };
+        let line = self.line(kinds::listing::REMOVED, caller.owner().as_str(), text);
+        let line = line.about(JournalSubject::Listing(listing.id.clone()));
+        let change = Change::new(line).edit(change);
         self.names.commit(change, &[released]).await?;
         let _ = self.changes.send(listing.id);
         Ok(())
     }
 
-    /// Writes one entry with its line in the journal, and tells of it.
+    /// Writes one entry with its line in the journal (none when a check found nothing new), and tells of it.
     async fn put(&self, actor: &str, entry: &Registration, text: String) -> Result<(), SiteError> {
-        let listings = vec![ListingChange::Put(Box::new(entry.clone()))];
-        let journal = if text.is_empty() { Vec::new() } else { vec![self.line(actor, text)] };
         // The site's own looks at an entry are written even when its owner has no storage left.
-        let admittance = if actor == "site" { Admittance::Always } else { Admittance::New };
-        self.store.commit(Change { listings, journal, admittance, ..Change::default() }).await?;
+        let (kind, admittance) = match actor {
+            "site" => (kinds::listing::CHECKED, Admittance::Always),
+            _ => (kinds::listing::CHANGED, Admittance::New),
+        };
+        let change = if text.is_empty() {
+            Change::unjournaled(Unjournaled::EntryCheck)
+        } else {
+            let subject = JournalSubject::Listing(entry.listing.id.clone());
+            Change::new(self.line(kind, actor, text).about(subject))
+        };
+        let change = change.edit(ListingChange::Put(Box::new(entry.clone()))).admittance(admittance);
+        self.store.commit(change).await?;
         let _ = self.changes.send(entry.listing.id.clone());
         Ok(())
     }
 
-    fn line(&self, actor: &str, text: String) -> JournalLine {
-        JournalLine { at: self.ids.clock().now(), actor: actor.into(), agent: None, task: None, text }
+    fn line(&self, kind: JournalKind, actor: &str, text: String) -> JournalLine {
+        JournalLine::new(kind, self.ids.clock().now(), actor, text)
     }
 
     /// Refuses strangers, and those who have as many entries as they may.

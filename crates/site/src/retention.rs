@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_protocol::Clock;
-use agentsite_store::{Change, Expiry, SharedStore};
+use agentsite_store::{Change, Expiry, SharedStore, Unjournaled};
 use tokio_util::sync::CancellationToken;
 
 use crate::keys::Keys;
@@ -52,8 +52,8 @@ pub(crate) async fn expire(
     clock: &SettledClock,
     retention: &Retention,
 ) -> Result<usize, SiteError> {
-    let settings = vec![clock.setting()];
-    if let Err(error) = store.commit(Change { settings, ..Change::default() }).await {
+    let settled = Change::unjournaled(Unjournaled::SettledTime).edit(clock.setting());
+    if let Err(error) = store.commit(settled).await {
         // A full disk must not keep what is old from going; the next look writes it down.
         tracing::debug!(%error, "The settled time was not written down.");
     }

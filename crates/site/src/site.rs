@@ -9,7 +9,7 @@ use std::time::Duration;
 use agentsite_host::{AgentLog, Ephemeral, Workshop};
 use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{Page, SettingChange, SharedStore, TaskCursor, TaskFilter};
+use agentsite_store::{Edit, Page, SharedStore, TaskCursor, TaskFilter};
 use tokio::sync::Mutex;
 
 use crate::anonymous::IdCipher;
@@ -125,7 +125,7 @@ struct Inner {
     workers: Workers,
     concierge: AgentName,
     /// What a new site must remember and has not committed yet: it goes into the one transaction of the first start.
-    founding: Mutex<Vec<SettingChange>>,
+    founding: Mutex<Vec<Edit>>,
     settled: Arc<SettledClock>,
 }
 
@@ -168,7 +168,7 @@ impl Site {
         let identity = Arc::new(identity);
         let issuer = settings.issuer.clone();
         let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
-        let founding = new_identity.into_iter().chain(new_secret).collect();
+        let founding = new_identity.map(Edit::from).into_iter().chain(new_secret.map(Edit::from)).collect();
         let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Queries::open(store.clone(), ids.clone()).await?;

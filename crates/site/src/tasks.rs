@@ -36,7 +36,7 @@ mod watch;
 pub(crate) use agent::{AgentDirectory, TaskAgent};
 pub(crate) use cancel_guard::CancelGuard;
 pub(crate) use check::{check_message, excerpt};
-pub(crate) use contribution::{Contribution, TaskEdit};
+pub(crate) use contribution::Contribution;
 pub use error::TaskError;
 pub use handle::Tasks;
 pub(crate) use handle::WeakTasks;

@@ -16,6 +16,7 @@ mod find;
 mod hooks;
 mod hub;
 mod identity;
+mod journal;
 mod library;
 mod limits;
 mod names;

@@ -10,7 +10,7 @@ use agentsite_store::{SharedStore, UsageChange};
 use futures::future::BoxFuture;
 
 use crate::SiteMetrics;
-use crate::tasks::{Contribution, TaskEdit, TaskError, TaskHook, TaskMoment};
+use crate::tasks::{Contribution, TaskError, TaskHook, TaskMoment};
 
 /// Adds up what agents use.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl TaskHook for UsageHook {
     fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
         if let Some(usage) = used(moment) {
             let (agent, day) = (moment.task.head.agent.clone(), moment.now.day());
-            contribution.add(TaskEdit::Usage(UsageChange { agent, day, usage }));
+            contribution.add(UsageChange { agent, day, usage });
         }
     }
 

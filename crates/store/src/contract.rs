@@ -6,6 +6,7 @@
 
 pub(crate) mod conversations;
 pub(crate) mod expiry;
+pub(crate) mod feed;
 pub(crate) mod keeping;
 pub(crate) mod listings;
 pub(crate) mod lists;
@@ -74,7 +75,7 @@ macro_rules! contract_suite {
                 a_task_keeps_its_owner, a_refused_change_does_not_touch_the_others, a_dropped_durable_undoes_nothing, a_closed_store_refuses_everything;
             lists: tasks_are_listed_by_last_change, every_filter_narrows_the_list,
                 pages_join_without_gap_or_repeat, a_page_stays_right_while_rows_change, open_tasks_come_oldest_first,
-                the_journal_is_read_backwards, the_journal_is_filtered;
+                the_journal_is_read_backwards, the_journal_is_filtered, lines_come_back_with_their_kinds_and_subjects;
             keeping: keys_are_put_used_and_removed, a_key_is_never_written_with_its_hash, settings_are_written_and_removed,
                 usage_adds_up_and_never_overflows, stats_count_what_is_there;
             outbox: a_claimed_row_is_hidden_until_its_lease_ends, rows_are_claimed_in_the_order_they_are_due,
@@ -94,6 +95,7 @@ macro_rules! contract_suite {
                 a_conversation_keeps_its_tasks, a_removed_conversation_goes_with_its_tasks;
             records: a_record_is_put_read_and_removed, a_record_is_changed_only_from_its_last_revision,
                 records_are_listed_by_key_and_owner, a_record_goes_when_its_time_has_come;
+            feed: the_feed_says_what_commits_touched, a_reader_that_fell_behind_gets_a_gap, those_who_wait_are_woken_by_a_commit;
             storage: everything_that_is_kept_is_counted_and_taken_off_again, work_of_callers_without_a_key_goes_earlier,
                 the_oldest_work_of_callers_without_a_key_makes_room, the_journal_is_cut_to_its_size;
             expiry: lines_about_a_removed_task_stay_without_their_texts, a_task_goes_when_its_own_time_is_over, old_tasks_go_with_their_events_and_keys, tasks_beyond_the_number_go_oldest_first,

@@ -4,30 +4,27 @@
 //! [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately survives no process and
 //! writes no backup.
 
+mod changes;
 mod content;
 mod conversations;
+mod deliveries;
+mod journal;
+mod keys;
 mod listings;
 mod outbox;
 mod records;
 mod storage;
+mod tasks;
+mod upkeep;
 
 use std::collections::VecDeque;
 use std::future::ready;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{
-    AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
-    Usage,
-};
 use tokio::sync::oneshot;
 
-use crate::{
-    Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
-    Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
-    RecordQuery, Registration, Reply, StorageLimits, StorageQuery, StorageUse, Store, StoreError, StoreStats,
-    StoredLine, StoredRecord, TaskCursor, TaskFilter, TaskHistory, Turn,
-};
+use crate::feed::Feed;
+use crate::{Change, Durable, Entity, Reply, StorageLimits, Store, StoreError};
 use content::Content;
 
 /// Most changes that may wait while the store is held; a test that queues more has forgotten to sync.
@@ -58,6 +55,7 @@ struct Inner {
     opening: u64,
     fail_next: Option<StoreError>,
     limits: StorageLimits,
+    feed: Feed,
     reads: u64,
     changes: u64,
 }
@@ -118,6 +116,7 @@ impl MemStore {
         inner.lose();
         inner.closed = false;
         inner.opening += 1;
+        inner.feed = Feed::default();
         Self { inner: self.inner.clone(), opening: inner.opening }
     }
 
@@ -141,15 +140,12 @@ impl MemStore {
     fn take(&self, change: Change) -> Result<Durable, StoreError> {
         let mut inner = self.live()?;
         inner.changes += 1;
-        if let Some(task) = &change.task {
-            task.check()?;
-        }
+        change.check()?;
         if let Some(error) = inner.fail_next.take() {
             return Ok(Box::pin(ready(Err(error))));
         }
         if !inner.held {
-            let limits = inner.limits;
-            return Ok(Box::pin(ready(inner.content.apply(change, limits))));
+            return Ok(Box::pin(ready(inner.apply(change))));
         }
         if inner.waiting.len() >= MAX_HELD {
             return Err(StoreError::Full);
@@ -171,9 +167,16 @@ impl MemStore {
 }
 
 impl Inner {
+    fn apply(&mut self, change: Change) -> Result<(), StoreError> {
+        let touched: Vec<Entity> = change.edits.iter().filter_map(Entity::of_edit).collect();
+        self.content.apply(change, self.limits)?;
+        self.feed.publish(touched);
+        Ok(())
+    }
+
     fn sync(&mut self) {
         for (change, answer) in std::mem::take(&mut self.waiting) {
-            let result = self.content.apply(change, self.limits);
+            let result = self.apply(change);
             // The asker may have dropped its Durable; the change stands all the same.
             let _ = answer.send(result);
         }
@@ -196,182 +199,6 @@ impl Store for MemStore {
         // Taken when polled, not when called: only a future that runs fixes a place in the order.
         Box::pin(async move { self.take(change) })
     }
-
-    fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>> {
-        self.reply(|content| content.task(id))
-    }
-
-    fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
-        self.reply(|content| content.events(id, after, limit))
-    }
-
-    fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>> {
-        self.reply(|content| content.histories(&ids, events, started))
-    }
-
-    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
-        self.reply(|content| content.sent(owner, agent, message))
-    }
-
-    fn tasks(
-        &self,
-        filter: TaskFilter,
-        after: Option<TaskCursor>,
-        limit: usize,
-    ) -> Reply<'_, Page<TaskHead, TaskCursor>> {
-        self.reply(|content| content.tasks(&filter, after, limit))
-    }
-
-    fn count_tasks(&self, filter: TaskFilter) -> Reply<'_, u64> {
-        self.reply(|content| content.count_tasks(&filter))
-    }
-
-    fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
-        self.reply(|content| content.open_tasks())
-    }
-
-    fn scrub(&self) -> Reply<'_, ()> {
-        Box::pin(std::future::ready(Ok(())))
-    }
-
-    fn journal_head(&self) -> Reply<'_, Option<JournalHead>> {
-        // What lies in memory cannot be edited behind the site's back.
-        Box::pin(std::future::ready(Ok(None)))
-    }
-
-    fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>> {
-        self.reply(|content| content.journal(&query))
-    }
-
-    fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
-        self.reply(|content| content.keys())
-    }
-
-    fn key(&self, id: KeyId) -> Reply<'_, Option<KeyRecord>> {
-        self.reply(|content| content.key(&id))
-    }
-
-    fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
-        self.reply(|content| content.setting(name))
-    }
-
-    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
-        self.reply(|content| content.records.get(collection, key))
-    }
-
-    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
-        self.reply(|content| content.records.list(&query))
-    }
-
-    fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
-        self.reply(|content| content.usage(agent, day))
-    }
-
-    fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
-        self.reply(|content| content.push_configs(task))
-    }
-
-    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
-        self.reply(|content| content.outbox(&query))
-    }
-
-    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
-        self.reply(|content| content.claim(&request))
-    }
-
-    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
-        self.reply(|content| content.listings.get(id))
-    }
-
-    fn listings(
-        &self,
-        filter: ListingFilter,
-        after: Option<String>,
-        limit: usize,
-    ) -> Reply<'_, Page<Registration, String>> {
-        self.reply(|content| content.listings.list(&filter, after.as_deref(), limit))
-    }
-
-    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
-        self.reply(|content| content.listings.count(&filter))
-    }
-
-    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
-        self.reply(|content| content.listings.of(&ids))
-    }
-
-    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
-        self.reply(|content| content.listings.due(now, limit))
-    }
-
-    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
-        self.reply(|content| content.listings.next_due())
-    }
-
-    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
-        self.reply(|content| content.listings.holders(&shapes))
-    }
-
-    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
-        self.reply(|content| content.conversations.get(id))
-    }
-
-    fn conversations(
-        &self,
-        query: ConversationQuery,
-        after: Option<ConversationCursor>,
-        limit: usize,
-    ) -> Reply<'_, Page<Found, ConversationCursor>> {
-        self.reply(|content| content.conversations.list(&query, after, limit))
-    }
-
-    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
-        self.reply(|content| content.conversations.count(owner))
-    }
-
-    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
-        self.reply(|content| content.conversations.turn(task))
-    }
-
-    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
-        self.reply(|content| content.conversations.path(from, limit))
-    }
-
-    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
-        self.reply(|content| content.conversations.turns(id, after, limit))
-    }
-
-    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
-        self.reply(|content| content.conversations.leaf(from))
-    }
-
-    fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
-        self.reply(|content| content.expire(expiry))
-    }
-
-    fn backup(&self, _: &Path) -> Reply<'_, ()> {
-        let refusal = "a store in memory has no file to copy: run the site with a data folder";
-        Box::pin(ready(Err(StoreError::Engine(refusal.into()))))
-    }
-
-    fn stats(&self) -> Reply<'_, StoreStats> {
-        self.reply(|content| content.stats())
-    }
-
-    fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse> {
-        let limits = self.lock().limits;
-        self.reply(|content| content.accounts(limits).view(&query))
-    }
-
-    fn close(&self) -> Reply<'_, ()> {
-        Box::pin(async move {
-            if let Ok(mut inner) = self.live() {
-                inner.sync();
-                inner.closed = true;
-            }
-            Ok(())
-        })
-    }
 }
 
 #[cfg(test)]
@@ -379,6 +206,7 @@ mod tests {
     use super::*;
     use crate::contract::samples::{opening, task_id};
     use crate::contract::{Fresh, contract_suite};
+    use crate::{TaskReads as _, Upkeep as _};
 
     contract_suite!(async || Fresh::of(MemStore::new()));
 

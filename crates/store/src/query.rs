@@ -3,7 +3,7 @@
 //! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
 
 use agentsite_protocol::{
-    AgentName, ContextId, JournalLine, Owner, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
+    AgentName, ContextId, JournalKind, JournalLine, Owner, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,8 @@ pub struct Page<T, C> {
     pub next: Option<C>,
 }
 
-/// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough for memory.
+/// Longest page of tasks or rows a store gives, whatever was asked for; enough for any screen, little enough
+/// for memory.
 pub(crate) const MAX_PAGE: usize = 1_000;
 
 impl Page<TaskHead, TaskCursor> {
@@ -35,7 +36,8 @@ impl Page<TaskHead, TaskCursor> {
 }
 
 impl Page<Found, ConversationCursor> {
-    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the next.
+    /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the
+    /// next.
     pub(crate) fn of(mut items: Vec<Found>, after: Option<ConversationCursor>, limit: usize) -> Self {
         let place = |found: &Found| ConversationCursor::of(&found.conversation);
         let limit = limit.clamp(1, MAX_PAGE);
@@ -113,6 +115,8 @@ pub struct JournalQuery {
     pub text: Option<String>,
     /// Only lines of whoever is called so.
     pub actor: Option<String>,
+    /// Only lines of this kind, or of a whole capability: `task.completed`, `task`.
+    pub kind: Option<String>,
     /// Only lines about a task, or only those about none.
     pub about_task: Option<bool>,
     /// Only lines written at or after this time.
@@ -126,16 +130,22 @@ pub struct JournalQuery {
 impl JournalQuery {
     /// Whether a line is wanted, its text apart, which each store compares in its own way.
     pub(crate) fn fits(&self, stored: &StoredLine) -> bool {
-        let JournalLine { at, actor, agent, task, .. } = &stored.line;
+        let JournalLine { at, actor, kind, agent, task, .. } = &stored.line;
         self.before.is_none_or(|before| stored.seq < before)
             && self.after.is_none_or(|after| stored.seq > after)
             && (self.agent.is_none() || self.agent == *agent)
             && (self.task.is_none() || self.task == *task)
             && self.actor.as_ref().is_none_or(|wanted| wanted == actor)
+            && self.kind.as_ref().is_none_or(|wanted| kind.as_ref().is_some_and(|kind| is_of(kind, wanted)))
             && self.about_task.is_none_or(|wanted| wanted == task.is_some())
             && self.since.is_none_or(|since| *at >= since)
             && self.until.is_none_or(|until| *at < until)
     }
+}
+
+/// Whether a kind is the one that is wanted, or one of its capability.
+fn is_of(kind: &JournalKind, wanted: &str) -> bool {
+    kind.as_str().strip_prefix(wanted).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
 /// A line with its place in the journal.
@@ -213,7 +223,8 @@ pub struct Parcel {
     pub row: OutboxRow,
 }
 
-/// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left or were given up.
+/// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left
+/// or were given up.
 #[derive(Debug, Clone, Copy)]
 pub struct Expiry {
     /// Those whose own time is over by now.
@@ -230,8 +241,8 @@ pub struct Expiry {
     pub journal_bytes: u64,
     /// Those of callers without a key that were last changed before this time.
     pub anonymous_before: Timestamp,
-    /// While callers without a key hold more bytes than this, those of theirs that were last changed before `anonymous_spare` go,
-    /// the oldest first.
+    /// While callers without a key hold more bytes than this, those of theirs that were last changed before
+    /// `anonymous_spare` go, the oldest first.
     pub anonymous_bytes: u64,
     /// See `anonymous_bytes`: results younger than this can still be fetched by whoever asked for them.
     pub anonymous_spare: Timestamp,
@@ -256,7 +267,8 @@ impl Default for Expiry {
 }
 
 impl Expiry {
-    /// Journal lines that go with one portion of tasks: a task leaves a few lines each, and a line is cheap to remove.
+    /// Journal lines that go with one portion of tasks: a task leaves a few lines each, and a line is cheap
+    /// to remove.
     pub(crate) fn lines(&self) -> usize {
         const LINES_PER_TASK: usize = 8;
         self.portion.saturating_mul(LINES_PER_TASK)

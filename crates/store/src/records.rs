@@ -9,7 +9,7 @@ use agentsite_protocol::{Owner, Timestamp};
 use crate::StoreError;
 
 /// A record as it is stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct StoredRecord {
     /// What tells it from all others of its collection.
     pub key: String,
@@ -21,6 +21,13 @@ pub struct StoredRecord {
     pub expires_at: Option<Timestamp>,
     /// What it says, as text.
     pub body: String,
+}
+
+/// The body may be secret and is not shown.
+impl std::fmt::Debug for StoredRecord {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(out, "StoredRecord({} revision {})", self.key, self.revision)
+    }
 }
 
 impl StoredRecord {
@@ -98,8 +105,8 @@ impl RecordQuery {
 }
 
 /// Refuses changes that do not fit what `found` gives for a place, one after the other as if those before were done.
-pub(crate) fn guard<E>(
-    changes: &[RecordChange],
+pub(crate) fn guard<'a, E>(
+    changes: impl Iterator<Item = &'a RecordChange>,
     mut found: impl FnMut(&str, &str) -> Result<Option<u64>, E>,
 ) -> Result<Option<StoreError>, E> {
     let mut meanwhile = std::collections::HashMap::new();

@@ -10,17 +10,21 @@ mod apply;
 mod audit;
 mod backup;
 mod chain;
+mod changes;
 mod conversations;
+mod deliveries;
 mod expire;
 mod fault;
 mod file;
-mod histories;
+mod heads;
+mod job;
+mod journal;
+mod keys;
 mod list;
 mod listings;
 mod log;
 mod outbox;
 mod push;
-mod read;
 mod readers;
 mod ready;
 mod record;
@@ -30,6 +34,8 @@ mod scrub;
 mod seal;
 mod secrets;
 mod space;
+mod tasks;
+mod upkeep;
 mod vault;
 mod verify;
 mod writer;
@@ -40,24 +46,17 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use agentsite_protocol::{
-    AgentName, ConversationId, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp,
-    Usage,
-};
 use tokio::sync::oneshot;
 
-use crate::{
-    Change, ClaimRequest, Claims, Conversation, ConversationCursor, ConversationQuery, Durable, Expiry,
-    Found, JournalHead, JournalQuery, KeyRecord, ListingFilter, NameHolder, OutboxQuery, Page, Parcel, Place,
-    RecordQuery, Registration, Reply, StorageQuery, StorageSettings, StorageUse, Store, StoreError, StoreKey,
-    StoreMetrics, StoreStats, StoredLine, StoredRecord, TaskCursor, TaskFilter, TaskHistory, Turn,
-};
+use crate::feed::Feed;
+use crate::{Change, Durable, Reply, StorageSettings, Store, StoreError, StoreKey, StoreMetrics};
 use audit::Audit;
+use job::Job;
 use readers::Readers;
 use ready::Ready;
 use record::Record;
 use vault::Vault;
-use writer::{Job, Writer};
+use writer::{Ground, Writer};
 
 pub use backup::{accept, restore};
 pub use file::is_in_use;
@@ -75,6 +74,7 @@ pub struct SqliteStore {
     writer: Writer,
     storage: StorageSettings,
     vault: Arc<Vault>,
+    feed: Arc<Feed>,
 }
 
 impl SqliteStore {
@@ -103,8 +103,10 @@ impl SqliteStore {
         let lock = file::Lock::take(path)?;
         let db = file::open(path, &vault)?;
         let audit = Audit::open(&db, vault.clone())?;
-        let writer = Writer::start(db, (audit, Record::open(path)), lock, space, storage.limits, metrics)?;
-        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault })
+        let feed = Arc::new(Feed::default());
+        let ground = Ground { db, audit, record: Record::open(path), lock, space, feed: feed.clone() };
+        let writer = Writer::start(ground, storage.limits, metrics)?;
+        Ok(Self { path: path.to_owned(), readers: Readers::new(path), writer, storage, vault, feed })
     }
 
     /// Queues a job that answers through a channel, and waits for the answer.
@@ -130,197 +132,6 @@ impl Store for SqliteStore {
             let durable: Durable =
                 Box::pin(async move { answered.await.unwrap_or_else(|_| Err(writer::stopped(&why))) });
             Ok(durable)
-        })
-    }
-
-    fn task(&self, id: TaskId) -> Reply<'_, Option<TaskHead>> {
-        self.readers.read(move |db| read::task(db, id))
-    }
-
-    fn events(&self, id: TaskId, after: u64, limit: usize) -> Reply<'_, Vec<TaskEvent>> {
-        self.readers.read(move |db| read::events(db, id, after, limit))
-    }
-
-    fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>> {
-        self.readers.read(move |db| histories::of(db, &ids, events, started))
-    }
-
-    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
-        let key = seal::sent_key(owner, agent, message);
-        self.readers.read(move |db| Ok(apply::find_sent(db, &key)?.map(|(task, _)| task)))
-    }
-
-    fn tasks(
-        &self,
-        filter: TaskFilter,
-        after: Option<TaskCursor>,
-        limit: usize,
-    ) -> Reply<'_, Page<TaskHead, TaskCursor>> {
-        self.readers.read(move |db| list::tasks(db, &filter, after, limit))
-    }
-
-    fn count_tasks(&self, filter: TaskFilter) -> Reply<'_, u64> {
-        self.readers.read(move |db| list::count_tasks(db, &filter))
-    }
-
-    fn open_tasks(&self) -> Reply<'_, Vec<TaskHead>> {
-        self.readers.read(read::open_tasks)
-    }
-
-    fn journal(&self, query: JournalQuery) -> Reply<'_, Vec<StoredLine>> {
-        self.readers.read(move |db| list::journal(db, &query))
-    }
-
-    fn journal_head(&self) -> Reply<'_, Option<JournalHead>> {
-        self.readers.read(read::journal_head)
-    }
-
-    fn keys(&self) -> Reply<'_, Vec<KeyRecord>> {
-        self.readers.read(read::keys)
-    }
-
-    fn key(&self, id: KeyId) -> Reply<'_, Option<KeyRecord>> {
-        self.readers.read(move |db| read::key(db, &id))
-    }
-
-    fn setting(&self, name: &str) -> Reply<'_, Option<String>> {
-        let (name, vault) = (name.to_owned(), self.vault.clone());
-        self.readers.read(move |db| read::setting(db, &name, &vault))
-    }
-
-    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
-        let (key, vault) = (key.to_owned(), self.vault.clone());
-        self.readers.read(move |db| records::get(db, collection, &key, &vault))
-    }
-
-    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
-        let vault = self.vault.clone();
-        self.readers.read(move |db| records::list(db, &query, &vault))
-    }
-
-    fn usage(&self, agent: &AgentName, day: i64) -> Reply<'_, Usage> {
-        let agent = agent.clone();
-        self.readers.read(move |db| read::usage(db, &agent, day))
-    }
-
-    fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
-        let vault = self.vault.clone();
-        self.readers.read(move |db| push::configs(db, task, &vault))
-    }
-
-    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
-        self.readers.read(move |db| outbox::list(db, &query))
-    }
-
-    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
-        self.ask(move |answer| Job::Claim { request, found: Claims::default(), answer })
-    }
-
-    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
-        let id = id.to_owned();
-        self.readers.read(move |db| listings::one(db, &id))
-    }
-
-    fn listings(
-        &self,
-        filter: ListingFilter,
-        after: Option<String>,
-        limit: usize,
-    ) -> Reply<'_, Page<Registration, String>> {
-        self.readers.read(move |db| listings::list(db, &filter, after.as_deref(), limit))
-    }
-
-    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
-        self.readers.read(move |db| listings::count(db, &filter))
-    }
-
-    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
-        self.readers.read(move |db| listings::of(db, ids))
-    }
-
-    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
-        self.readers.read(move |db| listings::due(db, now, limit))
-    }
-
-    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
-        self.readers.read(listings::next_due)
-    }
-
-    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
-        self.readers.read(move |db| listings::holders(db, &shapes))
-    }
-
-    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
-        self.readers.read(move |db| conversations::one(db, id))
-    }
-
-    fn conversations(
-        &self,
-        query: ConversationQuery,
-        after: Option<ConversationCursor>,
-        limit: usize,
-    ) -> Reply<'_, Page<Found, ConversationCursor>> {
-        self.readers.read(move |db| conversations::list(db, &query, after, limit))
-    }
-
-    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
-        let owner = owner.clone();
-        self.readers.read(move |db| conversations::count(db, &owner))
-    }
-
-    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
-        self.readers.read(move |db| conversations::turn(db, task))
-    }
-
-    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
-        self.readers.read(move |db| conversations::path(db, from, limit))
-    }
-
-    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
-        self.readers.read(move |db| conversations::turns(db, id, after, limit))
-    }
-
-    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
-        self.readers.read(move |db| conversations::leaf(db, from))
-    }
-
-    fn expire(&self, expiry: Expiry) -> Reply<'_, usize> {
-        self.ask(move |answer| Job::Expire { expiry, gone: 0, answer })
-    }
-
-    fn scrub(&self) -> Reply<'_, ()> {
-        Box::pin(async move {
-            for begins in std::iter::once(true).chain(std::iter::repeat(false)) {
-                if !self.ask(move |answer| Job::Scrub { begins, more: false, answer }).await? {
-                    break;
-                }
-            }
-            self.ask(|answer| Job::EmptyLog { answer }).await
-        })
-    }
-
-    fn backup(&self, to: &Path) -> Reply<'_, ()> {
-        let (from, to, vault) = (self.path.clone(), to.to_owned(), self.vault.clone());
-        self.readers.apart(move || backup::backup(&from, &to, &vault.key))
-    }
-
-    fn stats(&self) -> Reply<'_, StoreStats> {
-        let (path, commits) = (self.path.clone(), self.writer.commits());
-        self.readers.read(move |db| read::stats(db, &path, commits))
-    }
-
-    fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse> {
-        let limits = self.storage.limits;
-        if query.recount {
-            return self.readers.read(move |db| accounts::recount(db, limits, &query));
-        }
-        self.ask(move |answer| Job::Storage { query, found: StorageUse::default(), answer })
-    }
-
-    fn close(&self) -> Reply<'_, ()> {
-        Box::pin(async move {
-            self.readers.close().await;
-            self.writer.close().await
         })
     }
 }

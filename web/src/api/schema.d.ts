@@ -1722,7 +1722,11 @@ export interface components {
                 agent?: string;
                 /** Format: date-time */
                 at: string;
+                /** @description What happened, as capability.event; missing in lines of earlier versions */
+                kind?: string;
                 seq: number;
+                /** @description What the line is about, as type:id; site for the site itself */
+                subject: string;
                 task?: string;
                 text: string;
             }[];

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use agentsite_site::{SystemRng, World};
-use agentsite_store::{SqliteStore, Store, StoreKey, StoreMetrics};
+use agentsite_store::{SqliteStore, StoreKey, StoreMetrics, Upkeep};
 use clap::Args;
 use serde_json::Value;
 

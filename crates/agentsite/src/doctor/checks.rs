@@ -12,7 +12,7 @@ use agentsite_egress::Egress;
 use agentsite_host::Confinement;
 use agentsite_protocol::{ByteSize, Timestamp};
 use agentsite_site::World;
-use agentsite_store::{SCHEMA_VERSION, SqliteStore, Store, StoreMetrics};
+use agentsite_store::{SCHEMA_VERSION, SqliteStore, StoreMetrics, Upkeep};
 use rustix::process::{Resource, getrlimit};
 use serde_json::Value;
 

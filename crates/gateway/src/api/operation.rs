@@ -151,6 +151,7 @@ async fn journal(
         text.map(read).transpose()
     };
     let query = JournalQuery {
+        kind: None,
         before: params.before,
         after: params.after,
         actor: params.actor.filter(|actor| !actor.is_empty()),

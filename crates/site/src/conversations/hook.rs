@@ -7,7 +7,7 @@ use agentsite_store::{Conversation, ConversationChange, Turn};
 
 use super::decide::start;
 use super::feed::{Feed, FeedChange};
-use crate::tasks::{Contribution, Origin, TaskEdit, TaskHook, TaskMoment};
+use crate::tasks::{Contribution, Origin, TaskHook, TaskMoment};
 
 /// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
 const INDEXED: usize = 64 << 10;
@@ -25,11 +25,11 @@ pub(crate) struct NewTurn {
 
 impl TaskHook for NewTurn {
     fn contribute(&self, _: &TaskMoment<'_>, contribution: &mut Contribution) {
-        contribution.add(TaskEdit::Conversation(ConversationChange::Said {
+        contribution.add(ConversationChange::Said {
             conversation: Box::new(self.conversation.clone()),
             turn: Box::new(self.turn.clone()),
             words: start(&self.words, INDEXED).to_owned(),
-        }));
+        });
     }
 }
 
@@ -40,7 +40,7 @@ impl TaskHook for Feed {
             let head = &moment.task.head;
             let words = start(&moment.task.answer(), INDEXED).to_owned();
             let ended = ConversationChange::Ended { task: head.id, words, at: head.updated_at };
-            contribution.add(TaskEdit::Conversation(ended));
+            contribution.add(ended);
         }
     }
 

@@ -7,10 +7,10 @@
 use std::sync::PoisonError;
 
 use agentsite_protocol::{KeyId, Scope};
-use agentsite_store::{Change, KeyChange, KeyRecord, SettingChange};
+use agentsite_store::{Change, Edit, KeyChange, KeyRecord, SettingChange};
 
 use super::{Keys, NewKey, hash};
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// The setting that names the record of the admin token.
 pub(super) const SETTING: &str = "admin-token";
@@ -24,15 +24,16 @@ impl Keys {
     pub(crate) async fn ensure_admin_token(
         &self,
         kept: Option<&str>,
-        founding: Vec<SettingChange>,
+        founding: Vec<Edit>,
     ) -> Result<Option<String>, SiteError> {
         let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
         match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
             Some(record) if self.is_admin_token(&record.id) => Ok(None),
             // A data folder from before the token was marked, or another key of an admin that somebody put into the file.
             Some(record) if self.admin_token().is_none() => {
-                let settings = vec![named(&record.id)];
-                self.store.commit(Change { settings, ..Change::default() }).await?;
+                let what = format!("took the key {} as the admin token", record.id);
+                let line = self.line(kinds::key::ADMIN_TOKEN, "site", &record.id, what);
+                self.store.commit(Change::new(line).edit(named(&record.id))).await?;
                 self.set_admin_token(record.id.clone());
                 Ok(None)
             }
@@ -45,7 +46,7 @@ impl Keys {
     pub(crate) async fn replace_admin_token(
         &self,
         by: &str,
-        mut settings: Vec<SettingChange>,
+        founding: Vec<Edit>,
     ) -> Result<NewKey, SiteError> {
         let old = self.admin_token().filter(|id| self.known(id).is_some());
         let (id, secret) = self.secret();
@@ -62,11 +63,12 @@ impl Keys {
         };
         let of_old = |one: &KeyRecord| old.is_some() && (one.of == old || Some(&one.id) == old.as_ref());
         let gone: Vec<KeyId> = self.list().into_iter().filter(of_old).map(|one| one.id).collect();
-        let mut keys = vec![KeyChange::Put(record.clone())];
-        keys.extend(gone.iter().cloned().map(KeyChange::Remove));
         let what = format!("made the admin token {}", record.id);
-        settings.push(named(&record.id));
-        let change = Change { keys, settings, journal: vec![self.line(by, what)], ..Change::default() };
+        let change = Change::new(self.line(kinds::key::ADMIN_TOKEN, by, &record.id, what))
+            .edit(KeyChange::Put(record.clone()))
+            .edits(gone.iter().cloned().map(KeyChange::Remove))
+            .edits(founding)
+            .edit(named(&record.id));
         self.store.commit(change).await?;
         self.set_admin_token(record.id.clone());
         self.remember(record.clone());

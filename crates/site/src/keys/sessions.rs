@@ -81,6 +81,7 @@ impl Keys {
 
     /// Begins a session for whoever holds this key, in the browser that calls itself `label`. A session is no key, or it could prolong itself for ever.
     pub(crate) async fn begin_session(&self, secret: &str, label: &str) -> Result<Session, SiteError> {
+        self.follow().await?;
         let key = self.proven(secret)?;
         if key.session {
             return Err(SiteError::BadKey);
@@ -130,6 +131,7 @@ impl Keys {
 
     /// Who sits at a browser with this session. A key is no session: a browser that was handed one by anything but signing in is a stranger.
     pub(crate) async fn sitting(&self, secret: &str) -> Result<Caller, SiteError> {
+        self.follow().await?;
         if !self.proven(secret)?.session {
             return Err(SiteError::BadKey);
         }

@@ -9,14 +9,16 @@ use std::time::Duration;
 
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{
-    AgentName, Delivery, JournalLine, PushConfig, Task, TaskEventKind, TaskHead, TaskId, Timestamp, legacy,
+    AgentName, Delivery, JournalLine, JournalSubject, PushConfig, Task, TaskEventKind, TaskHead, TaskId,
+    Timestamp, legacy,
 };
-use agentsite_store::{Change, Claim, OutboxChange, OutboxRow, StoreError};
+use agentsite_store::{Change, Claim, OutboxChange, OutboxRow, StoreError, Unjournaled};
 
 use super::Push;
 use super::attempt::DeliveryAttempt;
 use super::back_off::back_off;
 use super::identify::{delivery_id, origin};
+use crate::kinds;
 use crate::queries::{self, Queries};
 
 /// Deliveries of one account to one origin at once: enough to keep a quick receiver busy, few enough that a
@@ -65,7 +67,7 @@ impl Push {
     /// Delivers a claimed row and writes down what became of it.
     pub(super) async fn deliver(&self, queued: Claim) -> Result<(), StoreError> {
         let (outbox, journal) = self.settle(&queued).await?;
-        self.store.commit(Change { outbox: vec![outbox], journal, ..Change::default() }).await
+        self.store.commit(Change::of_lines(journal, Unjournaled::DeliveryAttempt).edit(outbox)).await
     }
 
     async fn settle(&self, queued: &Claim) -> Result<(OutboxChange, Vec<JournalLine>), StoreError> {
@@ -74,7 +76,11 @@ impl Push {
             DeliveryContent::Subject(subject) => subject,
             DeliveryContent::Unwanted => return Ok((OutboxChange::Done(id), Vec::new())),
             DeliveryContent::Lost(why) => {
-                return Ok((OutboxChange::Dead { id, error: why.into() }, Vec::new()));
+                let now = self.ids.clock().now();
+                let text = format!("gave up a delivery that cannot be made: {why}");
+                let line = JournalLine::new(kinds::delivery::GIVEN_UP, now, "push", text);
+                let line = line.about(JournalSubject::Delivery(id));
+                return Ok((OutboxChange::Dead { id, error: why.into() }, vec![line]));
             }
         };
         let origin = origin(&subject.config.url);
@@ -157,7 +163,9 @@ impl Push {
             subject.seq,
             JournalLine::excerpt(why)
         );
-        let line = JournalLine { at: self.ids.clock().now(), actor: "push".into(), agent, task, text };
+        let mut line = JournalLine::new(kinds::delivery::GIVEN_UP, self.ids.clock().now(), "push", text)
+            .about(JournalSubject::Delivery(id));
+        (line.agent, line.task) = (agent, task);
         (OutboxChange::Dead { id, error: why.to_owned() }, vec![line])
     }
 

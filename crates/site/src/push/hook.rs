@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{PushConfig, TaskId};
-use agentsite_store::{Notice, PushChange};
+use agentsite_store::{Notification, PushChange};
 
 use super::Push;
-use crate::tasks::{Contribution, TaskEdit, TaskHook, TaskMoment};
+use crate::tasks::{Contribution, TaskHook, TaskMoment};
 
 /// The live tasks that are known to have receivers.
 #[derive(Debug, Default)]
@@ -56,7 +56,7 @@ impl TaskHook for Push {
         if !events.is_empty() {
             let (task, due) = (moment.task.head.id, moment.now);
             let deadline = due.plus(self.settings.deadline.0);
-            contribution.add(TaskEdit::Notify(Notice { task, events, due, deadline }));
+            contribution.add(Notification { task, events, due, deadline });
         }
     }
 
@@ -98,7 +98,7 @@ impl TaskHook for NewReceiver {
     fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
         let id = moment.task.head.id;
         let config = PushConfig { task_id: id.to_string(), ..self.config.clone() };
-        contribution.add(TaskEdit::Push(PushChange::Put(id, config)));
+        contribution.add(PushChange::Put(id, config));
     }
 
     fn committed(&self, moment: &TaskMoment<'_>) {

@@ -3,13 +3,13 @@
 //! Promises: a delivery names its receiver by origin only and shows nothing secret. Retrying one gives it a
 //! new deadline; dropping one removes it. It sends nothing itself: the worker does.
 
-use agentsite_protocol::{JournalLine, TaskId, Timestamp};
+use agentsite_protocol::{JournalLine, JournalSubject, TaskId, Timestamp};
 use agentsite_store::{Change, OutboxChange, OutboxQuery, Parcel};
 use serde::Serialize;
 
 use super::Push;
 use super::identify::{delivery_id, origin};
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// One delivery that waits or was given up, as admins see it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -87,16 +87,11 @@ impl Push {
         change: OutboxChange,
         verb: &str,
     ) -> Result<(), SiteError> {
-        let text = format!("{verb} the letter to {} about event {}", delivery.receiver, delivery.event);
-        let line = JournalLine {
-            at: self.ids.clock().now(),
-            actor: by.into(),
-            agent: None,
-            task: delivery.task,
-            text,
-        };
-        let change = Change { outbox: vec![change], journal: vec![line], ..Change::default() };
-        Ok(self.store.commit(change).await?)
+        let text = format!("{verb} the delivery to {} about event {}", delivery.receiver, delivery.event);
+        let mut line = JournalLine::new(kinds::delivery::CHANGED, self.ids.clock().now(), by, text)
+            .about(JournalSubject::Delivery(delivery.id));
+        line.task = delivery.task;
+        Ok(self.store.commit(Change::new(line).edit(change)).await?)
     }
 }
 

@@ -4,15 +4,15 @@
 //! one; what others changed in the meantime is read again before the decision is made anew. It does not find out what is proven (`proof`).
 
 use agentsite_protocol::listing::{Listing, Proof, Standing};
-use agentsite_protocol::{Caller, JournalLine, Visibility};
+use agentsite_protocol::{Caller, JournalLine, JournalSubject, Visibility};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 
 use super::draft::bad;
 use super::{
     Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, bare, being_changed, name_everywhere, shape,
 };
-use crate::SiteError;
 use crate::names::NameChange;
+use crate::{SiteError, kinds};
 
 /// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them keeps a name from others who have
 /// no proof either, and half of the default quota is more than anybody proves in a day.
@@ -86,9 +86,10 @@ impl Registry {
             owner: listing.owner,
             revision,
         });
-        let listings = removed.into_iter().chain([ListingChange::Put(Box::new(entry.clone()))]).collect();
-        let journal = vec![self.line(caller.owner().as_str(), text)];
-        let change = Change { listings, journal, ..Change::default() };
+        let line = self.line(kinds::listing::REGISTERED, caller.owner().as_str(), text);
+        let change = Change::new(line.about(JournalSubject::Listing(id.clone())))
+            .edits(removed)
+            .edit(ListingChange::Put(Box::new(entry.clone())));
         self.names.commit(change, &[NameChange::Taken(id.clone())]).await?;
         let _ = self.changes.send(id);
         Ok(())

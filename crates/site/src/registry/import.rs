@@ -22,7 +22,7 @@ use super::did::Claim;
 use super::draft::{Draft, bad};
 use super::interfaces::{self, Batch};
 use super::{Candidate, OwnName, Registry, TRIES, bare, being_changed, chance, name_everywhere};
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 /// Most entries of one batch: one transaction of some milliseconds.
 pub(crate) const MAX_BATCH: usize = 1_000;
@@ -275,13 +275,12 @@ impl Registry {
         let mut ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
         ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
         let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
-        let journal = vec![self.line(caller.owner().as_str(), text)];
+        let line = self.line(kinds::listing::IMPORTED, caller.owner().as_str(), text);
         let removed = removed.into_iter().map(|Registration { listing, revision, .. }| {
             ListingChange::Remove { id: listing.id, owner: listing.owner, revision }
         });
         let put = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry)));
-        let listings = removed.chain(put).collect();
-        self.store.commit(Change { listings, journal, ..Change::default() }).await?;
+        self.store.commit(Change::new(line).edits(removed.chain(put))).await?;
         for id in ids {
             let _ = self.changes.send(id);
         }

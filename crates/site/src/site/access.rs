@@ -3,13 +3,13 @@
 //! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
 //! `keys`' matter.
 
-use agentsite_protocol::{Caller, KeyId, Scope, Timestamp};
+use agentsite_protocol::{Caller, JournalLine, KeyId, Scope, Timestamp};
 use agentsite_store::{Change, KeyRecord};
 
 use super::connect::key_owner;
 use super::{Site, admin_only};
 use crate::tokens::Tokens;
-use crate::{NewKey, Presence, Session, SiteError, TokenIssuer};
+use crate::{NewKey, Presence, Session, SiteError, TokenIssuer, kinds};
 
 impl Site {
     /// Who holds this key, token or session.
@@ -103,7 +103,9 @@ impl Site {
     pub(super) async fn commit_founding(&self) -> Result<(), SiteError> {
         let mut founding = self.0.founding.lock().await;
         if !founding.is_empty() {
-            self.0.store.commit(Change { settings: founding.clone(), ..Change::default() }).await?;
+            let now = self.ids().clock().now();
+            let line = JournalLine::new(kinds::site::FOUNDED, now, "site", "wrote the keys of the site");
+            self.0.store.commit(Change::new(line).edits(founding.clone())).await?;
             founding.clear();
         }
         Ok(())

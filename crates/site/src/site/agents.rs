@@ -9,11 +9,9 @@ use std::sync::Arc;
 
 use agentsite_host::{AgentLog, LogLine, Manifest, Runner};
 use agentsite_protocol::{AgentName, Caller};
-use agentsite_store::Change;
 
 use super::{Site, admin_only, login};
 use crate::hub::Entry;
-use crate::names::NameChange;
 use crate::{AgentView, BrokenAgent, SiteError};
 
 impl Site {
@@ -80,8 +78,7 @@ impl Site {
     }
 
     async fn release_own(&self, name: &AgentName) {
-        let released = [NameChange::ReleasedBySite(name.clone())];
-        if let Err(error) = self.0.names.commit(Change::default(), &released).await {
+        if let Err(error) = self.0.names.release_own(name).await {
             tracing::error!(agent = %name, %error, "The name of an agent that was taken out could not be reserved.");
         }
     }

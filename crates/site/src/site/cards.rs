@@ -78,6 +78,8 @@ impl Site {
     /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys stay as they were.
     pub async fn rotate_identity(&self, by: &Caller) -> Result<IdentityView, SiteError> {
         admin_only(by)?;
+        // The keys that the new ones replace are on disk first.
+        self.commit_founding().await?;
         self.0.identity.rotate(by.owner().as_str()).await
     }
 

@@ -11,7 +11,10 @@ mod follow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use agentsite_protocol::{AgentName, Caller, ContextId, ConversationId, Message, Part, Role, Task, TaskId};
+use agentsite_protocol::{
+    AgentName, Caller, ContextId, ConversationId, JournalKind, JournalLine, JournalSubject, Message, Part,
+    Role, Task, TaskId,
+};
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
     Spot, StoreError, TaskHistory, Turn,
@@ -25,7 +28,7 @@ use crate::conversations::{
     Passage, Placing, STARTED, TurnView, Utterance, decide,
 };
 use crate::tasks::{Origin, REMEMBERED, TaskRequest};
-use crate::{SiteError, Submission};
+use crate::{SiteError, Submission, kinds};
 pub use export::ConversationExport;
 pub use follow::ConversationWatch;
 use follow::event;
@@ -89,7 +92,8 @@ impl Site {
             return Ok((kept.into(), Some(self.turn_view(turn).await?)));
         }
         let new = Conversation { revision: 1, ..new };
-        self.put(new.clone()).await?;
+        let line = self.line_about(&new, kinds::conversation::CREATED, "began a conversation".into());
+        self.put(new.clone(), line).await?;
         Ok((new.into(), None))
     }
 
@@ -338,6 +342,7 @@ impl Site {
         edit: ConversationEdit,
     ) -> Result<ConversationView, SiteError> {
         let title = edit.title.as_deref().map(decide::title).transpose()?;
+        let edited = edited(&edit);
         for _ in 0..TRIES {
             let mut kept = self.own(caller, id).await?;
             insists(edit.revision, &kept)?;
@@ -350,7 +355,8 @@ impl Site {
                 kept.head = self.0.store.leaf(turn).await?;
             }
             kept.revision += 1;
-            match self.put(kept.clone()).await {
+            let line = self.line_about(&kept, kinds::conversation::EDITED, edited.clone());
+            match self.put(kept.clone(), line).await {
                 Err(SiteError::Store(StoreError::Moved(_))) => {}
                 done => return done.map(|()| kept.into()),
             }
@@ -374,7 +380,8 @@ impl Site {
             insists(revision, &kept)?;
             let running = self.running_in(id).await?;
             let gone = ConversationChange::Remove { id, owner: kept.owner.clone(), revision: kept.revision };
-            match self.0.store.commit(Change { conversations: vec![gone], ..Change::default() }).await {
+            let line = self.line_about(&kept, kinds::conversation::REMOVED, "removed a conversation".into());
+            match self.0.store.commit(Change::new(line).edit(gone)).await {
                 Err(StoreError::Moved(_)) => continue,
                 done => done?,
             }
@@ -495,10 +502,15 @@ impl Site {
         Ok(views)
     }
 
-    async fn put(&self, kept: Conversation) -> Result<(), SiteError> {
+    /// A line about a conversation. It names no title: the line outlives the conversation.
+    fn line_about(&self, kept: &Conversation, kind: JournalKind, text: String) -> JournalLine {
+        let line = JournalLine::new(kind, self.ids().clock().now(), kept.owner.as_str(), text);
+        line.about(JournalSubject::Conversation(kept.id))
+    }
+
+    async fn put(&self, kept: Conversation, line: JournalLine) -> Result<(), SiteError> {
         let (owner, id) = (kept.owner.clone(), kept.id);
-        let conversations = vec![ConversationChange::Put(Box::new(kept))];
-        self.0.store.commit(Change { conversations, ..Change::default() }).await?;
+        self.0.store.commit(Change::new(line).edit(ConversationChange::Put(Box::new(kept)))).await?;
         self.0.feed.publish(&owner, id, FeedChange::Changed);
         Ok(())
     }
@@ -527,6 +539,17 @@ fn passage_at(spot: &Spot, title: &str, task: Option<&Task>, wanted: &str) -> Pa
 fn replayed(history: &TaskHistory) -> Result<Option<Task>, SiteError> {
     let damaged = |error| StoreError::Corrupt(format!("task {}: {error}", history.id));
     Ok(Task::replay(&history.events).map_err(damaged)?)
+}
+
+/// What an edit does, for the journal.
+fn edited(edit: &ConversationEdit) -> String {
+    let parts = [
+        edit.title.is_some().then_some("renamed a conversation"),
+        edit.pinned.map(|pinned| if pinned { "pinned a conversation" } else { "unpinned a conversation" }),
+        edit.head.is_some().then_some("chose a branch of a conversation"),
+    ];
+    let parts: Vec<&str> = parts.into_iter().flatten().collect();
+    if parts.is_empty() { "changed nothing of a conversation".into() } else { parts.join(", ") }
 }
 
 /// The message of a turn, which names the turns that its agent shall remember.

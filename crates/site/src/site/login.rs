@@ -11,7 +11,7 @@ use agentsite_store::Change;
 use url::Url;
 
 use super::{Site, admin_only};
-use crate::SiteError;
+use crate::{SiteError, kinds};
 
 impl Site {
     /// Begins the login of an agent to its server; the person consents at the address and comes back to `redirect`, a port of their own
@@ -60,14 +60,9 @@ impl Site {
     }
 
     async fn tell_login(&self, caller: &Caller, name: &AgentName, text: &str) -> Result<(), SiteError> {
-        let line = JournalLine {
-            at: self.ids().clock().now(),
-            actor: caller.owner().as_str().into(),
-            agent: Some(name.clone()),
-            task: None,
-            text: text.into(),
-        };
-        Ok(self.0.store.commit(Change { journal: vec![line], ..Change::default() }).await?)
+        let now = self.ids().clock().now();
+        let line = JournalLine::new(kinds::agent::LOGIN, now, caller.owner().as_str(), text);
+        Ok(self.0.store.commit(Change::new(line.about_agent(name.clone()))).await?)
     }
 }
 

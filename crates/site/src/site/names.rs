@@ -3,12 +3,12 @@
 //! Promises: only admins see and end reservations; each end has its line in the journal. Tasks are not affected: they stay bound to the agent
 //! that they were opened with.
 
-use agentsite_protocol::{Caller, JournalLine};
+use agentsite_protocol::{Caller, JournalLine, JournalSubject};
 use agentsite_store::Change;
 
 use super::{Site, admin_only};
 use crate::names::NameChange;
-use crate::{ReleasedName, SiteError};
+use crate::{ReleasedName, SiteError, kinds};
 
 impl Site {
     /// The names that were given up and are reserved for their previous owners, the one released longest ago first.
@@ -28,14 +28,9 @@ impl Site {
         if self.released_names(caller)?.iter().all(|one| one.name != name) {
             return Err(SiteError::NoSuchReservation(name.chars().take(200).collect()));
         }
-        let line = JournalLine {
-            at: self.ids().clock().now(),
-            actor: caller.owner().as_str().into(),
-            agent: None,
-            task: None,
-            text: format!("released the name {name}"),
-        };
-        let change = Change { journal: vec![line], ..Change::default() };
-        self.0.names.commit(change, &[NameChange::Taken(name.to_owned())]).await
+        let (now, text) = (self.ids().clock().now(), format!("released the name {name}"));
+        let line = JournalLine::new(kinds::name::RELEASED, now, caller.owner().as_str(), text)
+            .about(JournalSubject::Name(name.to_owned()));
+        self.0.names.commit(Change::new(line), &[NameChange::Taken(name.to_owned())]).await
     }
 }

@@ -10,7 +10,7 @@ use agentsite_store::{Change, Disk, JournalQuery, StorageQuery, StorageUse, Stor
 use serde::Serialize;
 
 use super::{MAX_PAGE, Site, admin_only};
-use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, WorkerView};
+use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, WorkerView, kinds};
 
 /// Accounts that a status names: those with most, as many as fit a screen.
 const LARGEST: usize = 10;
@@ -118,9 +118,9 @@ impl Site {
     /// [`SiteError::Forbidden`] for all but the people who run the site.
     pub async fn write_down(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
         admin_only(caller)?;
-        let actor = caller.owner().as_str().into();
-        let line = JournalLine { at: self.ids().clock().now(), actor, agent: None, task: None, text };
-        Ok(self.0.store.commit(Change { journal: vec![line], ..Change::default() }).await?)
+        let now = self.ids().clock().now();
+        let line = JournalLine::new(kinds::site::NOTE, now, caller.owner().as_str(), text);
+        Ok(self.0.store.commit(Change::new(line)).await?)
     }
 
     /// Writes a consistent copy of everything to a new file.

@@ -15,6 +15,7 @@ use super::live::TaskOrder;
 use super::origin::Origin;
 use super::supervisor::TaskSupervisor;
 use super::watch::TaskWatch;
+use crate::kinds;
 
 impl TaskSupervisor {
     /// Ends a task for its caller.
@@ -111,14 +112,10 @@ impl TaskSupervisor {
             let why = "the task is a turn of a conversation and stays as long as it; delete the conversation";
             return Err(TaskError::Forbidden(why.into()));
         }
-        let line = JournalLine {
-            at: self.ids.clock().now(),
-            actor: caller.owner().as_str().into(),
-            agent: Some(task.head.agent),
-            // The lines of the task lose their texts with it; this one stays.
-            task: None,
-            text: format!("removed the finished task {id}"),
-        };
+        let (now, text) = (self.ids.clock().now(), format!("removed the finished task {id}"));
+        // The lines of the task lose their texts with it; this one is about the agent and stays.
+        let line = JournalLine::new(kinds::task::REMOVED, now, caller.owner().as_str(), text)
+            .about_agent(task.head.agent);
         let stored = if caller.is_anonymous() { self.cipher.read_task(id) } else { id };
         Ok(self.store.commit(forget(stored, line)).await?)
     }

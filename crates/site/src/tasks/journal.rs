@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::{JournalLine, Message, Task, TaskEvent, TaskEventKind, TaskState};
+use agentsite_protocol::{JournalKind, JournalLine, Message, Task, TaskEvent, TaskEventKind, TaskState};
+
+use crate::kinds::task as kinds;
 
 /// The lines for some events of a task, given the task after them.
 pub(super) fn lines(task: &Task, events: &[Arc<TaskEvent>]) -> Vec<JournalLine> {
@@ -14,34 +16,34 @@ pub(super) fn lines(task: &Task, events: &[Arc<TaskEvent>]) -> Vec<JournalLine> 
 
 fn line(task: &Task, event: &TaskEvent) -> Option<JournalLine> {
     let (owner, agent) = (task.head.owner.as_str(), task.head.agent.as_str());
-    let (actor, text) = match &event.kind {
+    let (kind, actor, text) = match &event.kind {
         TaskEventKind::Opened(opening) => {
-            (owner, format!("asked {agent}: {}", words(Some(&opening.message))))
+            (kinds::OPENED, owner, format!("asked {agent}: {}", words(Some(&opening.message))))
         }
-        TaskEventKind::Said { message } => (owner, format!("answered {agent}: {}", words(Some(message)))),
-        TaskEventKind::Status { state, message } => (agent, turn(*state, message.as_ref(), task)?),
+        TaskEventKind::Said { message } => {
+            (kinds::ANSWERED, owner, format!("answered {agent}: {}", words(Some(message))))
+        }
+        TaskEventKind::Status { state, message } => {
+            let (kind, text) = turn(*state, message.as_ref(), task)?;
+            (kind, agent, text)
+        }
         _ => return None,
     };
-    Some(JournalLine {
-        at: event.at,
-        actor: actor.into(),
-        agent: Some(task.head.agent.clone()),
-        task: Some(task.head.id),
-        text,
-    })
+    let line = JournalLine::new(kind, event.at, actor, text);
+    Some(line.about_task(task.head.id, Some(task.head.agent.clone())))
 }
 
-fn turn(state: TaskState, message: Option<&Message>, task: &Task) -> Option<String> {
+fn turn(state: TaskState, message: Option<&Message>, task: &Task) -> Option<(JournalKind, String)> {
     Some(match state {
         TaskState::Working => return None,
         TaskState::Submitted if message.is_none() => return None,
-        TaskState::Submitted => format!("goes back to the queue: {}", words(message)),
-        TaskState::Completed => format!("completed it: {}", excerpt(&task.answer())),
-        TaskState::Failed => format!("failed: {}", words(message)),
-        TaskState::Canceled => "was told to stop".into(),
-        TaskState::Rejected => format!("would not do it: {}", words(message)),
-        TaskState::InputRequired => format!("asks back: {}", words(message)),
-        TaskState::AuthRequired => format!("needs a permission: {}", words(message)),
+        TaskState::Submitted => (kinds::REQUEUED, format!("goes back to the queue: {}", words(message))),
+        TaskState::Completed => (kinds::COMPLETED, format!("completed it: {}", excerpt(&task.answer()))),
+        TaskState::Failed => (kinds::FAILED, format!("failed: {}", words(message))),
+        TaskState::Canceled => (kinds::CANCELED, "was told to stop".into()),
+        TaskState::Rejected => (kinds::REJECTED, format!("would not do it: {}", words(message))),
+        TaskState::InputRequired => (kinds::INPUT_REQUIRED, format!("asks back: {}", words(message))),
+        TaskState::AuthRequired => (kinds::AUTH_REQUIRED, format!("needs a permission: {}", words(message))),
     })
 }
 

@@ -4,7 +4,7 @@
 
 use super::*;
 use agentsite_protocol::{KeyId, Scope, TaskId};
-use agentsite_store::{Store, TaskFilter};
+use agentsite_store::{TaskFilter, Upkeep};
 
 async fn key_caller(story: &Story, scopes: &[&str]) -> (Caller, KeyId) {
     let scopes = scopes.iter().map(|scope| scope.parse().unwrap()).collect();
@@ -234,4 +234,27 @@ async fn operations_are_for_admins() {
     assert!(story.site.new_sign_in(&caller).await.is_err());
     assert!(story.site.backup(&caller, std::path::Path::new("x")).await.is_err());
     assert!(story.site.agent_log(&caller, &story.site.concierge(), 5).is_err());
+}
+
+#[tokio::test]
+async fn a_key_made_or_revoked_through_another_handle_of_the_store_is_followed() {
+    let one = Story::begin().await;
+    let two =
+        Story::open(SiteSettings::default(), one.store.clone(), one.clock.clone(), one.rng.clone()).await;
+    let local = Caller::local();
+    let made = one.site.new_key(&local, "laptop", vec![Scope::Call], None).await.unwrap();
+    let caller = two.site.caller_by_key(&made.secret).await.unwrap();
+    assert_eq!(caller.owner(), one.site.caller_by_key(&made.secret).await.unwrap().owner());
+    let session = two.site.begin_session(&made.secret, "browser").await.unwrap();
+    assert!(one.site.caller_by_key(&session.secret).await.is_ok());
+    two.site.revoke_key(&local, &made.record.id).await.unwrap();
+    for site in [&one.site, &two.site] {
+        for secret in [&made.secret, &session.secret] {
+            assert!(matches!(site.caller_by_key(secret).await, Err(SiteError::BadKey)));
+        }
+    }
+    let token = one.site.replace_admin_token(&Caller::admin()).await.unwrap();
+    assert!(two.site.caller_by_key(&token.secret).await.unwrap().is_admin());
+    let refused = two.site.revoke_key(&Caller::admin(), &token.record.id).await;
+    assert!(matches!(refused, Err(SiteError::AdminToken)), "{refused:?}");
 }

@@ -3,7 +3,7 @@
 //! Beside it what the operator may choose, the agent that speaks for the site and the readers of its cards; and watches that outlast a question.
 
 use agentsite_protocol::{Part, TaskId};
-use agentsite_store::Store;
+use agentsite_store::Upkeep;
 
 use super::*;
 use agentsite_protocol::extension::SEND_ONCE;

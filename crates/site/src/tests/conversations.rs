@@ -5,7 +5,7 @@
 use super::*;
 use crate::{ConversationEdit, ConversationView, ExportFormat, MAX_TITLE, Placing, TurnView, Utterance};
 use agentsite_protocol::{ConversationId, Owner, Part, Scope, TaskId};
-use agentsite_store::Store;
+use agentsite_store::ConversationReads;
 use tokio::sync::Semaphore;
 
 fn words(text: &str) -> Utterance {

@@ -3,7 +3,7 @@
 //! A crash loses everything that was not synced and every task in memory; the stories then open the site again.
 
 use super::*;
-use agentsite_store::{Store, StoreError};
+use agentsite_store::{StoreError, Upkeep};
 use tokio::sync::Semaphore;
 
 #[tokio::test]

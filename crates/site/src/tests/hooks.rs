@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use agentsite_protocol::{ConversationId, TaskId, Usage};
-use agentsite_store::{RecordChange, RecordQuery, Store, StoreError, StoredRecord};
+use agentsite_store::{RecordChange, RecordQuery, RecordReads, StoreError, StoredRecord, TaskReads, Upkeep};
 
 use super::*;
-use crate::tasks::{Contribution, Origin, TaskEdit, TaskIntent, TaskMoment};
+use crate::tasks::{Contribution, Origin, TaskIntent, TaskMoment};
 use crate::{Placing, TaskError, Utterance};
 
 /// The collection of the hook.
@@ -39,7 +39,7 @@ impl TaskHook for Witness {
         let head = &moment.task.head;
         let key = format!("{}-{:04}", head.id, head.seq);
         let record = StoredRecord::new(key, None, moment.events.len().to_string());
-        contribution.add(TaskEdit::Record(RecordChange::Put { collection: COLLECTION, record }));
+        contribution.add(RecordChange::Put { collection: COLLECTION, record });
     }
 
     fn committed(&self, moment: &TaskMoment<'_>) {
@@ -107,7 +107,7 @@ async fn a_hook_whose_contribution_does_not_fit_refuses_the_task() {
         fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
             if moment.task.head.seq == moment.events.len() as u64 {
                 let record = StoredRecord::new("only", None, String::new());
-                contribution.add(TaskEdit::Record(RecordChange::Put { collection: COLLECTION, record }));
+                contribution.add(RecordChange::Put { collection: COLLECTION, record });
             }
         }
     }

@@ -3,6 +3,7 @@
 //! Signatures are verified with the keys that they name; how others find those is the gateway's story.
 
 use agentsite_protocol::{AgentCard, CardSignature, PublicKey, follow_rotations};
+use agentsite_store::{Change, KeyReads, RecordChange, RecordReads, SettingChange, Store, Unjournaled};
 use serde_json::Value;
 
 use super::*;
@@ -132,4 +133,22 @@ async fn secrets_are_not_shown() {
     let shown = format!("{:?}", story.site);
     assert!(shown.contains("Identity(did:key:z6Mk"), "{shown}");
     assert!(!shown.contains("seeds"));
+}
+
+#[tokio::test]
+async fn keys_that_an_earlier_version_kept_in_a_setting_are_taken_over() {
+    let story = Story::begin().await;
+    story.site.start().await.unwrap();
+    let before = story.site.identity();
+    let record = story.store.record("identity", "keys").await.unwrap().unwrap();
+    let gone = RecordChange::Remove { collection: "identity", key: record.key, revision: record.revision };
+    let old = SettingChange { name: "identity".into(), value: Some(record.body), owner: None };
+    let change = Change::unjournaled(Unjournaled::Migration).edit(gone).edit(old);
+    story.store.commit(change).await.unwrap();
+    let story = story.crash().await;
+    assert_eq!(story.site.identity(), before);
+    assert_eq!(story.store.setting("identity").await.unwrap(), None);
+    let rotated = story.site.rotate_identity(&Caller::local()).await.unwrap();
+    let story = story.crash().await;
+    assert_eq!(story.site.identity(), rotated);
 }

@@ -5,7 +5,7 @@
 use super::*;
 use crate::{Retention, Submission};
 use agentsite_protocol::{Part, Period};
-use agentsite_store::Store;
+use agentsite_store::Upkeep;
 
 #[tokio::test]
 async fn a_full_queue_refuses_with_the_time_to_try_again() {

@@ -10,7 +10,7 @@ use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
 use crate::{JournalQuery, Letter, OutboxQuery, PushSettings, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
-use agentsite_store::Store;
+use agentsite_store::{DeliveryReads, Upkeep};
 use futures::future::BoxFuture;
 use serde_json::Value;
 

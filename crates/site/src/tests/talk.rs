@@ -4,7 +4,7 @@
 
 use super::*;
 use agentsite_protocol::{TaskEventKind, Usage};
-use agentsite_store::{Store, TaskFilter};
+use agentsite_store::{JournalReads, TaskFilter, TaskReads, Upkeep};
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 

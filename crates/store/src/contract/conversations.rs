@@ -6,9 +6,9 @@
 use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState, Timestamp};
 
 use super::Fresh;
-use super::samples::{Life, at, task_id};
+use super::samples::{Life, at, bare, task_id};
 use crate::{
-    Change, Conversation, ConversationChange, ConversationQuery, Expiry, Found, SharedStore, Spot,
+    Change, Conversation, ConversationChange, ConversationQuery, Edit, Expiry, Found, SharedStore, Spot,
     StoreError, Turn,
 };
 
@@ -34,8 +34,7 @@ pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
 }
 
 pub(crate) fn put(conversation: &Conversation) -> Change {
-    let conversations = vec![ConversationChange::Put(Box::new(conversation.clone()))];
-    Change { conversations, ..Change::default() }
+    bare().edit(ConversationChange::Put(Box::new(conversation.clone())))
 }
 
 /// Adds a turn with its task, whose number is also its time.
@@ -59,7 +58,7 @@ pub(crate) fn say(talk: &mut Conversation, parent: Option<u64>, number: u64, wor
         turn: Box::new(turn),
         words: words.into(),
     };
-    Change { conversations: vec![said], ..life.open() }
+    life.open().edit(said)
 }
 
 /// Ends the task of a turn.
@@ -69,7 +68,7 @@ pub(crate) fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
     talk.revision += 1;
     let ended =
         ConversationChange::Ended { task: task_id(number), words: words.into(), at: at(number as i64) };
-    Change { conversations: vec![ended], ..life.go(TaskState::Completed, number as i64, 1) }
+    life.go(TaskState::Completed, number as i64, 1).edit(ended)
 }
 
 async fn all(store: &SharedStore, owner: &str, text: Option<&str>) -> Vec<Found> {
@@ -134,7 +133,7 @@ pub(crate) async fn a_conversation_keeps_its_owner_and_a_change_from_an_old_read
     let foreign = store.commit(put(&Conversation { revision: 2, ..talk(1, "b", "mine") })).await;
     assert!(matches!(foreign, Err(StoreError::Foreign(_))), "{foreign:?}");
     let gone = ConversationChange::Remove { id: id(1), owner: Owner::stored("a"), revision: 4 };
-    assert!(stale(store.commit(Change { conversations: vec![gone], ..Change::default() }).await));
+    assert!(stale(store.commit(bare().edit(gone)).await));
     assert_eq!(titles(&all(&store, "a", None).await), ["one"]);
 }
 
@@ -261,7 +260,7 @@ pub(crate) async fn a_conversation_keeps_its_tasks(mut fresh: Fresh) {
     let filter = crate::TaskFilter::default();
     assert_eq!(store.tasks(filter.clone(), None, 9).await.unwrap().items.len(), 2);
     assert_eq!(store.count_tasks(filter).await.unwrap(), 2);
-    store.commit(Change { forget: vec![task_id(1)], ..Change::default() }).await.unwrap();
+    store.commit(bare().edit(Edit::Forget(task_id(1)))).await.unwrap();
     assert_eq!(expire(&store).await, 1);
     let store = fresh.reread().await;
     assert!(store.task(task_id(1)).await.unwrap().is_some());
@@ -275,7 +274,7 @@ pub(crate) async fn a_removed_conversation_goes_with_its_tasks(mut fresh: Fresh)
         store.commit(end(&mut one, number, "answer")).await.unwrap();
     }
     let gone = ConversationChange::Remove { id: id(1), owner: one.owner.clone(), revision: one.revision };
-    store.commit(Change { conversations: vec![gone], ..Change::default() }).await.unwrap();
+    store.commit(bare().edit(gone)).await.unwrap();
     assert!(all(&store, "a", None).await.is_empty() && all(&store, "a", Some("words")).await.is_empty());
     assert_eq!(store.conversation(id(1)).await.unwrap(), None);
     assert_eq!(store.turn(task_id(1)).await.unwrap(), None);

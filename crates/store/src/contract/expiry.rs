@@ -5,8 +5,8 @@
 use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
-use super::samples::{Life, at, line, parcel, post, sent, task_id};
-use crate::{Change, ClaimRequest, Expiry, JournalQuery, OutboxChange, SharedStore};
+use super::samples::{Life, at, bare, line, parcel, post, sent, task_id, task_of};
+use crate::{ClaimRequest, Edit, Expiry, JournalQuery, OutboxChange, SharedStore};
 
 /// An expiry that removes nothing.
 fn nothing() -> Expiry {
@@ -78,7 +78,7 @@ pub(crate) async fn a_task_goes_when_its_own_time_is_over(mut fresh: Fresh) {
     ended(&store, 1..=2).await;
     for (number, expires_at) in [(3, 50), (4, 40), (5, 60)] {
         let mut change = Life::new(number).whole(TaskState::Completed, number as i64);
-        change.task.as_mut().unwrap().expires_at = Some(at(expires_at));
+        task_of(&mut change).expires_at = Some(at(expires_at));
         store.commit(change).await.unwrap();
     }
     assert_eq!(store.expire(Expiry { now: at(39), ..nothing() }).await.unwrap(), 0);
@@ -167,8 +167,8 @@ pub(crate) async fn a_forgotten_task_goes_when_it_has_ended(mut fresh: Fresh) {
     let store = fresh.store();
     ended(&store, 1..=3).await;
     store.commit(Life::new(4).open()).await.unwrap();
-    let forget = vec![task_id(2), task_id(4), task_id(9)];
-    store.commit(Change { forget, ..Change::default() }).await.unwrap();
+    let forget = [task_id(2), task_id(4), task_id(9)].map(Edit::Forget);
+    store.commit(bare().edits(forget)).await.unwrap();
     let store = fresh.reread().await;
     assert_eq!(store.expire(Expiry { now: at(0), ..nothing() }).await.unwrap(), 1);
     assert_eq!(left(&store).await, [1, 3, 4]);

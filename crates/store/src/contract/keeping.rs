@@ -5,10 +5,11 @@
 use agentsite_protocol::{KeyId, Scope, TaskState, Usage};
 
 use super::Fresh;
-use super::samples::{Life, at, line, parcel, post, used};
+use super::samples::{Life, at, bare, line, parcel, post, used};
 use crate::{Change, ClaimRequest, KeyChange, KeyRecord, OutboxChange, SettingChange};
 
-fn key(id: &str, made: i64) -> KeyRecord {
+/// A key by its id and the moment it was made.
+pub(crate) fn key(id: &str, made: i64) -> KeyRecord {
     KeyRecord {
         id: id.parse().unwrap(),
         hash: [made as u8; 32],
@@ -23,7 +24,7 @@ fn key(id: &str, made: i64) -> KeyRecord {
 }
 
 fn keys(changes: Vec<KeyChange>) -> Change {
-    Change { keys: changes, ..Change::default() }
+    bare().edits(changes)
 }
 
 pub(crate) async fn keys_are_put_used_and_removed(mut fresh: Fresh) {
@@ -77,11 +78,8 @@ pub(crate) async fn settings_are_written_and_removed(mut fresh: Fresh) {
     };
     let settings = vec![set("identity", Some("one")), set("identity", Some("two")), set("token", Some("x"))];
     let store = fresh.store();
-    store.commit(Change { settings, ..Change::default() }).await.unwrap();
-    store
-        .commit(Change { settings: vec![set("token", None), set("never", None)], ..Change::default() })
-        .await
-        .unwrap();
+    store.commit(bare().edits(settings)).await.unwrap();
+    store.commit(bare().edits([set("token", None), set("never", None)])).await.unwrap();
     let store = fresh.reread().await;
     assert_eq!(store.setting("identity").await.unwrap().as_deref(), Some("two"));
     assert_eq!(store.setting("token").await.unwrap(), None);

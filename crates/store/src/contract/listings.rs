@@ -7,7 +7,7 @@ use agentsite_protocol::Visibility;
 use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD, Proof, Standing};
 
 use super::Fresh;
-use super::samples::{at, line};
+use super::samples::{at, bare, line};
 use crate::{Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError};
 
 /// A new entry of this owner.
@@ -60,13 +60,11 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
 
 /// A change of these entries alone.
 pub(crate) fn put(entries: impl IntoIterator<Item = Registration>) -> Change {
-    let listings = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry))).collect();
-    Change { listings, ..Change::default() }
+    bare().edits(entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry))))
 }
 
 fn remove(id: &str, owner: &str, revision: u64) -> Change {
-    let listings = vec![ListingChange::Remove { id: id.into(), owner: owner.into(), revision }];
-    Change { listings, ..Change::default() }
+    bare().edit(ListingChange::Remove { id: id.into(), owner: owner.into(), revision })
 }
 
 async fn ids(store: &SharedStore, filter: ListingFilter) -> Vec<String> {

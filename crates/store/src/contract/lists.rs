@@ -2,10 +2,10 @@
 //!
 //! They tell what a page may show while others go on writing.
 
-use agentsite_protocol::{JournalLine, TaskHead, TaskState};
+use agentsite_protocol::{AgentName, JournalLine, JournalSubject, TaskHead, TaskState};
 
 use super::Fresh;
-use super::samples::{Life, at, line, task_id};
+use super::samples::{Life, SAMPLE, at, line, task_id};
 use crate::{Change, JournalQuery, SharedStore, TaskCursor, TaskFilter};
 
 /// Numbers of the tasks on one page.
@@ -148,14 +148,9 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     let store = fresh.store();
     let told = |when: i64, actor: &str, agent: Option<&str>, task: Option<u64>, text: &str| {
         let agent = agent.map(|name| name.parse().unwrap());
-        let line = JournalLine {
-            at: at(when),
-            actor: actor.into(),
-            agent,
-            task: task.map(task_id),
-            text: text.into(),
-        };
-        Change { journal: vec![line], ..Change::default() }
+        let mut line = JournalLine::new(SAMPLE, at(when), actor, text);
+        (line.agent, line.task) = (agent, task.map(task_id));
+        Change::new(line)
     };
     commit_all(
         &store,
@@ -177,6 +172,9 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     assert_eq!(seqs(JournalQuery { task: Some(task_id(2)), ..all() }).await, [3]);
     assert_eq!(seqs(JournalQuery { text: Some("echo".into()), ..all() }).await, [4, 2]);
     assert_eq!(seqs(JournalQuery { text: Some("0% OF 7_".into()), ..all() }).await, [3]);
+    for (kind, found) in [("sample.line", 4), ("sample", 4), ("sam", 0), ("sample.line.more", 0)] {
+        assert_eq!(seqs(JournalQuery { kind: Some(kind.into()), ..all() }).await.len(), found, "{kind}");
+    }
     assert_eq!(seqs(JournalQuery { task: Some(task_id(1)), before: Some(4), ..all() }).await, [2]);
     assert_eq!(seqs(JournalQuery { text: Some("nobody".into()), ..all() }).await, [0; 0]);
     assert_eq!(seqs(JournalQuery { after: Some(2), ..all() }).await, [4, 3]);
@@ -184,4 +182,23 @@ pub(crate) async fn the_journal_is_filtered(mut fresh: Fresh) {
     assert_eq!(seqs(JournalQuery { about_task: Some(false), ..all() }).await, [1]);
     assert_eq!(seqs(JournalQuery { about_task: Some(true), after: Some(3), ..all() }).await, [4]);
     assert_eq!(seqs(JournalQuery { since: Some(at(2)), until: Some(at(4)), ..all() }).await, [3, 2]);
+}
+
+pub(crate) async fn lines_come_back_with_their_kinds_and_subjects(mut fresh: Fresh) {
+    let store = fresh.store();
+    let echo: AgentName = "echo".parse().unwrap();
+    let said = |text: &str| JournalLine::new(SAMPLE, at(1), "local", text);
+    let lines = [
+        said("about the site"),
+        said("about an agent").about_agent(echo.clone()),
+        said("about a task").about_task(task_id(1), Some(echo.clone())),
+        said("about an agent and something else").about_agent(echo).about(JournalSubject::Delivery(7)),
+        said("about what a later version knows").about(JournalSubject::Other("escrow:12".into())),
+        JournalLine { kind: None, ..said("of a version without kinds") },
+    ];
+    commit_all(&store, lines.clone().map(Change::new)).await;
+    let store = fresh.reread().await;
+    let mut read = store.journal(JournalQuery { limit: 10, ..JournalQuery::default() }).await.unwrap();
+    read.reverse();
+    assert_eq!(read.into_iter().map(|stored| stored.line).collect::<Vec<_>>(), lines);
 }

@@ -6,13 +6,13 @@ use agentsite_protocol::TaskState;
 
 use super::Fresh;
 use super::samples::{Life, at, notice, post, push, receiver, task_id};
-use crate::{Change, ClaimRequest, Expiry, Notice, OutboxChange, OutboxQuery, PushChange, SharedStore};
+use crate::{Change, ClaimRequest, Expiry, Notification, OutboxChange, OutboxQuery, PushChange, SharedStore};
 
 /// Task `number` with these receivers, opened in one change.
 async fn open_with(store: &SharedStore, number: u64, receivers: &[&str]) -> Life {
     let mut life = Life::new(number);
-    let push = receivers.iter().map(|id| PushChange::Put(task_id(number), receiver(id))).collect();
-    let change = Change { push, notice: Some(notice(number, &[1])), ..life.open() };
+    let push = receivers.iter().map(|id| PushChange::Put(task_id(number), receiver(id)));
+    let change = life.open().edits(push).edit(notice(number, &[1]));
     store.commit(change).await.unwrap();
     life
 }
@@ -46,7 +46,7 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     let mut other = open_with(&store, 2, &[]).await;
-    let told_of = |change: Change, notice: Notice| Change { notice: Some(notice), ..change };
+    let told_of = |change: Change, notice: Notification| change.edit(notice);
     store.commit(told_of(life.go(TaskState::Working, 2, 2), notice(1, &[2, 3]))).await.unwrap();
     store.commit(told_of(other.go(TaskState::Working, 2, 1), notice(2, &[2]))).await.unwrap();
     store.commit(push(PushChange::Put(task_id(1), receiver("b")))).await.unwrap();
@@ -60,7 +60,7 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     assert_eq!(told(&store).await, pairs(&expected));
     let claims = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows;
     let first = &claims[0].row;
-    assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), Notice::KIND));
+    assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), Notification::KIND));
 }
 
 pub(crate) async fn a_removed_receiver_is_told_no_more(mut fresh: Fresh) {

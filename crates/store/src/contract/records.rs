@@ -5,8 +5,8 @@
 use agentsite_protocol::Owner;
 
 use super::Fresh;
-use super::samples::at;
-use crate::{Change, Expiry, RecordChange, RecordQuery, SharedStore, StoreError, StoredRecord};
+use super::samples::{at, bare};
+use crate::{Expiry, RecordChange, RecordQuery, SharedStore, StoreError, StoredRecord};
 
 const COLLECTION: &str = "things";
 
@@ -19,7 +19,7 @@ fn remove(key: &str, revision: u64) -> RecordChange {
 }
 
 async fn commit(store: &SharedStore, records: Vec<RecordChange>) -> Result<(), StoreError> {
-    store.commit(Change { records, ..Change::default() }).await
+    store.commit(bare().edits(records)).await
 }
 
 async fn keys(store: &SharedStore, query: RecordQuery) -> Vec<String> {

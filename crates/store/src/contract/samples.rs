@@ -4,11 +4,14 @@
 //! numbers after a fixed moment, ids sort by their number.
 
 use agentsite_protocol::{
-    JournalLine, Message, Opening, Owner, PushConfig, Role, TaskEvent, TaskEventKind, TaskHead, TaskId,
-    TaskState, Timestamp, Usage,
+    JournalKind, JournalLine, Message, Opening, Owner, PushConfig, Role, TaskEvent, TaskEventKind, TaskHead,
+    TaskId, TaskState, Timestamp, Usage,
 };
 
-use crate::{Change, Notice, OutboxChange, OutboxRow, PushChange, SentKey, TaskChange, UsageChange};
+use crate::{
+    Change, Edit, Notification, OutboxChange, OutboxRow, PushChange, SentKey, TaskChange, Unjournaled,
+    UsageChange,
+};
 
 /// A task's id by number.
 pub(crate) fn task_id(number: u64) -> TaskId {
@@ -98,8 +101,8 @@ impl Life {
     /// Open and end in one commit.
     pub(crate) fn whole(&mut self, state: TaskState, millis: i64) -> Change {
         let mut change = self.open();
-        let more = self.go(state, millis, 2).task.unwrap();
-        let task = change.task.as_mut().unwrap();
+        let more = task_of(&mut self.go(state, millis, 2)).clone();
+        let task = task_of(&mut change);
         task.events.extend(more.events);
         task.head = more.head;
         change
@@ -111,22 +114,30 @@ impl Life {
         let event = |(seq, kind)| TaskEvent { task: self.head.id, seq, at: self.head.updated_at, kind };
         let events: Vec<TaskEvent> = numbered.map(event).collect();
         self.head.seq += events.len() as u64;
-        Change {
-            task: Some(TaskChange {
-                head: self.head.clone(),
-                expect_seq,
-                events,
-                sent: None,
-                expires_at: None,
-            }),
-            ..Change::default()
-        }
+        bare().edit(TaskChange { head: self.head.clone(), expect_seq, events, sent: None, expires_at: None })
     }
+}
+
+/// The kind of the lines of the cases.
+pub(crate) const SAMPLE: JournalKind = JournalKind::new("sample.line");
+
+/// A change of nothing, without a line.
+pub(crate) fn bare() -> Change {
+    Change::unjournaled(Unjournaled::Sample)
+}
+
+/// The first edit of a task in a change that has one.
+pub(crate) fn task_of(change: &mut Change) -> &mut TaskChange {
+    let task = change.edits.iter_mut().find_map(|edit| match edit {
+        Edit::Task(task) => Some(&mut **task),
+        _ => None,
+    });
+    task.unwrap()
 }
 
 /// Adds the message that caused a change of a task.
 pub(crate) fn sent(mut change: Change, message: &str, body: u8) -> Change {
-    let task = change.task.as_mut().unwrap();
+    let task = task_of(&mut change);
     let (owner, agent) = (task.head.owner.clone(), task.head.agent.clone());
     task.sent = Some(SentKey { owner, agent, message: message.parse().unwrap(), body_hash: [body; 16] });
     change
@@ -134,9 +145,7 @@ pub(crate) fn sent(mut change: Change, message: &str, body: u8) -> Change {
 
 /// A change of one journal line.
 pub(crate) fn line(millis: i64, text: &str) -> Change {
-    let line =
-        JournalLine { at: at(millis), actor: "local".into(), agent: None, task: None, text: text.into() };
-    Change { journal: vec![line], ..Change::default() }
+    Change::new(JournalLine::new(SAMPLE, at(millis), "local", text))
 }
 
 /// A row that must leave the site.
@@ -154,7 +163,7 @@ pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
 
 /// A change of the outbox alone.
 pub(crate) fn post(change: OutboxChange) -> Change {
-    Change { outbox: vec![change], ..Change::default() }
+    bare().edit(change)
 }
 
 /// The same in a lane of its task.
@@ -174,16 +183,16 @@ pub(crate) fn receiver(id: &str) -> PushConfig {
 
 /// A change of the receivers of a task alone.
 pub(crate) fn push(change: PushChange) -> Change {
-    Change { push: vec![change], ..Change::default() }
+    bare().edit(change)
 }
 
-/// What the receivers of a task are told of these events.
-pub(crate) fn notice(number: u64, events: &[u64]) -> Notice {
-    Notice { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
+/// Notifies the receivers of a task of these events.
+pub(crate) fn notice(number: u64, events: &[u64]) -> Notification {
+    Notification { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
 }
 
 /// A change of usage alone.
 pub(crate) fn used(agent: &str, day: i64, input_tokens: u64) -> Change {
     let usage = Usage { input_tokens, output_tokens: 2, turns: 1, calls: 0 };
-    Change { usage: vec![UsageChange { agent: agent.parse().unwrap(), day, usage }], ..Change::default() }
+    bare().edit(UsageChange { agent: agent.parse().unwrap(), day, usage })
 }

@@ -8,7 +8,7 @@ use agentsite_protocol::{Owner, TaskState};
 use super::Fresh;
 use super::conversations::{end, say, talk};
 use super::listings::{entry, put};
-use super::samples::{Life, at, in_lane, line, notice, post, push, receiver, sent, task_id};
+use super::samples::{Life, at, bare, in_lane, line, notice, post, push, receiver, sent, task_id};
 use crate::{
     Change, ConversationChange, Disk, Expiry, JournalQuery, ListingChange, OutboxChange, PushChange,
     RecordChange, SettingChange, SharedStore, StorageQuery, StorageUse, StoredRecord,
@@ -45,26 +45,19 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     let mut life = Life::new(1).owner("key:a");
     grows(&store, sent(life.open(), "m1", 1), "key:a").await;
     grows(&store, push(PushChange::Put(task_id(1), receiver("r"))), "key:a").await;
-    grows(&store, Change { notice: Some(notice(1, &[1])), ..Change::default() }, "key:a").await;
+    grows(&store, bare().edit(notice(1, &[1])), "key:a").await;
     grows(&store, life.go(TaskState::Completed, 2, 2), "key:a").await;
     grows(&store, line(1, "something happened"), "journal").await;
     let row = OutboxChange::Add(in_lane("x", "news", 0));
     grows(&store, post(row), "local").await;
-    let setting = |value: Option<&str>| Change {
-        settings: vec![SettingChange {
-            name: "query".into(),
-            value: value.map(Into::into),
-            owner: Some(Owner::stored("key:b")),
-        }],
-        ..Change::default()
+    let setting = |value: Option<&str>| {
+        let owner = Some(Owner::stored("key:b"));
+        bare().edit(SettingChange { name: "query".into(), value: value.map(Into::into), owner })
     };
     grows(&store, setting(Some("short")), "key:b").await;
     grows(&store, setting(Some("something longer")), "key:b").await;
     let record = StoredRecord::new("k", Some(Owner::stored("key:b")), "a body".into());
-    let recorded = |record: StoredRecord| Change {
-        records: vec![RecordChange::Put { collection: "things", record }],
-        ..Change::default()
-    };
+    let recorded = |record: StoredRecord| bare().edit(RecordChange::Put { collection: "things", record });
     grows(&store, recorded(record.clone()), "key:b").await;
     grows(&store, recorded(record.next("a longer body".into())), "key:b").await;
     grows(&store, put([entry("one", "key:c")]), "key:c").await;
@@ -76,14 +69,14 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     counted(&store).await;
     store.commit(setting(None)).await.unwrap();
     let gone = RecordChange::Remove { collection: "things", key: "k".into(), revision: 2 };
-    store.commit(Change { records: vec![gone], ..Change::default() }).await.unwrap();
+    store.commit(bare().edit(gone)).await.unwrap();
     let gone = ListingChange::Remove { id: "one".into(), owner: "key:c".into(), revision: 1 };
-    store.commit(Change { listings: vec![gone], ..Change::default() }).await.unwrap();
+    store.commit(bare().edit(gone)).await.unwrap();
     store.commit(push(PushChange::Remove(task_id(1), "r".into()))).await.unwrap();
     store.commit(post(OutboxChange::Done(2))).await.unwrap();
     let (id, owner, revision) = (talk.id, talk.owner.clone(), talk.revision);
     let gone = ConversationChange::Remove { id, owner, revision };
-    store.commit(Change { conversations: vec![gone], ..Change::default() }).await.unwrap();
+    store.commit(bare().edit(gone)).await.unwrap();
     expire_all(&store).await;
     let store = fresh.reread().await;
     let left = counted(&store).await;

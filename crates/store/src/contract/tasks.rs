@@ -5,15 +5,13 @@
 use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
-use super::samples::{Life, at, line, opening, parcel, sent, task_id, used};
+use super::samples::{Life, at, line, opening, parcel, sent, task_id, task_of, used};
 use crate::{Change, ClaimRequest, JournalQuery, OutboxChange, Store, StoreError};
 
 /// Everything of `change` beside the task itself.
 fn with_all(mut change: Change) -> Change {
     change.journal = line(1, "local asked echo").journal;
-    change.outbox = vec![OutboxChange::Add(parcel("news", 0))];
-    change.usage = used("echo", 7, 10).usage;
-    change
+    change.edit(OutboxChange::Add(parcel("news", 0))).edits(used("echo", 7, 10).edits)
 }
 
 /// How many lines, rows of the outbox and tokens are there.
@@ -145,8 +143,8 @@ pub(crate) async fn events_are_read_from_a_cursor_in_whole_commits(mut fresh: Fr
     let store = fresh.store();
     let mut life = Life::new(1);
     let mut written = Vec::new();
-    for change in [life.open(), life.go(TaskState::Working, 2, 4), life.go(TaskState::Completed, 3, 2)] {
-        written.extend(change.task.clone().unwrap().events);
+    for mut change in [life.open(), life.go(TaskState::Working, 2, 4), life.go(TaskState::Completed, 3, 2)] {
+        written.extend(task_of(&mut change).events.clone());
         store.commit(change).await.unwrap();
     }
     store.commit(opening(2)).await.unwrap();
@@ -190,7 +188,7 @@ pub(crate) async fn events_with_gaps_are_refused(fresh: Fresh) {
     let store = fresh.store();
     let broken = |edit: fn(&mut crate::TaskChange)| {
         let mut change = Life::new(1).whole(TaskState::Completed, 1);
-        edit(change.task.as_mut().unwrap());
+        edit(task_of(&mut change));
         change
     };
     for change in [

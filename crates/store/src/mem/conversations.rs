@@ -7,14 +7,50 @@ use std::collections::BTreeMap;
 
 use agentsite_protocol::{ConversationId, Owner, TaskId};
 
+use super::MemStore;
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
 use crate::words::Wanted;
 use crate::{
-    Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place, Spot,
-    StoreError, Turn,
+    Conversation, ConversationChange, ConversationCursor, ConversationQuery, ConversationReads, Found, Page,
+    Place, Reply, Spot, StoreError, Turn,
 };
+
+impl ConversationReads for MemStore {
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
+        self.reply(|content| content.conversations.get(id))
+    }
+
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+        self.reply(|content| content.conversations.list(&query, after, limit))
+    }
+
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+        self.reply(|content| content.conversations.count(owner))
+    }
+
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
+        self.reply(|content| content.conversations.turn(task))
+    }
+
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+        self.reply(|content| content.conversations.path(from, limit))
+    }
+
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
+        self.reply(|content| content.conversations.turns(id, after, limit))
+    }
+
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
+        self.reply(|content| content.conversations.leaf(from))
+    }
+}
 
 #[derive(Default)]
 pub(super) struct Conversations {
@@ -33,7 +69,10 @@ struct Spoken {
 
 impl Conversations {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[ConversationChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a ConversationChange>,
+    ) -> Result<(), StoreError> {
         let mut meanwhile: BTreeMap<ConversationId, Option<(&Owner, u64)>> = BTreeMap::new();
         for change in changes {
             let Some((id, owner, expected, stays)) = change.assumes() else { continue };

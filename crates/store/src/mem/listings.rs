@@ -7,10 +7,46 @@ use std::ops::Bound;
 
 use agentsite_protocol::Timestamp;
 
+use super::MemStore;
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
+
+impl ListingReads for MemStore {
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        self.reply(|content| content.listings.get(id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.reply(|content| content.listings.list(&filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.reply(|content| content.listings.count(&filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.of(&ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.reply(|content| content.listings.due(now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.reply(|content| content.listings.next_due())
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.reply(|content| content.listings.holders(&shapes))
+    }
+}
 
 /// What an entry takes.
 fn size(kept: &Registration) -> u64 {
@@ -22,7 +58,10 @@ pub(super) struct Listings(BTreeMap<String, Registration>);
 
 impl Listings {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[ListingChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a ListingChange>,
+    ) -> Result<(), StoreError> {
         let mut meanwhile: BTreeMap<&str, Option<(&str, u64)>> = BTreeMap::new();
         for change in changes {
             let (id, (owner, expected)) = (change.id(), change.assumes());
@@ -39,13 +78,11 @@ impl Listings {
         Ok(())
     }
 
-    /// Makes changes whose guards have been checked.
-    pub(super) fn change(&mut self, changes: Vec<ListingChange>) {
-        for change in changes {
-            match change {
-                ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
-                ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
-            }
+    /// Makes a change whose guard has been checked.
+    pub(super) fn change(&mut self, change: ListingChange) {
+        match change {
+            ListingChange::Put(new) => drop(self.0.insert(new.listing.id.clone(), *new)),
+            ListingChange::Remove { id, .. } => drop(self.0.remove(&id)),
         }
     }
 
@@ -54,16 +91,11 @@ impl Listings {
         self.0.values().map(|kept| (kept.listing.owner.as_str(), size(kept)))
     }
 
-    /// What these changes would add, by owner.
-    pub(super) fn adds(&self, changes: &[ListingChange]) -> Vec<(String, u64)> {
-        let add = |change: &ListingChange| match change {
-            ListingChange::Put(new) => {
-                let before = self.0.get(&new.listing.id).map_or(0, size);
-                Some((new.listing.owner.clone(), size(new).saturating_sub(before)))
-            }
-            ListingChange::Remove { .. } => None,
-        };
-        changes.iter().filter_map(add).collect()
+    /// What a change would add, and to whose storage.
+    pub(super) fn adds<'a>(&self, change: &'a ListingChange) -> Option<(&'a str, u64)> {
+        let ListingChange::Put(new) = change else { return None };
+        let before = self.0.get(&new.listing.id).map_or(0, size);
+        Some((&new.listing.owner, size(new).saturating_sub(before)))
     }
 
     pub(super) fn get(&self, id: &str) -> Option<Registration> {

@@ -8,9 +8,20 @@ use std::ops::Bound;
 
 use agentsite_protocol::{Owner, Timestamp};
 
+use super::MemStore;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, StoreError, StoredRecord, records};
+use crate::{Entity, RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
+
+impl RecordReads for MemStore {
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        self.reply(|content| content.records.get(collection, key))
+    }
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        self.reply(|content| content.records.list(&query))
+    }
+}
 
 type Place = (String, String);
 
@@ -28,7 +39,10 @@ fn size(record: &StoredRecord) -> u64 {
 
 impl Records {
     /// Refuses changes that do not fit.
-    pub(super) fn guard(&self, changes: &[RecordChange]) -> Result<(), StoreError> {
+    pub(super) fn guard<'a>(
+        &self,
+        changes: impl Iterator<Item = &'a RecordChange>,
+    ) -> Result<(), StoreError> {
         let found = |collection: &str, key: &str| {
             Ok::<_, Infallible>(self.0.get(&place(collection, key)).map(|record| record.revision))
         };
@@ -39,15 +53,13 @@ impl Records {
         }
     }
 
-    /// Makes changes whose guards have been checked.
-    pub(super) fn change(&mut self, changes: Vec<RecordChange>) {
-        for change in changes {
-            match change {
-                RecordChange::Put { collection, record } => {
-                    drop(self.0.insert(place(collection, &record.key), record));
-                }
-                RecordChange::Remove { collection, key, .. } => drop(self.0.remove(&place(collection, &key))),
+    /// Makes a change whose guard has been checked.
+    pub(super) fn change(&mut self, change: RecordChange) {
+        match change {
+            RecordChange::Put { collection, record } => {
+                drop(self.0.insert(place(collection, &record.key), record));
             }
+            RecordChange::Remove { collection, key, .. } => drop(self.0.remove(&place(collection, &key))),
         }
     }
 
@@ -67,9 +79,11 @@ impl Records {
         wanted.take(query.limit.min(MAX_PAGE)).cloned().collect()
     }
 
-    /// Removes those whose time has come.
-    pub(super) fn expire(&mut self, now: Timestamp) {
-        self.0.retain(|_, record| record.expires_at.is_none_or(|end| end > now));
+    /// Removes those whose time has come; gives which.
+    pub(super) fn expire(&mut self, now: Timestamp) -> Vec<Entity> {
+        let over = |record: &StoredRecord| record.expires_at.is_some_and(|end| end <= now);
+        let gone = self.0.extract_if(.., |_, record| over(record));
+        gone.map(|((collection, key), _)| Entity::Record { collection, key }).collect()
     }
 
     /// What each record takes, by owner.
@@ -77,15 +91,10 @@ impl Records {
         self.0.values().map(|record| (record.owner.as_ref().map_or("", Owner::as_str), size(record)))
     }
 
-    /// What these changes would add, by owner.
-    pub(super) fn adds(&self, changes: &[RecordChange]) -> Vec<(Owner, u64)> {
-        let add = |change: &RecordChange| match change {
-            RecordChange::Put { collection, record } => {
-                let before = self.0.get(&place(collection, &record.key)).map_or(0, size);
-                Some((record.owner.clone()?, size(record).saturating_sub(before)))
-            }
-            RecordChange::Remove { .. } => None,
-        };
-        changes.iter().filter_map(add).collect()
+    /// What a change would add, and to whose storage.
+    pub(super) fn adds<'a>(&self, change: &'a RecordChange) -> Option<(&'a Owner, u64)> {
+        let RecordChange::Put { collection, record } = change else { return None };
+        let before = self.0.get(&place(collection, &record.key)).map_or(0, size);
+        Some((record.owner.as_ref()?, size(record).saturating_sub(before)))
     }
 }

@@ -7,7 +7,7 @@ use agentsite_protocol::{Owner, PushConfig, TaskId};
 use super::content::Content;
 use crate::sqlite::REDACTED;
 use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed, grow};
-use crate::{Change, ConversationChange, OutboxChange, PushChange, StorageLimits, StoreError};
+use crate::{Change, ConversationChange, Edit, OutboxChange, PushChange, StorageLimits, StoreError};
 
 /// What an account is called; the site's own has no owner.
 fn account(owner: &str) -> String {
@@ -58,45 +58,51 @@ impl Content {
 
     fn growth(&self, change: &Change) -> Growth {
         let mut growth = Growth::new();
-        if let Some(task) = &change.task {
-            let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-            grow(&mut growth, &task.head.owner, first + super::content::size(&task.events));
-        }
-        for one in &change.push {
-            let PushChange::Put(task, config) = one else { continue };
-            let opened = change.task.as_ref().filter(|opened| opened.head.id == *task);
-            if let Some(owner) =
-                opened.map(|opened| opened.head.owner.clone()).or_else(|| self.owner_of(*task))
-            {
-                grow(&mut growth, &owner, receiver(config));
+        for edit in &change.edits {
+            if let Some((owner, bytes)) = self.adds(change, edit) {
+                grow(&mut growth, &owner, bytes);
             }
         }
-        for one in &change.outbox {
-            let OutboxChange::Add(row) = one else { continue };
-            grow(&mut growth, &Owner::stored(&row.account), fixed::DELIVERY + row.body.len() as u64);
-        }
-        for one in &change.settings {
-            let (Some(owner), Some(value)) = (&one.owner, &one.value) else { continue };
-            let before = self.settings.get(&one.name).map_or(0, |(value, _)| value.len());
-            grow(&mut growth, owner, value.len().saturating_sub(before) as u64);
-        }
-        for (owner, bytes) in self.records.adds(&change.records) {
-            grow(&mut growth, &owner, bytes);
-        }
-        for (owner, bytes) in self.listings.adds(&change.listings) {
-            grow(&mut growth, &Owner::stored(&owner), bytes);
-        }
-        for one in &change.conversations {
-            let (new, words) = match one {
-                ConversationChange::Put(new) => (new, 0),
-                ConversationChange::Said { conversation, words, .. } => {
-                    (conversation, fixed::TURN + words.len() as u64)
-                }
-                ConversationChange::Ended { .. } | ConversationChange::Remove { .. } => continue,
-            };
-            let first = if new.revision == 1 { fixed::CONVERSATION + new.title.len() as u64 } else { 0 };
-            grow(&mut growth, &new.owner, first + words);
-        }
         growth
+    }
+
+    /// What an edit would add, and to whose storage.
+    fn adds(&self, change: &Change, edit: &Edit) -> Option<(Owner, u64)> {
+        match edit {
+            Edit::Task(task) => {
+                let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
+                Some((task.head.owner.clone(), first + super::tasks::size(&task.events)))
+            }
+            Edit::Push(push) => {
+                let PushChange::Put(task, config) = &**push else { return None };
+                let opened = change.tasks().find(|opened| opened.head.id == *task);
+                let owner = opened.map(|opened| opened.head.owner.clone()).or_else(|| self.owner_of(*task));
+                Some((owner?, receiver(config)))
+            }
+            Edit::Delivery(OutboxChange::Add(row)) => {
+                Some((Owner::stored(&row.account), fixed::DELIVERY + row.body.len() as u64))
+            }
+            Edit::Setting(setting) => {
+                let (owner, value) = setting.owner.as_ref().zip(setting.value.as_ref())?;
+                let before = self.settings.get(&setting.name).map_or(0, |(value, _)| value.len());
+                Some((owner.clone(), value.len().saturating_sub(before) as u64))
+            }
+            Edit::Record(change) => self.records.adds(change).map(|(owner, bytes)| (owner.clone(), bytes)),
+            Edit::Listing(change) => {
+                self.listings.adds(change).map(|(owner, bytes)| (Owner::stored(owner), bytes))
+            }
+            Edit::Conversation(change) => {
+                let (new, words) = match change {
+                    ConversationChange::Put(new) => (new, 0),
+                    ConversationChange::Said { conversation, words, .. } => {
+                        (conversation, fixed::TURN + words.len() as u64)
+                    }
+                    ConversationChange::Ended { .. } | ConversationChange::Remove { .. } => return None,
+                };
+                let first = if new.revision == 1 { fixed::CONVERSATION + new.title.len() as u64 } else { 0 };
+                Some((new.owner.clone(), first + words))
+            }
+            _ => None,
+        }
     }
 }

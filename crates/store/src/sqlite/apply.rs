@@ -7,13 +7,12 @@
 use agentsite_protocol::{Owner, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::accounts::{Books, account};
+use super::accounts::Books;
 use super::audit::Audit;
-use super::ready::{Ready, ReadySent, ReadyTask, number};
-use super::vault::{SEAL, Vault};
-use super::{conversations, listings, outbox, push, records, seal, secrets};
+use super::ready::{Ready, ReadyEdit, ReadySent, ReadyTask};
+use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
-use crate::{KeyChange, KeyRecord, OutboxChange, SettingChange, StoreError, UsageChange, other_root};
+use crate::{OutboxChange, StoreError, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
 /// them, and a move then puts several keys on each page of a table of a hundred thousand.
@@ -22,114 +21,121 @@ const RECENT: usize = 4_096;
 /// Applies a change or refuses it.
 pub(super) fn apply(
     db: &Connection,
-    change: &Ready,
+    change: &mut Ready,
     recent: &mut usize,
     books: &mut Books,
     audit: &mut Audit,
 ) -> rusqlite::Result<Result<(), StoreError>> {
-    if let Some(refusal) = listings::refusal(db, &change.listings)? {
+    if let Some(refusal) = refusal(db, change)? {
         return Ok(Err(refusal));
     }
-    if let Some(refusal) = conversations::refusal(db, &change.conversations)? {
-        return Ok(Err(refusal));
-    }
-    if let Some(refusal) = records::refusal(db, &change.records)? {
-        return Ok(Err(refusal));
-    }
-    let row = match change.task.as_ref().map(|task| guard(db, task)).transpose()? {
-        Some(Err(refusal)) => return Ok(Err(refusal)),
-        Some(Ok(row)) => row,
-        None => None,
-    };
     if let Err(refusal) = books.guard(&growth(db, change)?, change.admittance) {
         return Ok(Err(refusal));
-    }
-    if let Some(task) = &change.task {
-        put_task(db, task, row, recent)?;
-        books.events(&task.head.owner, task.body.len(), row.is_none());
     }
     for line in &change.journal {
         audit.add_line(db, line)?;
         books.line(&line.actor, &line.text);
     }
-    for head in &change.heads {
-        audit.add_head(db, head)?;
-    }
-    for one in &change.push {
-        push::change(db, one, books, &audit.vault)?;
-    }
-    if let Some(notice) = &change.notice {
-        push::notify(db, notice, books)?;
-    }
-    for one in &change.outbox {
-        outbox::change(db, one, books)?;
-    }
-    for one in &change.keys {
-        change_key(db, one)?;
-    }
-    for one in &change.settings {
-        change_setting(db, one, books, &audit.vault)?;
-    }
-    for one in &change.records {
-        records::change(db, one, books, &audit.vault)?;
-    }
-    for one in &change.usage {
-        add_usage(db, one)?;
-    }
-    for one in &change.listings {
-        listings::change(db, one, books)?;
-    }
-    for one in &change.conversations {
-        conversations::change(db, one, books)?;
-    }
-    for task in &change.forget {
-        let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at) SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
-        db.prepare_cached(sql)?.execute([task.as_bytes().as_slice()])?;
+    for edit in &change.edits {
+        make(db, edit, recent, books, audit)?;
     }
     Ok(Ok(()))
+}
+
+/// Why a change must not be made, if so; tasks learn their rows.
+fn refusal(db: &Connection, change: &mut Ready) -> rusqlite::Result<Option<StoreError>> {
+    for task in change.tasks_mut() {
+        match guard(db, task)? {
+            Ok(row) => task.row = row,
+            Err(refusal) => return Ok(Some(refusal)),
+        }
+    }
+    if let Some(refusal) = listings::refusal(db, change.listings())? {
+        return Ok(Some(refusal));
+    }
+    if let Some(refusal) = conversations::refusal(db, change.conversations())? {
+        return Ok(Some(refusal));
+    }
+    records::refusal(db, change.records())
+}
+
+/// Makes an edit whose guards have been checked.
+fn make(
+    db: &Connection,
+    edit: &ReadyEdit,
+    recent: &mut usize,
+    books: &mut Books,
+    audit: &mut Audit,
+) -> rusqlite::Result<()> {
+    match edit {
+        ReadyEdit::Task(task) => {
+            put_task(db, task, recent)?;
+            books.events(&task.head.owner, task.body.len(), task.row.is_none());
+            Ok(())
+        }
+        ReadyEdit::Push(change) => push::change(db, change, books, &audit.vault),
+        ReadyEdit::Notify(notify) => push::notify(db, notify, books),
+        ReadyEdit::Delivery(change) => outbox::change(db, change, books),
+        ReadyEdit::Key(change) => keys::change_key(db, change),
+        ReadyEdit::Setting(change) => keys::change_setting(db, change, books, &audit.vault),
+        ReadyEdit::Record(change) => records::change(db, change, books, &audit.vault),
+        ReadyEdit::Usage(change) => tasks::add_usage(db, change),
+        ReadyEdit::Listing(change) => listings::change(db, change, books),
+        ReadyEdit::Conversation(change) => conversations::change(db, change, books),
+        ReadyEdit::Forget(id) => forget(db, *id),
+        ReadyEdit::SignedHead(head) => audit.add_head(db, head),
+    }
+}
+
+/// Lets the next expiry take a task that has ended, unless a conversation keeps it.
+fn forget(db: &Connection, id: TaskId) -> rusqlite::Result<()> {
+    let sql = "INSERT OR REPLACE INTO task_expiry (task, expires_at)
+               SELECT row, 0 FROM tasks WHERE id = ?1 AND state >= 4 AND kept = 0";
+    db.prepare_cached(sql)?.execute([id.as_bytes().as_slice()])?;
+    Ok(())
 }
 
 /// What a change would add to whom, before anything of it is written.
 fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
     let mut growth = Growth::new();
-    let owner_of = |id: TaskId| match &change.task {
-        Some(task) if task.head.id == id => Ok(Some(task.head.owner.clone())),
-        _ => push::owner(db, id),
-    };
-    if let Some(task) = &change.task {
-        let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-        grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
-    }
-    for one in &change.push {
-        if let (Some(task), bytes) = push::adds(one)
-            && let Some(owner) = owner_of(task)?
-        {
-            grow(&mut growth, &owner, bytes);
-        }
-    }
-    for one in &change.outbox {
-        if let OutboxChange::Add(row) = one {
-            grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
-        }
-    }
-    for one in &change.settings {
-        if let (Some(owner), Some(value)) = (&one.owner, &one.value) {
-            let bytes = fixed::SETTING + (one.name.len() + value.len()) as u64;
-            let before = setting_bytes(db, &one.name)?.map_or(0, |(_, bytes)| bytes);
-            grow(&mut growth, owner, bytes.saturating_sub(before));
-        }
-    }
-    for one in &change.records {
-        if let Some((owner, bytes)) = records::adds(db, one)? {
-            grow(&mut growth, owner, bytes);
-        }
-    }
-    for one in &change.listings {
-        grow(&mut growth, &Owner::stored(&one.owner), listings::adds(db, one)?);
-    }
-    for one in &change.conversations {
-        if let Some((owner, bytes)) = conversations::adds(one) {
-            grow(&mut growth, owner, bytes);
+    for edit in &change.edits {
+        match edit {
+            ReadyEdit::Task(task) => {
+                let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
+                grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
+            }
+            ReadyEdit::Push(push) => {
+                if let (Some(id), bytes) = push::adds(push) {
+                    let opened = change.tasks().find(|task| task.head.id == id);
+                    let owner = match opened {
+                        Some(task) => Some(task.head.owner.clone()),
+                        None => push::owner(db, id)?,
+                    };
+                    owner.iter().for_each(|owner| grow(&mut growth, owner, bytes));
+                }
+            }
+            ReadyEdit::Delivery(OutboxChange::Add(row)) => {
+                grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
+            }
+            ReadyEdit::Setting(change) => {
+                if let Some((owner, bytes)) = keys::setting_adds(db, change)? {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            ReadyEdit::Record(change) => {
+                if let Some((owner, bytes)) = records::adds(db, change)? {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            ReadyEdit::Listing(change) => {
+                grow(&mut growth, &Owner::stored(&change.owner), listings::adds(db, change)?);
+            }
+            ReadyEdit::Conversation(change) => {
+                if let Some((owner, bytes)) = conversations::adds(change) {
+                    grow(&mut growth, owner, bytes);
+                }
+            }
+            _ => {}
         }
     }
     Ok(growth)
@@ -138,7 +144,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
 /// Checks that the message is new and the task is where the change assumes it; gives the task's row if it exists.
 fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i64>, StoreError>> {
     if let Some(sent) = &task.sent
-        && let Some((first, body)) = find_sent(db, sent.key())?
+        && let Some((first, body)) = tasks::find_sent(db, sent.key())?
     {
         let same_body = body == sent.body_hash();
         return Ok(Err(StoreError::Duplicate { task: first, same_body }));
@@ -160,28 +166,11 @@ fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i6
     }
 }
 
-/// The task that a message opened or continued, with the hash of its content.
-pub(super) fn find_sent(db: &Connection, key: &[u8]) -> rusqlite::Result<Option<(TaskId, Vec<u8>)>> {
-    const RECENT: &str = "SELECT events FROM sent_recent WHERE key = ?1";
-    const SETTLED: &str = "SELECT events FROM sent WHERE key = ?1";
-    for sql in [RECENT, SETTLED] {
-        let found: Option<i64> = db.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?;
-        let Some(events) = found else { continue };
-        let sql = "SELECT t.id, e.sent FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.row = ?1";
-        return db.prepare_cached(sql)?.query_row([events], |row| {
-            let sent: Vec<u8> = row.get(1)?;
-            let hash = ReadySent::from_blob(&sent).map(|sent| sent.body_hash().to_vec());
-            Ok(Some((TaskId::from_bytes(row.get(0)?), hash.unwrap_or_default())))
-        });
-    }
-    Ok(None)
-}
-
-fn put_task(db: &Connection, task: &ReadyTask, row: Option<i64>, recent: &mut usize) -> rusqlite::Result<()> {
+fn put_task(db: &Connection, task: &ReadyTask, recent: &mut usize) -> rusqlite::Result<()> {
     let head = &task.head;
     let (state, updated_at) = (seal::state_number(head.state), head.updated_at.as_millis());
     let sealed = seal::head(task.root, state, updated_at, task.last_seq);
-    let row = if let Some(row) = row {
+    let row = if let Some(row) = task.row {
         let sql = "UPDATE tasks SET state = ?2, seq = ?3, updated_at = ?4, seal = ?5 WHERE row = ?1";
         db.prepare_cached(sql)?.execute(params![row, state, task.last_seq, updated_at, sealed])?;
         row
@@ -232,94 +221,5 @@ pub(super) fn settle_recent(db: &Connection, recent: &mut usize) -> rusqlite::Re
         db.prepare_cached("DELETE FROM sent_recent")?.execute([])?;
         *recent = 0;
     }
-    Ok(())
-}
-
-fn change_key(db: &Connection, change: &KeyChange) -> rusqlite::Result<()> {
-    match change {
-        KeyChange::Put(key) => put_key(db, key),
-        KeyChange::Used(id, at) => {
-            let sql = "UPDATE keys SET last_used_at = ?2 WHERE id = ?1";
-            db.prepare_cached(sql)?.execute(params![id.as_str(), at.as_millis()])?;
-            Ok(())
-        }
-        KeyChange::Remove(id) => {
-            db.prepare_cached("DELETE FROM keys WHERE id = ?1")?.execute([id.as_str()])?;
-            Ok(())
-        }
-    }
-}
-
-fn put_key(db: &Connection, key: &KeyRecord) -> rusqlite::Result<()> {
-    let sql =
-        "INSERT OR REPLACE INTO keys (id, hash, label, scopes, created_at, expires_at, last_used_at, session, of_key)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
-    let scopes: Vec<String> = key.scopes.iter().map(ToString::to_string).collect();
-    db.prepare_cached(sql)?.execute(params![
-        key.id.as_str(),
-        key.hash.as_slice(),
-        key.label,
-        scopes.join(" "),
-        key.created_at.as_millis(),
-        key.expires_at.map(agentsite_protocol::Timestamp::as_millis),
-        key.last_used_at.map(agentsite_protocol::Timestamp::as_millis),
-        key.session,
-        key.of.as_ref().map(agentsite_protocol::KeyId::as_str),
-    ])?;
-    Ok(())
-}
-
-/// To whom a setting belongs and what it takes.
-fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String, u64)>> {
-    let sql = "SELECT owner, octet_length(name) + octet_length(value) FROM settings WHERE name = ?1";
-    let read = |row: &rusqlite::Row<'_>| {
-        let (owner, texts): (Option<String>, i64) = (row.get(0)?, row.get(1)?);
-        Ok((account(owner.as_deref()), fixed::SETTING + texts.unsigned_abs().saturating_sub(SEAL as u64)))
-    };
-    db.prepare_cached(sql)?.query_row([name], read).optional()
-}
-
-fn change_setting(
-    db: &Connection,
-    change: &SettingChange,
-    books: &mut Books,
-    vault: &Vault,
-) -> rusqlite::Result<()> {
-    if let Some((account, bytes)) = setting_bytes(db, &change.name)? {
-        books.accounts.take(&account, bytes);
-    }
-    match &change.value {
-        Some(value) => {
-            let owner = change.owner.as_ref().map(Owner::as_str);
-            let sealed = secrets::seal_setting(vault, &change.name, value);
-            let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
-            books.accounts.add(&account(owner), bytes);
-            let sql = "INSERT OR REPLACE INTO settings (name, value, owner) VALUES (?1, ?2, ?3)";
-            db.prepare_cached(sql)?.execute(params![change.name, sealed, owner])?;
-        }
-        None => {
-            db.prepare_cached("DELETE FROM settings WHERE name = ?1")?.execute([&change.name])?;
-        }
-    }
-    Ok(())
-}
-
-fn add_usage(db: &Connection, change: &UsageChange) -> rusqlite::Result<()> {
-    // The sums stop at the largest number of a column instead of turning into floats.
-    let sql = "INSERT INTO usage (agent, day, input_tokens, output_tokens, turns, calls) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-               ON CONFLICT DO UPDATE SET
-                   input_tokens = min(input_tokens, 9223372036854775807 - excluded.input_tokens) + excluded.input_tokens,
-                   output_tokens = min(output_tokens, 9223372036854775807 - excluded.output_tokens) + excluded.output_tokens,
-                   turns = min(turns, 9223372036854775807 - excluded.turns) + excluded.turns,
-                   calls = min(calls, 9223372036854775807 - excluded.calls) + excluded.calls";
-    let used = change.usage;
-    db.prepare_cached(sql)?.execute(params![
-        change.agent.as_str(),
-        change.day,
-        number(used.input_tokens),
-        number(used.output_tokens),
-        number(used.turns),
-        number(used.calls),
-    ])?;
     Ok(())
 }

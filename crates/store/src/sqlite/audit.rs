@@ -127,9 +127,13 @@ impl Audit {
     /// Appends a line to the journal.
     pub(super) fn add_line(&mut self, db: &Connection, line: &JournalLine) -> rusqlite::Result<()> {
         let salt = self.vault.salt(&self.end.hash);
-        let covered = Covered::new(self.end.seq + 1, line, chain::digest(&salt, &line.text));
+        let implied = line.subject == line.implied_subject();
+        let subject = (!implied).then(|| line.subject.to_string());
+        let digest = chain::digest(&salt, &line.text);
+        let covered = Covered::new(self.end.seq + 1, line, subject.as_deref(), digest);
         let next = self.end.next(&covered);
-        let sql = "INSERT INTO journal (seq, at, actor, agent, task, text, salt, hash) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
+        let sql = "INSERT INTO journal (seq, at, actor, agent, task, text, salt, hash, kind, subject)
+                   VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
         db.prepare_cached(sql)?.execute(params![
             covered.seq,
             covered.at,
@@ -139,6 +143,8 @@ impl Audit {
             line.text,
             salt.as_slice(),
             next.hash.as_slice(),
+            covered.kind,
+            covered.subject,
         ])?;
         self.end = next;
         Ok(())
@@ -395,13 +401,20 @@ pub(super) fn seal_rows(db: &Connection, vault: &Vault) -> Result<(), StoreError
     Ok(write_state(db, vault, &state)?)
 }
 
+/// The columns of a line's kind and subject, or nothing in their place in a file of a version that had none.
+pub(super) fn about_columns(db: &Connection) -> rusqlite::Result<&'static str> {
+    let mut find = db.prepare("SELECT 1 FROM pragma_table_info('journal') WHERE name = 'kind'")?;
+    Ok(if find.exists([])? { "kind, subject" } else { "NULL, NULL" })
+}
+
 /// Gives every line of the journal its hash; gives what the first line follows.
 fn chain_lines(db: &Connection, vault: &Vault) -> Result<Link, StoreError> {
     let first: i64 = db.query_row("SELECT ifnull(min(seq), 1) FROM journal", [], |row| row.get(0))?;
     let front = Link { seq: first - 1, hash: chain::START };
     let mut end = front;
-    let sql = "SELECT seq, at, actor, agent, task, text, digest FROM journal ORDER BY seq";
-    let mut find = db.prepare(sql)?;
+    let about = about_columns(db)?;
+    let sql = format!("SELECT seq, at, actor, agent, task, text, digest, {about} FROM journal ORDER BY seq");
+    let mut find = db.prepare(&sql)?;
     let mut rows = find.query([])?;
     let mut put = db.prepare("UPDATE journal SET salt = ?2, hash = ?3 WHERE seq = ?1")?;
     while let Some(row) = rows.next()? {
@@ -414,6 +427,8 @@ fn chain_lines(db: &Connection, vault: &Vault) -> Result<Link, StoreError> {
             actor: row.get_ref(2)?.as_str().map_err(rusqlite::Error::from)?,
             agent: row.get_ref(3)?.as_str_or_null().map_err(rusqlite::Error::from)?,
             task: row.get_ref(4)?.as_blob_or_null().map_err(rusqlite::Error::from)?,
+            kind: row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?,
+            subject: row.get_ref(8)?.as_str_or_null().map_err(rusqlite::Error::from)?,
             text: match (removed, &salt) {
                 (Some(digest), _) => digest,
                 (None, salt) => {

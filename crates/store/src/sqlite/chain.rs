@@ -24,11 +24,16 @@ impl Link {
     /// The link of a line that follows this one.
     pub(super) fn next(&self, line: &Covered<'_>) -> Self {
         let mut hash = Sha256::new();
-        hash.update(b"agentsite journal 1");
+        // Lines of versions that had no kinds keep the hash that they were written with.
+        let old = line.kind.is_none() && line.subject.is_none();
+        hash.update(if old { b"agentsite journal 1" } else { b"agentsite journal 2" });
         hash.update(self.hash);
         hash.update(line.seq.to_le_bytes());
         hash.update(line.at.to_le_bytes());
-        for part in [Some(line.actor.as_bytes()), line.agent.map(str::as_bytes), line.task] {
+        let about = [line.kind, line.subject].map(|part| part.map(str::as_bytes));
+        let about = about.into_iter().filter(|_| !old);
+        let parts = [Some(line.actor.as_bytes()), line.agent.map(str::as_bytes), line.task];
+        for part in parts.into_iter().chain(about) {
             match part {
                 // No text is as long as this.
                 None => hash.update(u64::MAX.to_le_bytes()),
@@ -51,18 +56,23 @@ pub(super) struct Covered<'a> {
     pub(super) actor: &'a str,
     pub(super) agent: Option<&'a str>,
     pub(super) task: Option<&'a [u8]>,
+    pub(super) kind: Option<&'a str>,
+    /// What the line is about, unless its task or its agent says so.
+    pub(super) subject: Option<&'a str>,
     /// The digest of its text.
     pub(super) text: [u8; 32],
 }
 
 impl<'a> Covered<'a> {
-    pub(super) fn new(seq: i64, line: &'a JournalLine, text: [u8; 32]) -> Self {
+    pub(super) fn new(seq: i64, line: &'a JournalLine, subject: Option<&'a str>, text: [u8; 32]) -> Self {
         Self {
             seq,
             at: line.at.as_millis(),
             actor: &line.actor,
             agent: line.agent.as_ref().map(agentsite_protocol::AgentName::as_str),
             task: line.task.as_ref().map(|id| id.as_bytes().as_slice()),
+            kind: line.kind.as_ref().map(agentsite_protocol::JournalKind::as_str),
+            subject,
             text,
         }
     }

@@ -10,27 +10,63 @@ use agentsite_protocol::{ConversationId, Owner, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
+use super::SqliteStore;
 use super::accounts::{Books, account};
 use super::fault::damaged;
-use super::ready::number;
-use super::seal::time;
+use super::seal::{number, time};
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
 use crate::words::{Wanted, spaced};
 use crate::{
-    Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place, Spot,
-    StoreError, Turn,
+    Conversation, ConversationChange, ConversationCursor, ConversationQuery, ConversationReads, Found, Page,
+    Place, Reply, Spot, StoreError, Turn,
 };
 
 const COLUMNS: &str = "id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns";
 
 const TURN: &str = "t.task, c.id, p.task, t.agent, t.message, t.context, t.at";
 
+impl ConversationReads for SqliteStore {
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>> {
+        self.readers.read(move |db| one(db, id))
+    }
+
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+        self.readers.read(move |db| list(db, &query, after, limit))
+    }
+
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+        let owner = owner.clone();
+        self.readers.read(move |db| count(db, &owner))
+    }
+
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>> {
+        self.readers.read(move |db| turn(db, task))
+    }
+
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+        self.readers.read(move |db| path(db, from, limit))
+    }
+
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>> {
+        self.readers.read(move |db| turns(db, id, after, limit))
+    }
+
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>> {
+        self.readers.read(move |db| leaf(db, from))
+    }
+}
+
 /// Why these changes must not be made, if so.
-pub(super) fn refusal(
+pub(super) fn refusal<'a>(
     db: &Connection,
-    changes: &[ConversationChange],
+    changes: impl Iterator<Item = &'a ConversationChange>,
 ) -> rusqlite::Result<Option<StoreError>> {
     let mut meanwhile: HashMap<ConversationId, Option<(Owner, u64)>> = HashMap::new();
     for change in changes {

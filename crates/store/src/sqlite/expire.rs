@@ -11,8 +11,8 @@ use super::accounts::{Books, EVENT_BYTES, account};
 use super::audit::Audit;
 use super::ready::ReadySent;
 use super::{conversations, outbox, push, records};
-use crate::Expiry;
 use crate::storage::{JOURNAL, fixed};
+use crate::{Entity, Expiry};
 
 /// Removes one portion and gives how many tasks went.
 pub(super) fn expire(
@@ -21,33 +21,34 @@ pub(super) fn expire(
     recent: &mut usize,
     books: &mut Books,
     audit: &mut Audit,
+    touched: &mut Vec<Entity>,
 ) -> rusqlite::Result<usize> {
     conversations::release(db, expiry.portion, books)?;
     let rows = victims(db, expiry)?;
     for row in &rows {
-        remove_task(db, *row, recent, books, audit)?;
+        touched.push(Entity::Task(remove_task(db, *row, recent, books, audit)?));
     }
     let mut gone = rows.len();
     while gone < expiry.portion && books.accounts.anonymous() > expiry.anonymous_bytes {
         let Some(row) = anonymous(db, expiry.anonymous_spare.as_millis(), 1)?.pop() else { break };
-        remove_task(db, row, recent, books, audit)?;
+        touched.push(Entity::Task(remove_task(db, row, recent, books, audit)?));
         gone += 1;
     }
     remove_lines(db, expiry, books, audit)?;
-    records::expire(db, expiry.now.as_millis(), bound(expiry.portion), books)?;
+    touched.extend(records::expire(db, expiry.now.as_millis(), bound(expiry.portion), books)?);
     let wanted = "id IN (SELECT id FROM outbox WHERE dead = 1 AND deadline < ?1 ORDER BY id LIMIT ?2)";
     outbox::remove(db, wanted, &[&expiry.before.as_millis(), &bound(expiry.portion)], books)?;
     Ok(gone)
 }
 
-/// Removes a task with everything that belongs to it; the journal's lines about it lose their texts.
+/// Removes a task with everything that belongs to it and gives its id; the journal's lines about it lose their texts.
 fn remove_task(
     db: &Connection,
     row: i64,
     recent: &mut usize,
     books: &mut Books,
     audit: &mut Audit,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<TaskId> {
     let sql = format!(
         "SELECT t.owner, sum({EVENT_BYTES}) FROM task_events e JOIN tasks t ON t.row = e.task WHERE e.task = ?1"
     );
@@ -58,10 +59,11 @@ fn remove_task(
     db.prepare_cached("DELETE FROM task_events WHERE task = ?1")?.execute([row])?;
     push::forget(db, row, books)?;
     let id = db.prepare_cached("SELECT id FROM tasks WHERE row = ?1")?.query_row([row], |row| row.get(0))?;
-    books.accounts.take(JOURNAL, audit.redact(db, TaskId::from_bytes(id))?);
+    let id = TaskId::from_bytes(id);
+    books.accounts.take(JOURNAL, audit.redact(db, id)?);
     db.prepare_cached("DELETE FROM tasks WHERE row = ?1")?.execute([row])?;
     db.prepare_cached("DELETE FROM task_expiry WHERE task = ?1")?.execute([row])?;
-    Ok(())
+    Ok(id)
 }
 
 /// Ended tasks that are too old or too many, oldest first.

@@ -1,35 +1,32 @@
-//! Lists with filters: tasks by last change, and the journal.
+//! Lists of tasks with filters, by last change.
 //!
 //! Promises: a page costs about its own length, because each filter that can be selective has an index in the right
 //! order. Open tasks stand in an index of their own, are few, and are sorted in; both parts are read at one moment.
 
-use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
+use agentsite_protocol::{TaskHead, TaskId, Timestamp};
 use rusqlite::types::Value;
-use rusqlite::{Connection, Row, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
-use super::chain::REDACTED;
-use super::fault::damaged;
-use super::read::{HEAD, heads};
-use super::ready::number;
-use super::seal::{self, time};
+use super::heads::{HEAD, heads};
+use super::seal;
 use crate::query::MAX_PAGE;
-use crate::{JournalQuery, Page, StoreError, StoredLine, TaskCursor, TaskFilter};
+use crate::{Page, StoreError, TaskCursor, TaskFilter};
 
 /// Conditions of a query and the values they name, in order.
 #[derive(Default)]
-struct Where {
-    sql: String,
-    values: Vec<Value>,
+pub(super) struct Where {
+    pub(super) sql: String,
+    pub(super) values: Vec<Value>,
 }
 
 impl Where {
-    fn and(&mut self, condition: &str, value: impl Into<Value>) {
+    pub(super) fn and(&mut self, condition: &str, value: impl Into<Value>) {
         self.sql.push_str(if self.sql.is_empty() { "" } else { " AND " });
         self.sql.push_str(condition);
         self.values.push(value.into());
     }
 
-    fn and_if(&mut self, condition: &str, value: Option<impl Into<Value>>) {
+    pub(super) fn and_if(&mut self, condition: &str, value: Option<impl Into<Value>>) {
         if let Some(value) = value {
             self.and(condition, value);
         }
@@ -134,47 +131,7 @@ fn fitting(class: &str, filter: &TaskFilter) -> Where {
     fits
 }
 
-/// Lines that fit, newest first.
-pub(super) fn journal(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, StoreError> {
-    let mut fits = Where::default();
-    fits.and("seq < ?", query.before.map_or(i64::MAX, number));
-    fits.and_if("seq > ?", query.after.map(number));
-    fits.and_if("agent = ?", query.agent.as_ref().map(|agent| agent.as_str().to_owned()));
-    fits.and_if("task = ?", query.task.map(blob));
-    fits.and_if("instr(lower(text), lower(?)) > 0", query.text.clone());
-    fits.and_if("actor = ?", query.actor.clone());
-    fits.and_if("(task IS NOT NULL) = ?", query.about_task.map(i64::from));
-    fits.and_if("at >= ?", query.since.map(Timestamp::as_millis));
-    fits.and_if("at < ?", query.until.map(Timestamp::as_millis));
-    let sql = format!(
-        "SELECT seq, at, actor, agent, task, text, digest IS NOT NULL FROM journal WHERE {} ORDER BY seq DESC LIMIT {}",
-        fits.sql,
-        i64::try_from(query.limit).unwrap_or(i64::MAX)
-    );
-    let mut statement = db.prepare_cached(&sql)?;
-    let mut rows = statement.query(params_from_iter(fits.values))?;
-    let mut lines = Vec::new();
-    while let Some(row) = rows.next()? {
-        lines.push(line(row)?);
-    }
-    Ok(lines)
-}
-
-fn line(row: &Row<'_>) -> Result<StoredLine, StoreError> {
-    let seq: i64 = row.get(0)?;
-    let agent: Option<String> = row.get(3)?;
-    let agent = agent.map(|name| name.parse()).transpose();
-    let task: Option<[u8; 16]> = row.get(4)?;
-    let line = JournalLine {
-        at: time(row.get(1)?),
-        actor: row.get(2)?,
-        agent: agent.map_err(|_| damaged(format!("the agent of journal line {seq}")))?,
-        task: task.map(TaskId::from_bytes),
-        text: if row.get(6)? { REDACTED.to_owned() } else { row.get(5)? },
-    };
-    Ok(StoredLine { seq: seq.unsigned_abs(), line })
-}
-
-fn blob(id: TaskId) -> Vec<u8> {
+/// The id as a column holds it.
+pub(super) fn blob(id: TaskId) -> Vec<u8> {
     id.as_bytes().to_vec()
 }

@@ -10,19 +10,55 @@ use agentsite_protocol::{Timestamp, Visibility};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::SqliteStore;
 use super::accounts::{Books, account};
 use super::fault::damaged;
-use super::ready::number;
-use super::seal::time;
+use super::seal::{number, time};
 use crate::listing::HOLDERS;
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{ListingChange, ListingFilter, NameHolder, Page, Registration, StoreError};
+use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
+
+impl ListingReads for SqliteStore {
+    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+        let id = id.to_owned();
+        self.readers.read(move |db| one(db, &id))
+    }
+
+    fn listings(
+        &self,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Reply<'_, Page<Registration, String>> {
+        self.readers.read(move |db| list(db, &filter, after.as_deref(), limit))
+    }
+
+    fn count_listings(&self, filter: ListingFilter) -> Reply<'_, u64> {
+        self.readers.read(move |db| count(db, &filter))
+    }
+
+    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| of(db, ids))
+    }
+
+    fn due_listings(&self, now: Timestamp, limit: usize) -> Reply<'_, Vec<Registration>> {
+        self.readers.read(move |db| due(db, now, limit))
+    }
+
+    fn next_due_listing(&self) -> Reply<'_, Option<Timestamp>> {
+        self.readers.read(next_due)
+    }
+
+    fn name_holders(&self, shapes: Vec<String>) -> Reply<'_, Vec<NameHolder>> {
+        self.readers.read(move |db| holders(db, &shapes))
+    }
+}
 
 /// A change of an entry the writer only has to bind.
 #[derive(Debug)]
 pub(super) struct ReadyListing {
-    id: String,
+    pub(super) id: String,
     pub(super) owner: String,
     expected: u64,
     put: Option<Columns>,
@@ -91,7 +127,10 @@ const fn visibility(visibility: Visibility) -> i64 {
 }
 
 /// Why these changes must not be made, if so.
-pub(super) fn refusal(db: &Connection, changes: &[ReadyListing]) -> rusqlite::Result<Option<StoreError>> {
+pub(super) fn refusal<'a>(
+    db: &Connection,
+    changes: impl Iterator<Item = &'a ReadyListing>,
+) -> rusqlite::Result<Option<StoreError>> {
     let mut meanwhile: HashMap<&str, Option<(String, u64)>> = HashMap::new();
     for change in changes {
         let found = match meanwhile.remove(change.id.as_str()) {

@@ -12,7 +12,7 @@ use super::fault::damaged;
 use super::vault::{SEAL, Vault};
 use super::{outbox, secrets};
 use crate::storage::fixed;
-use crate::{Notice, PushChange, StoreError};
+use crate::{Notification, PushChange, StoreError};
 
 /// The owner of a task.
 pub(super) fn owner(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Owner>> {
@@ -85,17 +85,17 @@ pub(super) fn change(
     Ok(())
 }
 
-/// Adds the rows of a notice, receiver by receiver.
-pub(super) fn notify(db: &Connection, notice: &Notice, books: &mut Books) -> rusqlite::Result<()> {
+/// Adds the rows that notify the receivers of a task, receiver by receiver.
+pub(super) fn notify(db: &Connection, notify: &Notification, books: &mut Books) -> rusqlite::Result<()> {
     let mut find = db.prepare_cached("SELECT id FROM push_configs WHERE task = ?1 ORDER BY id")?;
-    let found = find.query_map([notice.task.as_bytes().as_slice()], |row| row.get(0))?;
+    let found = find.query_map([notify.task.as_bytes().as_slice()], |row| row.get(0))?;
     let configs: Vec<String> = found.collect::<rusqlite::Result<_>>()?;
     if configs.is_empty() {
         return Ok(());
     }
-    let owner = owner(db, notice.task)?;
+    let owner = owner(db, notify.task)?;
     let account = owner.as_ref().map_or("", Owner::account);
-    for row in configs.iter().flat_map(|config| notice.rows(account, config)) {
+    for row in configs.iter().flat_map(|config| notify.rows(account, config)) {
         outbox::add(db, &row, books)?;
     }
     Ok(())

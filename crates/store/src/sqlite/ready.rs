@@ -6,10 +6,10 @@
 use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
 use super::listings::ReadyListing;
-use super::seal;
+use super::seal::{self, number};
 use crate::{
-    Admittance, Change, ConversationChange, KeyChange, Notice, OutboxChange, PushChange, RecordChange,
-    SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
+    Admittance, Change, ConversationChange, Edit, Entity, KeyChange, Notification, OutboxChange, PushChange,
+    RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
@@ -22,22 +22,28 @@ const BASE_COST: usize = 512;
 /// A change the writer only has to bind.
 #[derive(Debug)]
 pub(super) struct Ready {
-    pub(super) task: Option<ReadyTask>,
     pub(super) journal: Vec<JournalLine>,
-    pub(super) push: Vec<PushChange>,
-    pub(super) notice: Option<Notice>,
-    pub(super) outbox: Vec<OutboxChange>,
-    pub(super) keys: Vec<KeyChange>,
-    pub(super) settings: Vec<SettingChange>,
-    pub(super) records: Vec<RecordChange>,
-    pub(super) usage: Vec<UsageChange>,
-    pub(super) listings: Vec<ReadyListing>,
-    pub(super) conversations: Vec<ConversationChange>,
-    pub(super) forget: Vec<TaskId>,
+    pub(super) edits: Vec<ReadyEdit>,
     pub(super) admittance: Admittance,
-    pub(super) heads: Vec<SignedHead>,
     /// About how many bytes it will write.
     pub(super) cost: usize,
+}
+
+/// An edit the writer only has to bind.
+#[derive(Debug)]
+pub(super) enum ReadyEdit {
+    Task(Box<ReadyTask>),
+    Push(Box<PushChange>),
+    Notify(Notification),
+    Delivery(OutboxChange),
+    Key(Box<KeyChange>),
+    Setting(SettingChange),
+    Record(RecordChange),
+    Usage(UsageChange),
+    Listing(Box<ReadyListing>),
+    Conversation(ConversationChange),
+    Forget(TaskId),
+    SignedHead(SignedHead),
 }
 
 /// The new events of a task as the row that will hold them.
@@ -53,6 +59,8 @@ pub(super) struct ReadyTask {
     pub(super) expires_at: Option<i64>,
     /// Whether a conversation keeps it from the beginning.
     pub(super) kept: bool,
+    /// The task's row, once the guard has found it; none for a new one.
+    pub(super) row: Option<i64>,
 }
 
 /// The key of a message and, behind it, the hash of its content: one blob in the row of events.
@@ -80,63 +88,116 @@ impl ReadySent {
 
 impl Ready {
     pub(super) fn new(change: Change) -> Result<Self, StoreError> {
-        let mut task = change.task.map(ReadyTask::new).transpose()?;
-        if let Some(task) = &mut task {
-            task.kept = change.conversations.iter().any(|one| one.keeps() == Some(task.head.id));
-        }
-        let talked: usize = change.conversations.iter().map(conversation_cost).sum();
-        let outbox: usize = change.outbox.iter().map(outbox_cost).sum();
+        change.check()?;
+        let keeps = |edit: &Edit| if let Edit::Conversation(one) = edit { one.keeps() } else { None };
+        let kept: Vec<TaskId> = change.edits.iter().filter_map(keeps).collect();
         let lines: usize = change.journal.iter().map(|line| line.text.len() + line.actor.len()).sum();
-        let settings: usize = change.settings.iter().filter_map(|one| Some(one.value.as_ref()?.len())).sum();
-        let recorded: usize = change.records.iter().map(record_cost).sum();
-        let push: usize = change.push.iter().map(push_cost).sum();
-        let listings = change.listings.iter().map(ReadyListing::new).collect::<Result<Vec<_>, _>>()?;
-        let listed: usize = listings.iter().map(|listing| listing.body.len()).sum();
-        let body = task.as_ref().map_or(0, |task| task.body.len());
-        let cost = BASE_COST + body + outbox + lines + settings + recorded + push + listed + talked;
+        let mut cost = BASE_COST + lines;
+        let mut edits = Vec::with_capacity(change.edits.len());
+        for edit in change.edits {
+            let mut edit = ReadyEdit::new(edit)?;
+            cost += edit.cost();
+            if let ReadyEdit::Task(task) = &mut edit {
+                task.kept = kept.contains(&task.head.id);
+            }
+            edits.push(edit);
+        }
         if cost > MAX_CHANGE {
             return Err(StoreError::Engine(format!(
                 "one change may hold at most {MAX_CHANGE} bytes, this has {cost}"
             )));
         }
-        let Change {
-            journal,
-            push,
-            notice,
-            outbox,
-            keys,
-            settings,
-            records,
-            usage,
-            conversations,
-            forget,
-            admittance,
-            heads,
-            ..
-        } = Change { task: None, ..change };
-        Ok(Self {
-            task,
-            journal,
-            push,
-            notice,
-            outbox,
-            keys,
-            settings,
-            records,
-            usage,
-            listings,
-            conversations,
-            forget,
-            admittance,
-            heads,
-            cost,
+        Ok(Self { journal: change.journal, edits, admittance: change.admittance, cost })
+    }
+
+    /// What it touches, once it is committed.
+    pub(super) fn touched(&self) -> impl Iterator<Item = Entity> {
+        self.edits.iter().filter_map(ReadyEdit::touched)
+    }
+
+    pub(super) fn tasks(&self) -> impl Iterator<Item = &ReadyTask> {
+        self.edits.iter().filter_map(|edit| match edit {
+            ReadyEdit::Task(one) => Some(&**one),
+            _ => None,
         })
+    }
+
+    pub(super) fn tasks_mut(&mut self) -> impl Iterator<Item = &mut ReadyTask> {
+        self.edits.iter_mut().filter_map(|edit| match edit {
+            ReadyEdit::Task(one) => Some(&mut **one),
+            _ => None,
+        })
+    }
+
+    pub(super) fn records(&self) -> impl Iterator<Item = &RecordChange> {
+        self.edits.iter().filter_map(|edit| match edit {
+            ReadyEdit::Record(one) => Some(one),
+            _ => None,
+        })
+    }
+
+    pub(super) fn listings(&self) -> impl Iterator<Item = &ReadyListing> {
+        self.edits.iter().filter_map(|edit| match edit {
+            ReadyEdit::Listing(one) => Some(&**one),
+            _ => None,
+        })
+    }
+
+    pub(super) fn conversations(&self) -> impl Iterator<Item = &ConversationChange> {
+        self.edits.iter().filter_map(|edit| match edit {
+            ReadyEdit::Conversation(one) => Some(one),
+            _ => None,
+        })
+    }
+}
+
+impl ReadyEdit {
+    fn new(edit: Edit) -> Result<Self, StoreError> {
+        Ok(match edit {
+            Edit::Task(change) => Self::Task(Box::new(ReadyTask::new(*change)?)),
+            Edit::Push(change) => Self::Push(change),
+            Edit::Notify(notify) => Self::Notify(notify),
+            Edit::Delivery(change) => Self::Delivery(change),
+            Edit::Key(change) => Self::Key(change),
+            Edit::Setting(change) => Self::Setting(change),
+            Edit::Record(change) => Self::Record(change),
+            Edit::Usage(change) => Self::Usage(change),
+            Edit::Listing(change) => Self::Listing(Box::new(ReadyListing::new(&change)?)),
+            Edit::Conversation(change) => Self::Conversation(change),
+            Edit::Forget(id) => Self::Forget(id),
+            Edit::SignedHead(head) => Self::SignedHead(head),
+        })
+    }
+
+    fn touched(&self) -> Option<Entity> {
+        match self {
+            Self::Task(task) => Some(Entity::Task(task.head.id)),
+            Self::Key(change) => Entity::of_key(change),
+            Self::Setting(change) => Some(Entity::Setting(change.name.clone())),
+            Self::Record(change) => Some(Entity::record(change.place())),
+            Self::Listing(change) => Some(Entity::Listing(change.id.clone())),
+            Self::Conversation(change) => change.assumes().map(|(id, ..)| Entity::Conversation(id)),
+            _ => None,
+        }
+    }
+
+    /// About how many bytes it will write.
+    fn cost(&self) -> usize {
+        match self {
+            Self::Task(task) => task.body.len(),
+            Self::Push(change) => push_cost(change),
+            Self::Delivery(change) => outbox_cost(change),
+            Self::Setting(change) => change.value.as_ref().map_or(0, String::len),
+            Self::Record(change) => record_cost(change),
+            Self::Listing(change) => change.body.len(),
+            Self::Conversation(change) => conversation_cost(change),
+            Self::Notify(_) | Self::Key(_) | Self::Usage(_) | Self::Forget(_) | Self::SignedHead(_) => 0,
+        }
     }
 }
 
 impl ReadyTask {
     fn new(change: TaskChange) -> Result<Self, StoreError> {
-        change.check()?;
         let body = serde_json::to_string(&change.events)
             .map_err(|error| StoreError::Engine(format!("events cannot be written as JSON: {error}")))?;
         let sent = change.sent.as_ref().map(|key| {
@@ -149,13 +210,19 @@ impl ReadyTask {
         let blob = sent.as_ref().map(ReadySent::blob);
         let seal = seal::events(change.head.id, expect_seq + 1, last_seq, blob, body.as_bytes());
         let (root, expires_at) = (seal::root(&change.head), change.expires_at.map(Timestamp::as_millis));
-        Ok(Self { root, head: change.head, expect_seq, last_seq, body, seal, sent, expires_at, kept: false })
+        Ok(Self {
+            root,
+            head: change.head,
+            expect_seq,
+            last_seq,
+            body,
+            seal,
+            sent,
+            expires_at,
+            kept: false,
+            row: None,
+        })
     }
-}
-
-/// A count as SQLite holds it; no real count comes near the end.
-pub(super) fn number(count: u64) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
 }
 
 fn outbox_cost(change: &OutboxChange) -> usize {

@@ -6,22 +6,36 @@
 use agentsite_protocol::{Owner, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+use super::SqliteStore;
 use super::accounts::{Books, account};
-use super::ready::number;
+use super::seal::number;
 use super::vault::{SEAL, Vault};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::{RecordChange, RecordQuery, StoreError, StoredRecord, records};
+use crate::{Entity, RecordChange, RecordQuery, RecordReads, Reply, StoreError, StoredRecord, records};
 
 const COLUMNS: &str = "key, owner, revision, expires_at, body";
 
-/// Why these changes must not be made, if so.
-pub(super) fn refusal(db: &Connection, changes: &[RecordChange]) -> rusqlite::Result<Option<StoreError>> {
-    if changes.is_empty() {
-        return Ok(None);
+impl RecordReads for SqliteStore {
+    fn record(&self, collection: &'static str, key: &str) -> Reply<'_, Option<StoredRecord>> {
+        let (key, vault) = (key.to_owned(), self.vault.clone());
+        self.readers.read(move |db| get(db, collection, &key, &vault))
     }
-    let mut find = db.prepare_cached("SELECT revision FROM records WHERE collection = ?1 AND key = ?2")?;
+
+    fn records(&self, query: RecordQuery) -> Reply<'_, Vec<StoredRecord>> {
+        let vault = self.vault.clone();
+        self.readers.read(move |db| list(db, &query, &vault))
+    }
+}
+
+/// Why these changes must not be made, if so.
+pub(super) fn refusal<'a>(
+    db: &Connection,
+    changes: impl Iterator<Item = &'a RecordChange>,
+) -> rusqlite::Result<Option<StoreError>> {
     records::guard(changes, |collection, key| {
+        let mut find =
+            db.prepare_cached("SELECT revision FROM records WHERE collection = ?1 AND key = ?2")?;
         let revision: Option<i64> = find.query_row([collection, key], |row| row.get(0)).optional()?;
         Ok(revision.map(i64::unsigned_abs))
     })
@@ -85,20 +99,27 @@ fn remove(db: &Connection, collection: &str, key: &str) -> rusqlite::Result<()> 
     Ok(())
 }
 
-/// Removes records whose time has come, at most so many.
-pub(super) fn expire(db: &Connection, now: i64, most: i64, books: &mut Books) -> rusqlite::Result<()> {
+/// Removes records whose time has come, at most so many; gives which.
+pub(super) fn expire(
+    db: &Connection,
+    now: i64,
+    most: i64,
+    books: &mut Books,
+) -> rusqlite::Result<Vec<Entity>> {
     let sql =
         "SELECT collection, key FROM records WHERE expires_at IS NOT NULL AND expires_at <= ?1 LIMIT ?2";
     let mut find = db.prepare_cached(sql)?;
     let places = find.query_map([now, most], |row| Ok((row.get(0)?, row.get(1)?)))?;
     let places: Vec<(String, String)> = places.collect::<rusqlite::Result<_>>()?;
+    let mut gone = Vec::with_capacity(places.len());
     for (collection, key) in places {
         if let Some((account, bytes)) = bytes(db, &collection, &key)? {
             books.accounts.take(&account, bytes);
         }
         remove(db, &collection, &key)?;
+        gone.push(Entity::Record { collection, key });
     }
-    Ok(())
+    Ok(gone)
 }
 
 /// One record.

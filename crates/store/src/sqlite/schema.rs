@@ -21,7 +21,7 @@ pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
 /// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
 const STEPS: &[&str] =
-    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT, RECORDS];
+    &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT, RECORDS, KINDS];
 
 /// The version from which on secrets are encrypted and rows are authenticated.
 pub(super) const AUDITED: i64 = 9;
@@ -279,6 +279,13 @@ CREATE INDEX records_owner ON records (collection, owner) WHERE owner IS NOT NUL
 CREATE INDEX records_end ON records (expires_at) WHERE expires_at IS NOT NULL;
 ";
 
+/// Version 11: what kind of event a journal line tells of, and what it is about unless its task or its agent says so. Older lines have
+/// neither and keep their hashes (see `chain`).
+const KINDS: &str = "
+ALTER TABLE journal ADD COLUMN kind TEXT;
+ALTER TABLE journal ADD COLUMN subject TEXT;
+";
+
 /// Brings an empty file to the version before `version`, as an earlier program would have left it.
 #[cfg(test)]
 pub(super) fn take_steps_below(db: &Connection, version: i64) {
@@ -313,11 +320,16 @@ pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
 /// Takes the steps that the file has not taken yet. Codes of rows cover all columns, so they are checked before the first step and computed
 /// anew with each.
 pub(super) fn migrate(db: &mut Connection, vault: &Vault) -> Result<(), StoreError> {
+    migrate_to(db, vault, STEPS.len())
+}
+
+/// Takes the steps up to a version.
+pub(super) fn migrate_to(db: &mut Connection, vault: &Vault, last: usize) -> Result<(), StoreError> {
     let found = version(db)?;
     if (AUDITED..SCHEMA_VERSION).contains(&found) {
         audit::check_all(db, vault)?;
     }
-    for (at, step) in STEPS.iter().enumerate().skip(usize::try_from(found).unwrap_or(0)) {
+    for (at, step) in STEPS.iter().enumerate().take(last).skip(usize::try_from(found).unwrap_or(0)) {
         let new = at as i64 + 1;
         let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
         transaction.execute_batch(step)?;

@@ -81,6 +81,11 @@ fn first_eight(hash: Sha256) -> i64 {
     i64::from_le_bytes(std::array::from_fn(|at| digest[at]))
 }
 
+/// A count as SQLite holds it; no real count comes near the end.
+pub(super) fn number(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

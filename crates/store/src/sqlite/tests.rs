@@ -7,12 +7,17 @@ mod deletion;
 mod model;
 mod tampering;
 
+use agentsite_protocol::{Owner, TaskEvent, TaskHead};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
 use super::*;
 use crate::contract::Fresh;
 use crate::contract::samples::{Life, at, opening, sent, task_id};
+use crate::{
+    ClaimRequest, ConversationQuery, ConversationReads, DeliveryReads, Expiry, JournalQuery, JournalReads,
+    KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
+};
 
 /// The key of every store here.
 const KEY: StoreKey = StoreKey::new([7; 32]);

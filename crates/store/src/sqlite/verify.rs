@@ -12,7 +12,7 @@ use super::audit::{self, SOURCES};
 use super::chain::{self, Covered, Link};
 use super::file::{self, Lock};
 use super::vault::Vault;
-use super::{log, read, record, schema, secrets};
+use super::{heads, log, record, records, schema, secrets, tasks};
 use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
@@ -60,8 +60,16 @@ pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreEr
         report.rows += moment.query_row(&count, [], |row| row.get::<_, i64>(0))?.unsigned_abs();
     }
     (report.tasks, report.events) = check_tasks(&moment)?;
-    report.identity = setting(&moment, &vault, "identity")?;
+    report.identity = identity(&moment, &vault)?;
     Ok(report)
+}
+
+/// The site's keys: a record, in files of an earlier version a setting.
+fn identity(db: &Connection, vault: &Vault) -> Result<Option<String>, StoreError> {
+    match records::get(db, "identity", "keys", vault)? {
+        Some(record) => Ok(Some(record.body)),
+        None => setting(db, vault, "identity"),
+    }
 }
 
 fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>, StoreError> {
@@ -73,8 +81,11 @@ fn setting(db: &Connection, vault: &Vault, name: &str) -> Result<Option<String>,
 /// Follows the chain from the front to the end; gives how many lines there are.
 fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError> {
     let mut end = Link { seq: state.front.0, hash: state.front.1 };
-    let sql = "SELECT seq, at, actor, agent, task, text, salt, digest, hash FROM journal ORDER BY seq";
-    let mut find = db.prepare(sql)?;
+    let about = audit::about_columns(db)?;
+    let sql = format!(
+        "SELECT seq, at, actor, agent, task, text, salt, digest, hash, {about} FROM journal ORDER BY seq"
+    );
+    let mut find = db.prepare(&sql)?;
     let mut rows = find.query([])?;
     let (mut lines, mut noted) = (0, state.line.0 == end.seq);
     while let Some(row) = rows.next()? {
@@ -104,6 +115,8 @@ fn check_lines(db: &Connection, state: &audit::State) -> Result<u64, StoreError>
             actor: row.get_ref(2)?.as_str().map_err(|_| changed())?,
             agent: row.get_ref(3)?.as_str_or_null().map_err(|_| changed())?,
             task: row.get_ref(4)?.as_blob_or_null().map_err(|_| changed())?,
+            kind: row.get_ref(9)?.as_str_or_null().map_err(|_| changed())?,
+            subject: row.get_ref(10)?.as_str_or_null().map_err(|_| changed())?,
             text,
         };
         end = end.next(&covered);
@@ -150,18 +163,18 @@ fn heads(db: &Connection) -> Result<Vec<SignedHead>, StoreError> {
 
 /// Reads every task and every event against its seal; gives how many there are.
 fn check_tasks(db: &Connection) -> Result<(u64, u64), StoreError> {
-    let mut find = db.prepare(&format!("SELECT {}, row FROM tasks ORDER BY row", read::HEAD))?;
+    let mut find = db.prepare(&format!("SELECT {}, row FROM tasks ORDER BY row", heads::HEAD))?;
     let mut rows = find.query([])?;
     let (mut tasks, mut events) = (0, 0);
     let sql =
         "SELECT first_seq, last_seq, seal, sent, body FROM task_events WHERE task = ?1 ORDER BY last_seq";
     let mut commits = db.prepare(sql)?;
     while let Some(row) = rows.next()? {
-        let head = read::head(row)?;
+        let head = heads::head(row)?;
         let mut read = 0;
         let mut parts = commits.query([row.get::<_, i64>(10)?])?;
         while let Some(part) = parts.next()? {
-            read = read::check_commit(part, head.id, read)?;
+            read = tasks::check_commit(part, head.id, read)?;
         }
         if read.unsigned_abs() != head.seq {
             return Err(missing(head.id, read));

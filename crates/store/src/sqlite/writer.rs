@@ -10,18 +10,18 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::accounts::Books;
+use super::apply;
 use super::audit::Audit;
 use super::file::{self, Lock, PAGE};
+use super::job::Job;
 use super::ready::Ready;
 use super::record::Record;
 use super::space::Space;
-use super::{apply, expire, outbox, scrub};
-use crate::{
-    ClaimRequest, Claims, Expiry, StorageLimits, StorageQuery, StorageUse, StoreError, StoreMetrics,
-};
+use crate::feed::Feed;
+use crate::{StorageLimits, StorageQuery, StoreError, StoreMetrics};
 
 /// Jobs that may wait: four full groups, so that the disk always has work and a slow disk is felt by askers early.
 const QUEUE: usize = 1_024;
@@ -48,82 +48,14 @@ const LOG_WAIT: Duration = Duration::from_millis(100);
 /// How often the log is tried to be emptied while readers hold it, [`LOG_WAIT`] each: they hold it for milliseconds.
 const EMPTY_TRIES: usize = 20;
 
-/// One thing for the writer to do.
-#[derive(Debug)]
-pub(super) enum Job {
-    /// Apply a change.
-    Change {
-        ready: Box<Ready>,
-        verdict: Result<(), StoreError>,
-        answer: oneshot::Sender<Result<(), StoreError>>,
-        /// Its share of the queue's memory; given back once it is answered.
-        _room: OwnedSemaphorePermit,
-    },
-    /// Take rows of the outbox.
-    Claim { request: ClaimRequest, found: Claims, answer: oneshot::Sender<Result<Claims, StoreError>> },
-    /// Tell what the accounts hold.
-    Storage {
-        query: StorageQuery,
-        found: StorageUse,
-        answer: oneshot::Sender<Result<StorageUse, StoreError>>,
-    },
-    /// Remove what is old.
-    Expire { expiry: Expiry, gone: usize, answer: oneshot::Sender<Result<usize, StoreError>> },
-    /// Merge a part of the indexes of words, so that removed ones go.
-    Scrub { begins: bool, more: bool, answer: oneshot::Sender<Result<bool, StoreError>> },
-    /// Empty the log when something was removed; done after its group is committed.
-    EmptyLog { answer: oneshot::Sender<Result<(), StoreError>> },
-    /// Write everything out and stop.
-    Close { answer: oneshot::Sender<Result<(), StoreError>> },
-    /// Let a test at the connection.
-    #[cfg(test)]
-    Look { look: fn(&Connection), answer: oneshot::Sender<Result<(), StoreError>> },
-}
-
-impl Job {
-    fn cost(&self) -> usize {
-        match self {
-            Self::Change { ready, .. } => ready.cost,
-            _ => 0,
-        }
-    }
-
-    /// Does the work inside the open transaction and keeps what came of it.
-    fn run(
-        &mut self,
-        db: &Connection,
-        recent: &mut usize,
-        books: &mut Books,
-        audit: &mut Audit,
-    ) -> rusqlite::Result<()> {
-        match self {
-            Self::Change { ready, verdict, .. } => *verdict = apply::apply(db, ready, recent, books, audit)?,
-            Self::Claim { request, found, .. } => *found = outbox::claim(db, request)?,
-            Self::Storage { query, found, .. } => *found = books.view(query),
-            Self::Expire { expiry, gone, .. } => *gone = expire::expire(db, expiry, recent, books, audit)?,
-            Self::Scrub { begins, more, .. } => *more = scrub::step(db, *begins)?,
-            Self::EmptyLog { .. } | Self::Close { .. } => {}
-            #[cfg(test)]
-            Self::Look { look, .. } => look(db),
-        }
-        Ok(())
-    }
-
-    /// Tells the asker; one that no longer listens has lost nothing.
-    fn answer(self, committed: &Result<(), StoreError>) {
-        let committed = committed.clone();
-        match self {
-            Self::Change { verdict, answer, .. } => drop(answer.send(committed.and(verdict))),
-            Self::Claim { found, answer, .. } => drop(answer.send(committed.map(|()| found))),
-            // A question: it is answered whatever became of the others of its group.
-            Self::Storage { found, answer, .. } => drop(answer.send(Ok(found))),
-            Self::Expire { gone, answer, .. } => drop(answer.send(committed.map(|()| gone))),
-            Self::Scrub { more, answer, .. } => drop(answer.send(committed.map(|()| more))),
-            Self::EmptyLog { answer } | Self::Close { answer } => drop(answer.send(committed)),
-            #[cfg(test)]
-            Self::Look { answer, .. } => drop(answer.send(committed)),
-        }
-    }
+/// What the writer works with.
+pub(super) struct Ground {
+    pub(super) db: Connection,
+    pub(super) audit: Audit,
+    pub(super) record: Record,
+    pub(super) lock: Lock,
+    pub(super) space: Space,
+    pub(super) feed: Arc<Feed>,
 }
 
 /// The handle of the writer's thread. Dropping it writes out what is queued and joins the thread.
@@ -140,13 +72,11 @@ pub(super) struct Writer {
 
 impl Writer {
     pub(super) fn start(
-        mut db: Connection,
-        (audit, record): (Audit, Record),
-        lock: Lock,
-        space: Space,
+        ground: Ground,
         limits: StorageLimits,
         metrics: StoreMetrics,
     ) -> Result<Self, StoreError> {
+        let Ground { mut db, audit, record, lock, space, feed } = ground;
         let (jobs, queue) = mpsc::channel(QUEUE);
         let why = Arc::new(OnceLock::new());
         let log_pages = Arc::new(AtomicI32::new(0));
@@ -163,6 +93,7 @@ impl Writer {
             db,
             audit,
             record,
+            feed,
             removed: true,
             queue,
             recent,
@@ -252,6 +183,7 @@ struct Thread {
     db: Connection,
     audit: Audit,
     record: Record,
+    feed: Arc<Feed>,
     /// Whether something was removed that may still lie in an index of words or in the log. At the start nobody knows.
     removed: bool,
     queue: mpsc::Receiver<Job>,
@@ -332,6 +264,10 @@ impl Thread {
             Ok(()) => {
                 let frames = u64::try_from(self.log_pages.load(Ordering::Relaxed)).unwrap_or(0);
                 self.record.note(&self.audit.vault, frames, self.audit.end());
+                // Before anybody hears of the commit, so that whoever does finds it in the feed.
+                let mut touched = Vec::with_capacity(group.len());
+                group.iter().for_each(|job| job.touch(&mut touched));
+                self.feed.publish(touched);
                 if group.iter().any(|job| matches!(job, Job::EmptyLog { .. })) {
                     self.empty_log();
                 }

@@ -6,7 +6,8 @@ use agentsite_protocol::JournalLine;
 
 use super::*;
 use crate::contract::conversations as talks;
-use crate::{ConversationChange, Expiry};
+use crate::contract::samples::{SAMPLE, bare, task_of};
+use crate::{ConversationChange, Edit, Expiry};
 
 /// Whether a file holds these bytes.
 pub(super) fn holds(path: &Path, wanted: &[u8]) -> bool {
@@ -38,7 +39,7 @@ async fn deleted_tasks_are_in_no_file_and_the_journal_still_fits() {
     for number in 1..=120 {
         let mut life = Life::new(number);
         let mut change = life.whole(agentsite_protocol::TaskState::Completed, number as i64);
-        let task = change.task.as_mut().unwrap();
+        let task = task_of(&mut change);
         let kind = agentsite_protocol::TaskEventKind::Said {
             message: agentsite_protocol::Message::text(
                 "m".parse().unwrap(),
@@ -47,18 +48,13 @@ async fn deleted_tasks_are_in_no_file_and_the_journal_still_fits() {
             ),
         };
         task.events[1].kind = kind;
-        change.journal.push(JournalLine {
-            at: at(1),
-            actor: "owner".into(),
-            agent: None,
-            task: Some(task_id(number)),
-            text: format!("asked: {}", &words(number)[..18]),
-        });
+        let line = JournalLine::new(SAMPLE, at(1), "owner", format!("asked: {}", &words(number)[..18]));
+        change.journal.push(line.about_task(task_id(number), None));
         store.commit(change).await.unwrap();
     }
     let gone = |number: u64| number.is_multiple_of(2);
-    let forget = (1..=120).filter(|number| gone(*number)).map(task_id).collect();
-    store.commit(Change { forget, ..Change::default() }).await.unwrap();
+    let forget = (1..=120).filter(|number| gone(*number)).map(task_id).map(Edit::Forget);
+    store.commit(bare().edits(forget)).await.unwrap();
     assert_eq!(store.expire(expiry()).await.unwrap(), 60);
     store.scrub().await.unwrap();
     for number in 1..=120 {
@@ -88,7 +84,7 @@ async fn deleted_conversations_are_in_no_file_not_even_in_the_index_of_words() {
     for talk in all.iter().step_by(2) {
         let remove =
             ConversationChange::Remove { id: talk.id, owner: talk.owner.clone(), revision: talk.revision };
-        store.commit(Change { conversations: vec![remove], ..Change::default() }).await.unwrap();
+        store.commit(bare().edit(remove)).await.unwrap();
     }
     let _ = store.expire(expiry()).await.unwrap();
     let _ = store.expire(expiry()).await.unwrap();

@@ -7,7 +7,7 @@ use agentsite_protocol::{TaskState, Usage};
 use proptest::prelude::*;
 
 use super::*;
-use crate::contract::samples::{in_lane, line, notice, parcel, post, push, receiver, used};
+use crate::contract::samples::{bare, in_lane, line, notice, parcel, post, push, receiver, used};
 use crate::{
     ClaimRequest, Disk, MemStore, OutboxChange, OutboxQuery, PushChange, SettingChange, StorageQuery,
     StorageUse, TaskFilter,
@@ -67,7 +67,7 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
             let first = life.head.seq + 1;
             let change = maybe_sent(life.go(TaskState::ALL[*state], moment, *events), message);
             let told: Vec<u64> = (first..=life.head.seq).collect();
-            Change { notice: Some(notice(*task, &told)), ..change }
+            change.edit(notice(*task, &told))
         }
         Deed::Line { text } => line(moment, &format!("line {text}")),
         Deed::Post { due, lane: None } => post(OutboxChange::Add(parcel("news", *due))),
@@ -96,8 +96,7 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
         Deed::Setting { name, owner, length } => {
             let owner = (*owner > 0).then(|| Owner::stored(OWNERS[*owner]));
             let value = length.map(|length| "x".repeat(length));
-            let settings = vec![SettingChange { name: format!("s{name}"), value, owner }];
-            Change { settings, ..Change::default() }
+            bare().edit(SettingChange { name: format!("s{name}"), value, owner })
         }
         Deed::Expire { before, keep, portion, journal, anonymous, bytes } => {
             let (before, journal_before) = (at(*before), at(*journal));

@@ -2,10 +2,11 @@
 //!
 //! The attacker has the files, but not the key.
 
-use agentsite_protocol::{JournalLine, KeyId, PushConfig, Scope, Timestamp};
+use agentsite_protocol::{JournalLine, JournalSubject, KeyId, PushConfig, Scope, Timestamp};
 
 use super::damage::Dice;
 use super::*;
+use crate::contract::samples::{SAMPLE, bare};
 use crate::{KeyChange, SettingChange};
 
 /// A file with some of everything; gives nothing because the tests look for the names below.
@@ -13,23 +14,18 @@ async fn filled(path: &Path) {
     let store = open(path);
     for number in 1..=20 {
         let mut life = Life::new(number);
-        let line = JournalLine {
-            at: at(number as i64),
-            actor: "owner".into(),
-            agent: None,
-            task: Some(task_id(number)),
-            text: format!("asked for thing {number}"),
-        };
+        let text = format!("asked for thing {number}");
+        let line = JournalLine::new(SAMPLE, at(number as i64), "owner", text);
+        let line = line.about_task(task_id(number), None);
         let mut opened = sent(life.open(), &format!("m{number}"), 1);
         opened.journal.push(line);
         store.commit(opened).await.unwrap();
         store.commit(life.go(agentsite_protocol::TaskState::Completed, number as i64, 4)).await.unwrap();
     }
     for name in ["first", "second", "third"] {
-        let settings =
-            vec![SettingChange { name: name.into(), value: Some(format!("secret of {name}")), owner: None }];
-        let keys = vec![KeyChange::Put(key(name))];
-        store.commit(Change { settings, keys, ..Change::default() }).await.unwrap();
+        let setting =
+            SettingChange { name: name.into(), value: Some(format!("secret of {name}")), owner: None };
+        store.commit(bare().edit(setting).edit(KeyChange::Put(key(name)))).await.unwrap();
     }
     store.close().await.unwrap();
 }
@@ -172,10 +168,7 @@ async fn a_revoked_key_that_is_put_back_with_its_code_is_found() {
     .unwrap();
     drop(db);
     let store = open(&path);
-    store
-        .commit(Change { keys: vec![KeyChange::Remove("first".parse().unwrap())], ..Change::default() })
-        .await
-        .unwrap();
+    store.commit(bare().edit(KeyChange::Remove("first".parse().unwrap()))).await.unwrap();
     store.close().await.unwrap();
     edit(&path, "INSERT INTO keys SELECT * FROM aside WHERE id = 'first'");
     edit(&path, "INSERT INTO row_macs SELECT * FROM aside_macs WHERE key = 'first' AND source = 1");
@@ -194,8 +187,8 @@ async fn secrets_are_not_in_the_file_and_open_with_their_key_alone() {
         token: "hush-hush".into(),
         ..PushConfig::default()
     };
-    let push = vec![crate::PushChange::Put(task_id(1), config.clone())];
-    store.commit(Change { push, ..Change::default() }).await.unwrap();
+    let push = crate::PushChange::Put(task_id(1), config.clone());
+    store.commit(bare().edit(push)).await.unwrap();
     assert_eq!(store.push_configs(task_id(1)).await.unwrap(), [config]);
     assert_eq!(store.setting("first").await.unwrap().as_deref(), Some("secret of first"));
     for secret in ["secret of", "hush-hush", "receiver.example"] {
@@ -251,13 +244,47 @@ async fn a_file_of_an_earlier_version_is_sealed_when_it_is_opened() {
     drop(db);
     let store = open(&path);
     assert_eq!(store.setting("identity").await.unwrap().as_deref(), Some("plain old seed"));
-    let line =
-        JournalLine { at: at(2), actor: "site".into(), agent: None, task: None, text: "a new line".into() };
-    store.commit(Change { journal: vec![line], ..Change::default() }).await.unwrap();
+    let line = JournalLine::new(SAMPLE, at(2), "site", "a new line");
+    store.commit(Change::new(line)).await.unwrap();
     store.scrub().await.unwrap();
     assert_eq!(super::deletion::files_with(folder.path(), "plain old seed"), Vec::<String>::new());
     store.close().await.unwrap();
     assert_eq!(audited(&path).unwrap().lines, 6);
+}
+
+#[tokio::test]
+async fn the_chain_of_a_file_without_kinds_goes_on_with_them() {
+    let (_folder, path) = folder();
+    let mut db = rusqlite::Connection::open(&path).unwrap();
+    schema::take_steps_below(&db, schema::AUDITED);
+    let sql =
+        "INSERT INTO journal (seq, at, actor, agent, text) VALUES (?1, 1, 'echo', 'echo', 'an old line')";
+    for seq in 1..=3 {
+        db.execute(sql, [seq]).unwrap();
+    }
+    schema::migrate_to(&mut db, &Vault::new(&KEY), 10).unwrap();
+    drop(db);
+    assert_eq!(audited(&path).unwrap().lines, 3, "before the first start of this version, too");
+    let store = open(&path);
+    let key = JournalSubject::Key("abc".parse().unwrap());
+    let line = JournalLine::new(SAMPLE, at(2), "site", "a new line").about(key.clone());
+    store.commit(Change::new(line)).await.unwrap();
+    let lines = store.journal(JournalQuery { limit: 9, ..JournalQuery::default() }).await.unwrap();
+    let found: Vec<_> = lines.iter().map(|one| (one.line.kind.clone(), one.line.subject.clone())).collect();
+    let old = (None, JournalSubject::Agent("echo".parse().unwrap()));
+    assert_eq!(found, [(Some(SAMPLE), key), old.clone(), old.clone(), old]);
+    store.close().await.unwrap();
+    assert_eq!(audited(&path).unwrap().lines, 4);
+    for sql in [
+        "UPDATE journal SET kind = 'task.completed' WHERE seq = 4",
+        "UPDATE journal SET kind = NULL, subject = NULL WHERE seq = 4",
+        "UPDATE journal SET kind = 'task.completed' WHERE seq = 1",
+    ] {
+        let before = std::fs::read(&path).unwrap();
+        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
+        assert!(audited(&path).is_err(), "{sql}");
+        std::fs::write(&path, before).unwrap();
+    }
 }
 
 #[tokio::test]
@@ -326,14 +353,8 @@ async fn an_older_copy_in_the_place_of_the_database_is_found() {
     filled(&path).await;
     let older = std::fs::read(&path).unwrap();
     let store = open(&path);
-    let line = JournalLine {
-        at: Timestamp::from_millis(1),
-        actor: "site".into(),
-        agent: None,
-        task: None,
-        text: "more".into(),
-    };
-    store.commit(Change { journal: vec![line], ..Change::default() }).await.unwrap();
+    let line = JournalLine::new(SAMPLE, Timestamp::from_millis(1), "site", "more");
+    store.commit(Change::new(line)).await.unwrap();
     store.close().await.unwrap();
     std::fs::write(&path, older).unwrap();
     let refused = SqliteStore::open(&path, &KEY, StoreMetrics::default()).unwrap_err();

@@ -1,0 +1,37 @@
+//! Reads of conversations and their turns.
+//!
+//! Promises: lists are bounded. It does not decide who may read a conversation.
+
+use agentsite_protocol::{ConversationId, Owner, TaskId};
+
+use crate::{Conversation, ConversationCursor, ConversationQuery, Found, Page, Place, Reply, Turn};
+
+/// What can be read about conversations.
+pub trait ConversationReads {
+    /// One conversation.
+    fn conversation(&self, id: ConversationId) -> Reply<'_, Option<Conversation>>;
+
+    /// Conversations that are wanted: pinned ones first, then the last changed first, with a cursor to the
+    /// next page.
+    fn conversations(
+        &self,
+        query: ConversationQuery,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Reply<'_, Page<Found, ConversationCursor>>;
+
+    /// How many conversations somebody has.
+    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64>;
+
+    /// The turn of a conversation that a task answers.
+    fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>>;
+
+    /// The path to a turn: itself, the one before it, and so on towards the first, at most `limit`.
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>>;
+
+    /// Turns of a conversation on all branches in the order in which they were said, after the turn `after`.
+    fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>>;
+
+    /// The end of the branch that goes through a turn: where it parts further on, the newest way is taken.
+    fn leaf(&self, from: TaskId) -> Reply<'_, Option<TaskId>>;
+}
