@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use agentsite_host::{Aside, Repeats};
 use agentsite_protocol::{
-    AgentName, Caller, Command, Message, Opening, PushConfig, Role, Task, TaskEvent, TaskEventKind, TaskId,
+    AgentName, Caller, Command, Message, Opening, PushConfig, Task, TaskEvent, TaskEventKind, TaskId,
     TaskState, Timestamp,
 };
 use agentsite_store::{SentKey, StoreError};
@@ -351,16 +351,7 @@ fn run_span(task: &Task) -> tracing::Span {
 
 /// Checks what a caller sends, so that nothing malformed reaches an agent or the store.
 pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), SiteError> {
-    let bad = |what: &str| Err(SiteError::BadMessage(what.into()));
-    if message.role != Role::User {
-        return bad("the message's role must be ROLE_USER: agents answer, callers ask");
-    }
-    if message.parts.is_empty() {
-        return bad("the message has no parts; send at least one, such as {\"text\": \"hello\"}");
-    }
-    if message.parts.iter().any(|part| part.contents() != 1) {
-        return bad("each part must have exactly one of text, raw, url and data");
-    }
+    message.check_request().map_err(|bad| SiteError::BadMessage(bad.to_string()))?;
     let size: usize = message.parts.iter().map(agentsite_protocol::Part::size).sum();
     if size as u64 > most {
         return Err(SiteError::BadMessage(format!(
