@@ -56,7 +56,7 @@ pub use id::{
 pub use journal::{JournalKind, JournalLine, JournalSubject};
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};
-pub use message::{Message, Part, Role, TextKind};
+pub use message::{BadMessage, Message, Part, Role, TextKind};
 pub use nesting::{Nesting, TooNested};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{

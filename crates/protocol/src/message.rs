@@ -131,6 +131,20 @@ impl Part {
         (!text.contains('\0')).then_some(text)
     }
 
+    /// Whether parts can be taken: there is at least one, and each has exactly one content.
+    ///
+    /// # Errors
+    /// [`BadMessage::NoParts`] or [`BadMessage::Contents`].
+    pub fn check_all(parts: &[Self]) -> Result<(), BadMessage> {
+        if parts.is_empty() {
+            return Err(BadMessage::NoParts);
+        }
+        if parts.iter().any(|part| part.contents() != 1) {
+            return Err(BadMessage::Contents);
+        }
+        Ok(())
+    }
+
     /// How many of the four kinds of content are set; a well-formed part has one.
     #[must_use]
     pub fn contents(&self) -> usize {
@@ -182,6 +196,20 @@ pub struct TextKind {
     extra: JsonMap,
 }
 
+/// Why a message cannot be taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BadMessage {
+    /// It is not the message of a caller.
+    #[error("the message's role must be ROLE_USER: agents answer, callers ask")]
+    Role,
+    /// It has no parts.
+    #[error("there are no parts; send at least one, such as {{\"text\": \"hello\"}}")]
+    NoParts,
+    /// One of its parts has no content, or several.
+    #[error("each part must have exactly one of text, raw, url and data")]
+    Contents,
+}
+
 /// One utterance in a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -216,6 +244,17 @@ impl Message {
             parts: vec![Part::text(text)],
             extra: JsonMap::new(),
         }
+    }
+
+    /// Whether a caller may send this message, as far as its form goes.
+    ///
+    /// # Errors
+    /// [`BadMessage`] says what is wrong.
+    pub fn check_request(&self) -> Result<(), BadMessage> {
+        if self.role != Role::User {
+            return Err(BadMessage::Role);
+        }
+        Part::check_all(&self.parts)
     }
 
     /// All text parts, joined by a line feed.

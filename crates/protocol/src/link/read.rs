@@ -130,34 +130,24 @@ struct StepParams {
 }
 
 impl StepParams {
-    fn progress(self) -> Result<Progress, &'static str> {
+    fn progress(self) -> Result<Progress, String> {
         match (self.text, self.status, self.message, self.artifact) {
             (Some(text), None, None, None) => Ok(Progress::Text(text)),
             (None, Some(text), None, None) => Ok(Progress::Status(text)),
             (None, None, Some(message), None) => {
-                check_parts(&message.parts)?;
+                Part::check_all(&message.parts).map_err(|bad| bad.to_string())?;
                 Ok(Progress::Said(message))
             }
             (None, None, None, Some(artifact)) => {
-                check_parts(&artifact.parts)?;
+                Part::check_all(&artifact.parts).map_err(|bad| bad.to_string())?;
                 if artifact.artifact_id.is_empty() || artifact.artifact_id.len() > MAX_FOREIGN_ID {
-                    return Err("artifactId must have 1 to 128 characters");
+                    return Err("artifactId must have 1 to 128 characters".into());
                 }
                 Ok(Progress::Artifact { artifact, append: self.append, last_chunk: self.last_chunk })
             }
-            _ => Err("give exactly one of text, status, message and artifact"),
+            _ => Err("give exactly one of text, status, message and artifact".into()),
         }
     }
-}
-
-fn check_parts(parts: &[Part]) -> Result<(), &'static str> {
-    if parts.is_empty() {
-        return Err("there are no parts; send at least one, such as {\"text\": \"hello\"}");
-    }
-    if parts.iter().any(|part| part.contents() != 1) {
-        return Err("each part must have exactly one of text, raw, url and data");
-    }
-    Ok(())
 }
 
 #[derive(Deserialize)]
@@ -201,7 +191,7 @@ impl FromAgent {
             method::END => {
                 let EndParams { task, outcome, message, text } = envelope.params()?;
                 if let Some(message) = &message {
-                    check_parts(&message.parts).map_err(|what| envelope.wrong(what))?;
+                    Part::check_all(&message.parts).map_err(|bad| envelope.wrong(bad.to_string()))?;
                 }
                 Ok(Self::End { task, ending: Ending { way: outcome, message, text } })
             }

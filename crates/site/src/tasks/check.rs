@@ -3,23 +3,14 @@
 //! Promises: pure; nothing malformed reaches an agent or the store. It does not know what an agent can read:
 //! see `hub/media`.
 
-use agentsite_protocol::{JournalLine, Message, Part, Role};
+use agentsite_protocol::{JournalLine, Message, Part};
 use sha2::{Digest, Sha256};
 
 use super::error::TaskError;
 
 /// Checks what a caller sends; `most` is the largest size of its content in bytes.
 pub(crate) fn check_message(message: &Message, most: u64) -> Result<(), TaskError> {
-    let bad = |what: &str| Err(TaskError::BadMessage(what.into()));
-    if message.role != Role::User {
-        return bad("the message's role must be ROLE_USER: agents answer, callers ask");
-    }
-    if message.parts.is_empty() {
-        return bad("the message has no parts; send at least one, such as {\"text\": \"hello\"}");
-    }
-    if message.parts.iter().any(|part| part.contents() != 1) {
-        return bad("each part must have exactly one of text, raw, url and data");
-    }
+    message.check_request().map_err(|bad| TaskError::BadMessage(bad.to_string()))?;
     let size: usize = message.parts.iter().map(Part::size).sum();
     if size as u64 > most {
         return Err(TaskError::BadMessage(format!(
