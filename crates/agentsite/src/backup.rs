@@ -1,8 +1,9 @@
 //! Backup: everything that makes a site, in one file: its data, its agents and its configuration.
 //!
-//! Promises: a file is written whole, is new, and can be read by its owner only. It never leaves the agents folder by a link; caches that a
-//! tool makes again are left out, and what was left out is listed. Reading a file is bounded and writes only what belongs to a site, below
-//! the folders of that site. The format is a gzipped tar with `backup.json` first, so that ordinary tools can read it too.
+//! Promises: a file is written whole, is new, and can be read by its owner only. It never leaves the agents
+//! folder by a link; caches that a tool makes again are left out, and what was left out is listed. Reading a
+//! file is bounded and writes only what belongs to a site, below the folders of that site. The format is a
+//! gzipped tar with `backup.json` first, so that ordinary tools can read it too.
 //!
 //! It does not copy a database in use: the store makes that copy (`SqliteStore::backup`) and hands it over.
 
@@ -47,8 +48,8 @@ const CACHES: [&str; 6] = [".venv", "venv", "node_modules", "__pycache__", ".myp
 /// Most files in a backup; a folder of agents with more is not one that was written by people.
 const MAX_FILES: usize = 200_000;
 
-/// What a backup may grow to when it is unpacked, as a multiple of its size: text of tasks shrinks to a twentieth, so this leaves room,
-/// and a file made to fill the disk is refused.
+/// What a backup may grow to when it is unpacked, as a multiple of its size: text of tasks shrinks to a
+/// twentieth, so this leaves room, and a file made to fill the disk is refused.
 const MAX_GROWTH: u64 = 200;
 
 /// A small backup may grow to this size whatever its own size is.

@@ -1,7 +1,8 @@
 //! The command line: verbs and the flags that all of them know.
 //!
-//! Promises: one file for each verb with its arguments and what it does; `serve` is meant when no verb is named; errors are one
-//! sentence on stderr and one of the exit codes in `exit`. It holds no logic of its own beyond choosing the verb.
+//! Promises: one file for each verb with its arguments and what it does; `serve` is meant when no verb is
+//! named; errors are one sentence on stderr and one of the exit codes in `exit`. It holds no logic of its own
+//! beyond choosing the verb.
 
 mod agent;
 mod audit;
@@ -49,8 +50,8 @@ const LAST_WORK: Duration = Duration::from_millis(200);
 
 /// Caddy for agents: one binary makes a folder of agents a site on the agent web.
 ///
-/// `agentsite` alone starts a site in the current folder, on this machine only, with three demo agents. Put agents into agents/NAME/
-/// (see `agentsite agent new`); they are there within a second.
+/// `agentsite` alone starts a site in the current folder, on this machine only, with three demo agents. Put
+/// agents into agents/NAME/ (see `agentsite agent new`); they are there within a second.
 #[derive(Debug, Parser)]
 #[command(name = "agentsite", version, max_term_width = 110)]
 pub(crate) struct Cli {
@@ -124,13 +125,15 @@ enum Verb {
     Doctor,
     /// Speak MCP over stdin and stdout for the site of this folder; starts one when none runs.
     Mcp(mcp::Arguments),
-    /// Print or write the configuration with which Claude, Cursor, VS Code, Codex and others reach the agents of this site.
+    /// Print or write the configuration with which Claude, Cursor, VS Code, Codex and others reach the agents
+    /// of this site.
     Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
     /// Check that nothing but the site has changed its data.
     Audit(audit::Arguments),
-    /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list what is in one.
+    /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list
+    /// what is in one.
     Backup(backup::BackupArguments),
     /// Bring a backup back; the site must not be running.
     Restore(backup::RestoreArguments),
@@ -230,8 +233,8 @@ fn on_one_core<'a>(work: impl Future<Output = Result<Exit, CliError>> + 'a) -> R
     finish(Builder::new_current_thread().enable_all().build(), Box::pin(work))
 }
 
-/// Runs a verb to its end. The future is boxed, because the runtime would otherwise be compiled three times for
-/// each verb.
+/// Runs a verb to its end. The future is boxed, because the runtime would otherwise be compiled three times
+/// for each verb.
 fn finish(runtime: std::io::Result<Runtime>, work: Work<'_>) -> Result<Exit, CliError> {
     let runtime = runtime.map_err(|error| CliError::error(format!("cannot start: {error}")))?;
     let exit = runtime.block_on(work);

@@ -1,8 +1,8 @@
 //! The configuration of a site: one TOML file, environment variables and flags.
 //!
-//! Promises: flags > environment > file > defaults; whatever is wrong is named with its place and what to do; keys are declared
-//! once, in `sections` and the crates that use them, and everything else is made from there.
-//! It does not build the site: `serve` does, from the values here.
+//! Promises: flags > environment > file > defaults; whatever is wrong is named with its place and what to do;
+//! keys are declared once, in `sections` and the crates that use them, and everything else is made from
+//! there. It does not build the site: `serve` does, from the values here.
 
 pub(crate) mod change;
 pub(crate) mod docs;

@@ -1,7 +1,8 @@
 //! The doctor: looks at everything that a site needs, and names the fix for what is wrong.
 //!
-//! Promises: every check is a line with its result; a failed one says what to do. It changes nothing, and leaves the database alone while a site uses it.
-//! It is asked from the command line and from inside of a running site, with the same answers. The checks themselves are in `checks` and `agents`.
+//! Promises: every check is a line with its result; a failed one says what to do. It changes nothing, and
+//! leaves the database alone while a site uses it. It is asked from the command line and from inside of a
+//! running site, with the same answers. The checks themselves are in `checks` and `agents`.
 
 mod agents;
 mod checks;

@@ -1,7 +1,7 @@
 //! Exit codes, and the one error that ends the program.
 //!
-//! Promises: every way to end has one number, listed in one table that the documentation prints; every error is a sentence that
-//! says what to do. It does not print: `main` does, once.
+//! Promises: every way to end has one number, listed in one table that the documentation prints; every error
+//! is a sentence that says what to do. It does not print: `main` does, once.
 
 use std::fmt;
 use std::process::ExitCode;

@@ -1,7 +1,8 @@
 //! The agents folder: what lies in `agents/` is what the site offers, without restart.
 //!
-//! Promises: added, changed and removed folders take effect within a second; a broken `agent.toml` is one log line and takes nobody
-//! down. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they are carried out on the site.
+//! Promises: added, changed and removed folders take effect within a second; a broken `agent.toml` is one log
+//! line and takes nobody down. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they are
+//! carried out on the site.
 
 mod look;
 pub(crate) mod plan;
@@ -88,7 +89,8 @@ impl AgentsFolder {
         Some((first.name.clone(), words.cloned().unwrap_or_else(|| "hello".into())))
     }
 
-    /// Follows the folder until told to stop; `again` asks for a look without a change, and whoever `asked` is told when it was taken.
+    /// Follows the folder until told to stop; `again` asks for a look without a change, and whoever `asked`
+    /// is told when it was taken.
     pub(crate) async fn follow(mut self, again: Arc<Notify>, mut asked: Asked, stop: CancellationToken) {
         let worker = self
             .site

@@ -1,9 +1,9 @@
 //! The running site as others on this machine find it: `site.json` and `admin.token` in the data folder.
 //!
-//! Promises: the folder and everything in it are their owner's alone, corrected at each start and refused when another user owns them; both files
-//! are written whole; `site.json` is there while the site listens and gone
-//! after an orderly stop. A file that a killed site left is recognised by the connection that fails.
-//! It does not hold a lock: the store does.
+//! Promises: the folder and everything in it are their owner's alone, corrected at each start and refused
+//! when another user owns them; both files are written whole; `site.json` is there while the site listens and
+//! gone after an orderly stop. A file that a killed site left is recognised by the connection that fails. It
+//! does not hold a lock: the store does.
 
 use std::fs;
 use std::io::{ErrorKind, Write};
@@ -65,7 +65,8 @@ impl DataFolder {
         self.0.join("libraries")
     }
 
-    /// Where each agent has its private home. It is the only part of the data that an agent sees, and only its own.
+    /// Where each agent has its private home. It is the only part of the data that an agent sees, and only
+    /// its own.
     pub(crate) fn homes(&self) -> PathBuf {
         self.0.join("homes")
     }
@@ -91,7 +92,8 @@ impl DataFolder {
         self.protect()
     }
 
-    /// Makes the folder and what lies in it its owner's alone. What belongs to another user is refused: that user could replace it.
+    /// Makes the folder and what lies in it its owner's alone. What belongs to another user is refused: that
+    /// user could replace it.
     fn protect(&self) -> Result<(), CliError> {
         let told = |error: std::io::Error| CliError::file("protect", &self.0, &error);
         // Where a link leads counts, not the link.
@@ -159,8 +161,8 @@ impl DataFolder {
         serde_json::from_str(&text).ok()
     }
 
-    /// The site that was announced here and whose process is still there. Another program may listen on the port of a site that was
-    /// killed, and must not be given the admin token.
+    /// The site that was announced here and whose process is still there. Another program may listen on the
+    /// port of a site that was killed, and must not be given the admin token.
     pub(crate) fn running(&self) -> Option<RunningSite> {
         self.announced().filter(|site| self.is_process_of_owner(site.pid))
     }

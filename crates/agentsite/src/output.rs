@@ -1,9 +1,10 @@
 //! What people and programs read: answers on stdout, everything else on stderr.
 //!
-//! Promises: with `--json` stdout holds JSON and nothing else; colours appear only on a terminal and never with `--no-color` or
-//! `NO_COLOR`. What steers a terminal (escape sequences, control characters, marks that turn the direction of text) is removed from everything
-//! that is written for people; `--json` shows such characters as escapes and loses none. Only a piece of an answer goes into a pipe as it is.
-//! It does not log: `telemetry` does.
+//! Promises: with `--json` stdout holds JSON and nothing else; colours appear only on a terminal and never
+//! with `--no-color` or `NO_COLOR`. What steers a terminal (escape sequences, control characters, marks that
+//! turn the direction of text) is removed from everything that is written for people; `--json` shows such
+//! characters as escapes and loses none. Only a piece of an answer goes into a pipe as it is. It does not
+//! log: `telemetry` does.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -125,7 +126,8 @@ pub(crate) fn printable(text: &str) -> String {
     harmless(text, false)
 }
 
-/// A line of the log without what steers a terminal; colours stay, because the formatter of the log writes them.
+/// A line of the log without what steers a terminal; colours stay, because the formatter of the log writes
+/// them.
 pub(crate) fn log_line(line: &str) -> String {
     harmless_but(line, |sequence| {
         let code = sequence.strip_prefix("\x1b[").and_then(|rest| rest.strip_suffix('m'));
@@ -162,8 +164,8 @@ fn harmless_but(text: &str, stays: impl Fn(&str) -> bool) -> String {
     kept
 }
 
-/// Whether a character steers a terminal or the direction of what follows: control characters but line feed and tab, and the overrides,
-/// embeddings and isolates of bidirectional text.
+/// Whether a character steers a terminal or the direction of what follows: control characters but line feed
+/// and tab, and the overrides, embeddings and isolates of bidirectional text.
 fn steers(letter: char) -> bool {
     let turns = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{61c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || (letter.is_control() && !matches!(letter, '\n' | '\t'))
@@ -191,7 +193,8 @@ fn control_sequence(text: &str) -> usize {
     inner + usize::from(text[inner..].starts_with(|last| ('@'..='~').contains(&last)))
 }
 
-/// The bytes of a text for the terminal behind its introducer, with its end; one without an end goes to the end of the line.
+/// The bytes of a text for the terminal behind its introducer, with its end; one without an end goes to the
+/// end of the line.
 fn string_sequence(text: &str) -> usize {
     let ends = [("\x07", 1), ("\x1b\\", 2), ("\u{9c}", 2)];
     let end = ends.iter().filter_map(|(end, length)| Some((text.find(end)?, *length))).min();

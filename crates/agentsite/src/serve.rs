@@ -1,8 +1,8 @@
 //! A site from start to stop, told in order.
 //!
-//! Promises: each step builds on those before it, and a stop undoes them in reverse: first the door is closed, then running work is
-//! waited for, then the store is closed. Whatever keeps a site from starting is one sentence that says what to do.
-//! It decides nothing about agents or tasks: `site` does.
+//! Promises: each step builds on those before it, and a stop undoes them in reverse: first the door is
+//! closed, then running work is waited for, then the store is closed. Whatever keeps a site from starting is
+//! one sentence that says what to do. It decides nothing about agents or tasks: `site` does.
 
 mod banner;
 mod figures;
@@ -46,7 +46,8 @@ use figures::CircuitFigures;
 use operator::{InForce, Process};
 use signals::{Signal, Signals};
 
-/// How much longer than the drain a stop may take before the rest is given up: time for the last commits and traces.
+/// How much longer than the drain a stop may take before the rest is given up: time for the last commits and
+/// traces.
 const LAST_COMMITS: Duration = Duration::from_secs(10);
 
 /// What a site is started with.
@@ -61,7 +62,8 @@ pub(crate) struct Startup {
     pub(crate) guest: Option<Guest>,
 }
 
-/// How a site runs inside of a process that has another purpose: it says nothing on stdout, and stops when it is told to.
+/// How a site runs inside of a process that has another purpose: it says nothing on stdout, and stops when it
+/// is told to.
 #[derive(Debug)]
 pub(crate) struct Guest {
     /// Told once the site is ready.
@@ -140,7 +142,8 @@ async fn serve(
     guest: Option<Guest>,
 ) -> Result<Running, CliError> {
     let config = &startup.loaded.config;
-    // The address is taken before anything else happens: a port in use must not cost a first run or a task its retry.
+    // The address is taken before anything else happens: a port in use must not cost a first run or a task
+    // its retry.
     let reload = Arc::new(Notify::new());
     let in_force = InForce::new(startup.loaded.clone());
     let operator =
@@ -186,8 +189,8 @@ async fn serve(
     Ok(running)
 }
 
-/// What agents may see of the environment, with the mark of this site; whatever still bears the mark was left by a site that was killed, and is
-/// ended, now that this process holds the data.
+/// What agents may see of the environment, with the mark of this site; whatever still bears the mark was left
+/// by a site that was killed, and is ended, now that this process holds the data.
 fn environment(data: &DataFolder, mut variables: BTreeMap<String, String>) -> Environment {
     // A digest: agents see the mark, and need not know where the site keeps its data.
     let path = std::path::absolute(data.database()).unwrap_or_else(|_| data.database());

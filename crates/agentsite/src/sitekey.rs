@@ -1,8 +1,10 @@
 //! The key that the site's data is sealed with, and where it comes from.
 //!
-//! Promises: the first of these that is there is taken: the variable AGENTSITE_DATA_KEY, the systemd credential `agentsite-data-key`, the file that `key_file`
-//! names, the file `site.key` in the data folder. A file that is missing is made, for its owner alone; a file that others may read is corrected, and
-//! refused when it is somebody else's. Only a key that lies in the data folder goes into backups. The key is never shown.
+//! Promises: the first of these that is there is taken: the variable AGENTSITE_DATA_KEY, the systemd
+//! credential `agentsite-data-key`, the file that `key_file` names, the file `site.key` in the data folder. A
+//! file that is missing is made, for its owner alone; a file that others may read is corrected, and refused
+//! when it is somebody else's. Only a key that lies in the data folder goes into backups. The key is never
+//! shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -100,7 +102,8 @@ impl SiteKey {
     }
 }
 
-/// Writes the key that came with a backup to where this site looks for it; the one that is there is kept beside it.
+/// Writes the key that came with a backup to where this site looks for it; the one that is there is kept
+/// beside it.
 ///
 /// # Errors
 /// When the file cannot be written.

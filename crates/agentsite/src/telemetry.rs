@@ -1,8 +1,9 @@
-//! What the site tells its operator while it runs: log lines on stderr and in the logbook of the pages, traces over OTLP.
+//! What the site tells its operator while it runs: log lines on stderr and in the logbook of the pages,
+//! traces over OTLP.
 //!
-//! Promises: lines for people on a terminal, else one JSON object a line; rules for the log can be changed while the site runs; traces
-//! are collected only when an endpoint is set, and sent when the site stops.
-//! It does not decide what is logged: each part of the site does.
+//! Promises: lines for people on a terminal, else one JSON object a line; rules for the log can be changed
+//! while the site runs; traces are collected only when an endpoint is set, and sent when the site stops. It
+//! does not decide what is logged: each part of the site does.
 
 mod book;
 mod otlp;
@@ -29,7 +30,8 @@ use otlp::Traces;
 /// Only our own spans are traced; those of the HTTP client that sends them would beget more of themselves.
 const TRACED: &str = "agentsite";
 
-/// The calls that a site answers and the work on its tasks; their spans lie below the level of the log, so that they cost nothing when no traces are sent.
+/// The calls that a site answers and the work on its tasks; their spans lie below the level of the log, so
+/// that they cost nothing when no traces are sent.
 const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_site::tasks"];
 
 /// The log and the traces of a running site.
@@ -41,7 +43,8 @@ pub(crate) struct Telemetry {
 }
 
 impl Telemetry {
-    /// Begins to log, and to trace when an endpoint is set. To be called once in a process, inside the runtime.
+    /// Begins to log, and to trace when an endpoint is set. To be called once in a process, inside the
+    /// runtime.
     ///
     /// # Errors
     /// [`CliError`] when the rules or the endpoint make no sense.
@@ -90,8 +93,9 @@ impl Telemetry {
     }
 }
 
-/// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice as `info`, which helps only
-/// whoever asks for it; what it tells of logins as `debug` holds codes that let somebody in, and is never written.
+/// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice
+/// as `info`, which helps only whoever asks for it; what it tells of logins as `debug` holds codes that let
+/// somebody in, and is never written.
 fn rules(text: &str) -> Result<Targets, CliError> {
     parsed(text).map_err(|error| CliError::error(format!("telemetry.log: {error}")))
 }
@@ -135,8 +139,8 @@ fn lines(format: LogFormat, colour: bool, clock: Arc<dyn Clock>) -> Box<dyn Laye
     }
 }
 
-/// Standard error, with what steers a terminal removed from each line but colours: names and errors of others stand in log lines. A line is
-/// written whole when it is dropped, as the formatter writes one at a time.
+/// Standard error, with what steers a terminal removed from each line but colours: names and errors of others
+/// stand in log lines. A line is written whole when it is dropped, as the formatter writes one at a time.
 #[derive(Debug, Default)]
 struct Harmless(Vec<u8>);
 

@@ -1,7 +1,8 @@
 //! The agents that `agentsite agent new` writes, and the configuration that `agentsite init` writes.
 //!
-//! Promises: every template is an agent that answers at once, with the words that were wished for it; nothing is ever overwritten. The files are those
-//! under `templates/`, built into the program. It does not start anything.
+//! Promises: every template is an agent that answers at once, with the words that were wished for it; nothing
+//! is ever overwritten. The files are those under `templates/`, built into the program. It does not start
+//! anything.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -201,7 +202,8 @@ fn rewritten(line: &str, key: &str, value: &str) -> String {
     format!("{key} = {}{told}", toml::Value::from(value.trim()))
 }
 
-/// Writes a new agent into `folder`, which must not exist yet. It appears whole: a site that watches never sees half of it.
+/// Writes a new agent into `folder`, which must not exist yet. It appears whole: a site that watches never
+/// sees half of it.
 ///
 /// # Errors
 /// [`CliError`] when the folder exists or cannot be written, or the wish cannot be.

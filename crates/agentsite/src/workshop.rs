@@ -1,8 +1,10 @@
-//! The agents folder as the pages change it: new agents from templates, edits of `agent.toml`, agents taken out for a while or for good.
+//! The agents folder as the pages change it: new agents from templates, edits of `agent.toml`, agents taken
+//! out for a while or for good.
 //!
-//! Promises: a name is the name of an agent and never a path; agents are found by what their files say, inside of the folder only. A file is
-//! replaced whole, and only when it is still the one that was read. Nothing is destroyed: a removed folder lies in the trash. One change happens
-//! at a time, and each is answered after the site has looked. Who may do this is the gateway's matter.
+//! Promises: a name is the name of an agent and never a path; agents are found by what their files say,
+//! inside of the folder only. A file is replaced whole, and only when it is still the one that was read.
+//! Nothing is destroyed: a removed folder lies in the trash. One change happens at a time, and each is
+//! answered after the site has looked. Who may do this is the gateway's matter.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Write;
@@ -231,7 +233,8 @@ fn read(folder: &Path) -> Result<ManifestFile, WorkshopError> {
     })
 }
 
-/// Puts the text in the place of the file: whoever reads sees the old one or the new one, also after a power cut.
+/// Puts the text in the place of the file: whoever reads sees the old one or the new one, also after a power
+/// cut.
 fn replace(folder: &Path, text: &str) -> std::io::Result<()> {
     let (draft, path) = (folder.join(DRAFT), folder.join(scan::MANIFEST));
     let mut file = std::fs::File::create(&draft)?;

@@ -1,4 +1,5 @@
-//! Is an agent of a site that counts words: connects to it, works, and connects again when the connection is lost.
+//! Is an agent of a site that counts words: connects to it, works, and connects again when the connection is
+//! lost.
 //!
 //!     cargo run -p agentsite-client --example connected -- http://127.0.0.1:4747 [KEY]
 //!

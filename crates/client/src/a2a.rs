@@ -1,8 +1,9 @@
 //! A2aClient: calls an agent by A2A, in the binding and version that the agent prefers.
 //!
-//! Promises: every request goes through [`Egress`], names the protocol version and is bounded in time and size; an answer is
-//! checked before it is believed. When an endpoint of the agent fails, its next one is tried, but no message is sent twice that may
-//! have arrived. A stream that was cut goes on where the server numbers its events. It does not remember tasks.
+//! Promises: every request goes through [`Egress`], names the protocol version and is bounded in time and
+//! size; an answer is checked before it is believed. When an endpoint of the agent fails, its next one is
+//! tried, but no message is sent twice that may have arrived. A stream that was cut goes on where the server
+//! numbers its events. It does not remember tasks.
 
 mod attempts;
 mod card;
@@ -83,8 +84,8 @@ pub struct SendOptions {
     pub return_immediately: bool,
     /// How many earlier messages the answer shall bring; the agent decides when `None`.
     pub history_length: Option<u32>,
-    /// Longest wait for the answer, or for the beginning of the stream; the client's own limit when `None`. An agent may think
-    /// before it says anything, so callers with a limit of their own set this high.
+    /// Longest wait for the answer, or for the beginning of the stream; the client's own limit when `None`.
+    /// An agent may think before it says anything, so callers with a limit of their own set this high.
     pub timeout: Option<Duration>,
     /// Further headers, such as `traceparent`.
     pub headers: HeaderMap,
@@ -115,8 +116,8 @@ impl<'de> Deserialize<'de> for Done {
 }
 
 impl A2aClient {
-    /// Fetches the card of an agent and finds the ways to call it. `url` is the card's own address when it ends in `.json`, else
-    /// the agent's, below which the well-known card lies.
+    /// Fetches the card of an agent and finds the ways to call it. `url` is the card's own address when it
+    /// ends in `.json`, else the agent's, below which the well-known card lies.
     ///
     /// # Errors
     /// [`ClientError`] when there is no card, it cannot be read, or it offers nothing that we speak.
@@ -132,9 +133,10 @@ impl A2aClient {
         Ok(client)
     }
 
-    /// Like [`Self::resolve`], but calls go to the scheme, host and port of `origin` whatever the card says: for a server that we
-    /// started ourselves, whose card may name an address of another machine. A gRPC interface that the card puts on another port
-    /// comes last, because only the port of `origin` is known to be the server's.
+    /// Like [`Self::resolve`], but calls go to the scheme, host and port of `origin` whatever the card says:
+    /// for a server that we started ourselves, whose card may name an address of another machine. A gRPC
+    /// interface that the card puts on another port comes last, because only the port of `origin` is known to
+    /// be the server's.
     ///
     /// # Errors
     /// [`ClientError`], as [`Self::resolve`].
@@ -194,7 +196,8 @@ impl A2aClient {
         self
     }
 
-    /// Shares what is known of failing endpoints with others; without it, each request tries each endpoint anew.
+    /// Shares what is known of failing endpoints with others; without it, each request tries each endpoint
+    /// anew.
     #[must_use]
     pub fn with_circuits(mut self, circuits: Circuits) -> Self {
         self.circuits = Some(circuits);
@@ -220,7 +223,8 @@ impl A2aClient {
         &self.endpoints
     }
 
-    /// Why the agent is not called at all now, when every endpoint of it is left alone because it failed again and again.
+    /// Why the agent is not called at all now, when every endpoint of it is left alone because it failed
+    /// again and again.
     #[must_use]
     pub fn resting(&self) -> Option<String> {
         let circuits = self.circuits.as_ref()?;
@@ -232,7 +236,8 @@ impl A2aClient {
     /// Sends a message and waits for the task to settle, or only for its acceptance (see [`SendOptions`]).
     ///
     /// # Errors
-    /// [`ClientError`]; whether the agent got the message is then not known, unless it is [`ClientError::Refused`].
+    /// [`ClientError`]; whether the agent got the message is then not known, unless it is
+    /// [`ClientError::Refused`].
     pub async fn send(&self, message: &Message, options: SendOptions) -> Result<Reply, ClientError> {
         let timeout = options.timeout.unwrap_or(self.limits.call_timeout);
         let client = self.clone().also(&options.headers);

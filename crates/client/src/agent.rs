@@ -1,8 +1,9 @@
-//! Be an agent: makes this program an agent of a site by connecting to it, from anywhere and without a port of its own.
+//! Be an agent: makes this program an agent of a site by connecting to it, from anywhere and without a port
+//! of its own.
 //!
-//! Promises: [`Agent::serve`] connects, works, and connects again when the connection is lost, waiting longer each time; it comes back only when
-//! the site will not have the agent. Work is dropped when its connection is lost or its caller gave it up. How the two ends speak is
-//! `protocol::link`.
+//! Promises: [`Agent::serve`] connects, works, and connects again when the connection is lost, waiting longer
+//! each time; it comes back only when the site will not have the agent. Work is dropped when its connection
+//! is lost or its caller gave it up. How the two ends speak is `protocol::link`.
 //!
 //! It does not store the resume token: a program that is started again takes its place by its key.
 
@@ -107,7 +108,8 @@ impl Agent {
         self
     }
 
-    /// Who may find and call it; only the people who run the site, and whoever connected it, when nothing is said.
+    /// Who may find and call it; only the people who run the site, and whoever connected it, when nothing is
+    /// said.
     #[must_use]
     pub const fn visibility(mut self, visibility: Visibility) -> Self {
         self.introduction.visibility = visibility;
@@ -135,8 +137,8 @@ impl Agent {
         self
     }
 
-    /// Connects to the site at this address and works until the site will not have the agent any more; gives the reason. Dropping the future ends the
-    /// connection and all work.
+    /// Connects to the site at this address and works until the site will not have the agent any more; gives
+    /// the reason. Dropping the future ends the connection and all work.
     pub async fn serve<H, F>(
         mut self,
         egress: &Egress,
@@ -181,8 +183,8 @@ impl Agent {
     }
 }
 
-/// How long to wait before the next attempt: twice as long each time, and up to half less by chance, so that not all agents of a site that was away
-/// come at once.
+/// How long to wait before the next attempt: twice as long each time, and up to half less by chance, so that
+/// not all agents of a site that was away come at once.
 fn back_off(failures: u32, chance: u64) -> Duration {
     let whole = BACK_OFF.0.saturating_mul(1 << failures.min(10)).min(BACK_OFF.1);
     let less = whole.mul_f64(0.5 * (chance % 1_000) as f64 / 1_000.0);

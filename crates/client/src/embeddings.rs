@@ -1,7 +1,8 @@
 //! Embeddings: vectors of texts from an endpoint of the OpenAI style.
 //!
-//! Promises: one vector for each text, in order, all finite and of one length, or an error; an answer is bounded in size and time. An endpoint that
-//! fails again and again is left alone for a while, so that nobody waits for it with every question. It does not know what the vectors are for.
+//! Promises: one vector for each text, in order, all finite and of one length, or an error; an answer is
+//! bounded in size and time. An endpoint that fails again and again is left alone for a while, so that nobody
+//! waits for it with every question. It does not know what the vectors are for.
 
 mod section;
 
@@ -70,8 +71,8 @@ struct Embedded {
 }
 
 impl Embeddings {
-    /// The endpoint below this address, such as `https://api.example.org/v1`, which itself may always be asked; `dimensions` are wanted of it and
-    /// checked.
+    /// The endpoint below this address, such as `https://api.example.org/v1`, which itself may always be
+    /// asked; `dimensions` are wanted of it and checked.
     #[must_use]
     pub fn new(
         egress: &Egress,

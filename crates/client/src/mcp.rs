@@ -1,11 +1,12 @@
 //! MCP as a client: one connection to any tool server, of either era of the protocol.
 //!
-//! Promises: callers see one form, that of revision 2026-07-28: a question of the server is a value ([`Reply::Input`]), and the request
-//! is made again with the answers. For servers of older revisions, which ask in the middle of a call, the call is set aside and taken up
-//! again. Everything a server says is bounded in size, count and time; dropping a future tells the server to stop.
+//! Promises: callers see one form, that of revision 2026-07-28: a question of the server is a value
+//! ([`Reply::Input`]), and the request is made again with the answers. For servers of older revisions, which
+//! ask in the middle of a call, the call is set aside and taken up again. Everything a server says is bounded
+//! in size, count and time; dropping a future tells the server to stop.
 //!
-//! It does not start processes, keeps no lists and asks nobody. `rmcp` is the engine (docs/decisions/0010-mcp-client-on-rmcp.md); none
-//! of its types leaves this module.
+//! It does not start processes, keeps no lists and asks nobody. `rmcp` is the engine
+//! (docs/decisions/0010-mcp-client-on-rmcp.md); none of its types leaves this module.
 
 mod answer;
 mod call;
@@ -59,8 +60,8 @@ mod tests;
 /// Under which a request of revision 2026-07-28 says from which level on it wants lines of a log.
 const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 
-/// How often one request may lead to a login: once for the first token, and for scopes that are wanted one after the other. A server
-/// that is never content must not ask a person forever.
+/// How often one request may lead to a login: once for the first token, and for scopes that are wanted one
+/// after the other. A server that is never content must not ask a person forever.
 const MAX_LOGINS: usize = 3;
 
 /// A connection to a tool server. Cheap to clone; the connection ends with the last clone.
@@ -126,10 +127,12 @@ impl Drop for Connection {
 }
 
 impl McpClient {
-    /// Connects: asks for revision 2026-07-28 first, and shakes hands as the older revisions do with a server that does not know it.
+    /// Connects: asks for revision 2026-07-28 first, and shakes hands as the older revisions do with a server
+    /// that does not know it.
     ///
     /// # Errors
-    /// [`McpError`] when the server cannot be reached, speaks nothing we speak, or lets us in only with an authorization we do not have.
+    /// [`McpError`] when the server cannot be reached, speaks nothing we speak, or lets us in only with an
+    /// authorization we do not have.
     pub async fn connect(address: Address, options: Options) -> Result<Self, McpError> {
         let connection = Box::pin(connect::connect(address, options)).await?;
         Ok(Self { connection: Arc::new(connection) })
@@ -187,7 +190,8 @@ impl McpClient {
         if self.connection.about.prompts { pages::prompts(&self.connection).await } else { Ok(Vec::new()) }
     }
 
-    /// Uses a tool. Dropping the future tells the server to stop, unless the call was set aside with a question.
+    /// Uses a tool. Dropping the future tells the server to stop, unless the call was set aside with a
+    /// question.
     ///
     /// # Errors
     /// [`McpError`]; what the tool itself says went wrong is a result with `is_error`.
@@ -286,7 +290,8 @@ impl McpClient {
         Ok(completion)
     }
 
-    /// Tells from now on what changes at the server. A receiver that lags behind should look at everything again.
+    /// Tells from now on what changes at the server. A receiver that lags behind should look at everything
+    /// again.
     #[must_use]
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         let changes = self.connection.calls.changes();

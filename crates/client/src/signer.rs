@@ -1,8 +1,10 @@
 //! Who signed a card: verifying the cards of others.
 //!
-//! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a key set, or in its `did:web` document),
-//! when it is pinned, or, weaker, when it is the signature's own `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn
-//! key proves nothing. The answer says who signed, or why nobody did. It does not say whether the signer is to be trusted.
+//! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a
+//! key set, or in its `did:web` document), when it is pinned, or, weaker, when it is the signature's own
+//! `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn key proves
+//! nothing. The answer says who signed, or why nobody did. It does not say whether the signer is to be
+//! trusted.
 
 use agentsite_egress::Egress;
 use agentsite_protocol::{
@@ -16,7 +18,8 @@ use url::Url;
 use crate::a2a::{MAX_CARD, card_url};
 use crate::{ClientError, Token};
 
-/// Most signatures of one card that are looked at: two algorithms, old and new keys, and room for as many again.
+/// Most signatures of one card that are looked at: two algorithms, old and new keys, and room for as many
+/// again.
 const MAX_SIGNATURES: usize = 8;
 
 /// Most keys of one key set that are read; ours publish up to eighteen.
@@ -194,7 +197,8 @@ pub fn verify_card(card_json: &[u8], keys: &KnownKeys) -> Result<SignedCard, Car
     Ok(SignedCard { name, signers, passed_over })
 }
 
-/// Fetches the card of an agent, and the keys of its origin where a signature names them there, and verifies it.
+/// Fetches the card of an agent, and the keys of its origin where a signature names them there, and verifies
+/// it.
 ///
 /// # Errors
 /// [`CardRefusal`] says why it is not taken for signed.

@@ -1,7 +1,7 @@
 //! SiteClient: what a program or the command line uses to talk to a running site.
 //!
-//! Promises: answers are JSON of the asked type or an error with the site's own sentence; the token goes to this site and to no
-//! other. It knows no paths but the ones it is given, and that of an agent's A2A face.
+//! Promises: answers are JSON of the asked type or an error with the site's own sentence; the token goes to
+//! this site and to no other. It knows no paths but the ones it is given, and that of an agent's A2A face.
 
 use std::time::Duration;
 
@@ -122,8 +122,8 @@ impl SiteClient {
         self.ask(self.request(Method::DELETE, path)?).await.map(|_| ())
     }
 
-    /// A client of one of the site's agents, called at this site's address whatever public one its card names, by JSON-RPC unless
-    /// another binding is wanted.
+    /// A client of one of the site's agents, called at this site's address whatever public one its card
+    /// names, by JSON-RPC unless another binding is wanted.
     ///
     /// # Errors
     /// [`ClientError`] when there is no such agent, or its card does not offer the binding.

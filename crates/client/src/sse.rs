@@ -1,6 +1,7 @@
 //! Server-sent events: how large the one under way is.
 //!
-//! Promises: an event without an end is noticed before it is put together. It does not read events: the callers' parsers do.
+//! Promises: an event without an end is noticed before it is put together. It does not read events: the
+//! callers' parsers do.
 
 /// Counts the bytes of the event that is under way.
 #[derive(Debug, Default)]

@@ -1,6 +1,7 @@
 //! Token: a bearer credential that does not show itself in logs.
 //!
-//! Promises: neither its debug form nor any error holds the secret. It does not check that the token is valid.
+//! Promises: neither its debug form nor any error holds the secret. It does not check that the token is
+//! valid.
 
 use std::fmt;
 

@@ -1,10 +1,10 @@
 //! A2A agents: a remote one by its card, or a server that the site starts and keeps alive.
 //!
-//! Promises: the agent is unchanged; what it streams is passed on as it comes, its questions become the site's questions, a task
-//! that is cancelled here is cancelled there. A run that is started again finds its task at the agent instead of beginning
-//! another. A server that dies is started again, slower each time; an endpoint that fails again and again is left alone for a while
-//! and the agent's next one is used. Everything goes through the site's egress.
-//! It does not know bindings and versions of A2A: the client does.
+//! Promises: the agent is unchanged; what it streams is passed on as it comes, its questions become the
+//! site's questions, a task that is cancelled here is cancelled there. A run that is started again finds its
+//! task at the agent instead of beginning another. A server that dies is started again, slower each time; an
+//! endpoint that fails again and again is left alone for a while and the agent's next one is used. Everything
+//! goes through the site's egress. It does not know bindings and versions of A2A: the client does.
 
 mod contexts;
 mod errand;

@@ -1,11 +1,13 @@
-//! ACP agents: programs that speak the Agent Client Protocol on their standard input and output, such as coding agents.
+//! ACP agents: programs that speak the Agent Client Protocol on their standard input and output, such as
+//! coding agents.
 //!
-//! Promises: one process for each agent, started with it and again when it ends; one session of it for each conversation. What it says is
-//! streamed, what it thinks and does is told, and where it asks for a permission the task asks its caller. Nothing that the program
-//! does holds the site up. Follows <https://agentclientprotocol.com>, version 1.
+//! Promises: one process for each agent, started with it and again when it ends; one session of it for each
+//! conversation. What it says is streamed, what it thinks and does is told, and where it asks for a
+//! permission the task asks its caller. Nothing that the program does holds the site up. Follows
+//! <https://agentclientprotocol.com>, version 1.
 //!
-//! It offers the agent no terminal and no MCP servers, and files only where the manifest allows them. Why the published crate is not
-//! used: `docs/decisions/0011-acp-without-its-crate.md`.
+//! It offers the agent no terminal and no MCP servers, and files only where the manifest allows them. Why the
+//! published crate is not used: `docs/decisions/0011-acp-without-its-crate.md`.
 
 mod connection;
 mod errand;

@@ -1,7 +1,8 @@
 //! Agents that are built into the site: echo, calc and clock. They need no key, no model and no program.
 //!
-//! Promises: a run changes nothing in the world, depends on nothing but the message and the clock of the job, and ends at once. The
-//! answer is one artifact, `answer`. Every demo is declared by an `agent.toml` like any other agent.
+//! Promises: a run changes nothing in the world, depends on nothing but the message and the clock of the job,
+//! and ends at once. The answer is one artifact, `answer`. Every demo is declared by an `agent.toml` like any
+//! other agent.
 
 mod calc;
 mod clock;

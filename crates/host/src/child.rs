@@ -1,10 +1,12 @@
-//! Child: a program of an agent that runs as long as the agent does, and speaks with the site through its pipes.
+//! Child: a program of an agent that runs as long as the agent does, and speaks with the site through its
+//! pipes.
 //!
-//! Promises: it sees only the variables that were named, runs bounded in a process group of its own and in the agent's folder; what
-//! it writes to stderr goes to the agent's log. [`Keeper`] starts it again when it ends, slower each time. Dropping the child
-//! kills its whole group.
+//! Promises: it sees only the variables that were named, runs bounded in a process group of its own and in
+//! the agent's folder; what it writes to stderr goes to the agent's log. [`Keeper`] starts it again when it
+//! ends, slower each time. Dropping the child kills its whole group.
 //!
-//! It does not know what is spoken: [`Lines`] cuts a pipe into messages, the rest is for whoever serves the child.
+//! It does not know what is spoken: [`Lines`] cuts a pipe into messages, the rest is for whoever serves the
+//! child.
 
 mod keeper;
 mod lines;
@@ -56,7 +58,8 @@ impl fmt::Debug for ChildCommand {
 }
 
 impl ChildCommand {
-    /// Works out everything that is the same for each start. `pass` names variables of the site, `set` gives the agent's own.
+    /// Works out everything that is the same for each start. `pass` names variables of the site, `set` gives
+    /// the agent's own.
     pub(crate) fn new(
         command: Vec<String>,
         folder: &Path,
@@ -75,7 +78,8 @@ impl ChildCommand {
         &self.folder
     }
 
-    /// Starts it as a server: it reads nothing, everything that it prints goes to the log, and `more` is added to its variables.
+    /// Starts it as a server: it reads nothing, everything that it prints goes to the log, and `more` is
+    /// added to its variables.
     pub(crate) fn serve(&self, more: &[(&str, &str)], log: &AgentLog) -> io::Result<Child> {
         let mut command = self.command(more)?;
         command.stdin(Stdio::null());

@@ -1,11 +1,13 @@
 //! Agents that run elsewhere and connect to the site: the Runner at the site's end of a link.
 //!
-//! Promises: one runner serves an agent through all its connections; a run that had not begun waits a while for a program that is away,
-//! and one whose connection was lost is begun again as often as the agent allows, else it fails and says why. Nothing that a program
-//! sends, or does not read, holds the site up or costs it memory: both ways are bounded, and a program that does not read loses its
-//! connection. What an earlier connection still says counts for nothing.
+//! Promises: one runner serves an agent through all its connections; a run that had not begun waits a while
+//! for a program that is away, and one whose connection was lost is begun again as often as the agent allows,
+//! else it fails and says why. Nothing that a program sends, or does not read, holds the site up or costs it
+//! memory: both ways are bounded, and a program that does not read loses its connection. What an earlier
+//! connection still says counts for nothing.
 //!
-//! It knows no sockets and does not decide who may connect: the gateway drives a [`Link`], the site hands it out.
+//! It knows no sockets and does not decide who may connect: the gateway drives a [`Link`], the site hands it
+//! out.
 
 mod errand;
 mod link;
@@ -28,8 +30,8 @@ use place::Place;
 pub use link::{Link, LinkEnd};
 pub use place::Presence;
 
-/// Frames that may wait for a program to read them: the runs of the busiest agent with their cancels, and room for notices. One that
-/// lets more pile up has stopped reading.
+/// Frames that may wait for a program to read them: the runs of the busiest agent with their cancels, and
+/// room for notices. One that lets more pile up has stopped reading.
 pub const LINK_QUEUE: usize = 256;
 
 /// Runs an agent whose program connects to the site.

@@ -1,7 +1,8 @@
 //! The contract suite of the Runner seam: what every implementation must do, whatever it runs.
 //!
-//! Promises: [`run_all`] checks answering, answering at once, cancelling, dropping, a listener that is gone, and runs side by side. It waits for
-//! events; the one time limit only turns a hang into a failure. It knows no implementation, so that each can call it from its own tests.
+//! Promises: [`run_all`] checks answering, answering at once, cancelling, dropping, a listener that is gone,
+//! and runs side by side. It waits for events; the one time limit only turns a hang into a failure. It knows
+//! no implementation, so that each can call it from its own tests.
 //!
 //! It also holds what those tests need: a [`job`] with a clock that stands still and a seeded generator.
 #![cfg(test)]
@@ -18,7 +19,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Ephemeral, Job, NoCalls, Reporter, Runner};
 
-/// Longest that a step of the suite may take; it is only there to turn a hang into a failure, however busy the machine is.
+/// Longest that a step of the suite may take; it is only there to turn a hang into a failure, however busy
+/// the machine is.
 pub(crate) const HANG: Duration = Duration::from_secs(600);
 
 /// 2023-11-14T22:13:20Z, where a [`VirtualClock`] begins.

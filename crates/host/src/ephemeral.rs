@@ -1,7 +1,8 @@
 //! Ephemeral input: what came with a message and is not part of the task.
 //!
-//! Promises: it lives in memory for one run only; it is never written to the store, the journal or a log. A run that is tried again
-//! after a restart comes without it, and an agent that still needs a credential asks for it again.
+//! Promises: it lives in memory for one run only; it is never written to the store, the journal or a log. A
+//! run that is tried again after a restart comes without it, and an agent that still needs a credential asks
+//! for it again.
 
 use std::fmt;
 

@@ -1,8 +1,9 @@
 //! Commands as agents: one process for each task.
 //!
-//! Promises: what the command prints is streamed back as it comes; its stderr goes to the agent's log and, when it fails, into the
-//! words of the failure. Nothing that a command does (printing without end, never ending, not reading, forking, dying)
-//! holds the site up or costs it memory. When the run is cancelled or dropped, the whole process group ends.
+//! Promises: what the command prints is streamed back as it comes; its stderr goes to the agent's log and,
+//! when it fails, into the words of the failure. Nothing that a command does (printing without end, never
+//! ending, not reading, forking, dying) holds the site up or costs it memory. When the run is cancelled or
+//! dropped, the whole process group ends.
 //!
 //! It watches no deadline of its own: the site cancels. It does not restart anything.
 
@@ -36,12 +37,13 @@ use answer::Answer;
 use complaint::Complaint;
 use start::Start;
 
-/// How long a command that is asked to end may take to tidy up before it is killed. A command that ignores the request must be
-/// gone a second after its deadline, on a busy machine, too.
+/// How long a command that is asked to end may take to tidy up before it is killed. A command that ignores
+/// the request must be gone a second after its deadline, on a busy machine, too.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// How long to wait for more output after the command itself has ended. Its group is killed by then, so only a process that left
-/// the group can still hold the pipe; a full pipe of rightful output is read however long it takes.
+/// How long to wait for more output after the command itself has ended. Its group is killed by then, so only
+/// a process that left the group can still hold the pipe; a full pipe of rightful output is read however long
+/// it takes.
 const DRAIN: Duration = Duration::from_secs(1);
 
 /// Runs a command for each task.
@@ -52,7 +54,8 @@ pub(crate) struct ExecRunner {
 }
 
 impl ExecRunner {
-    /// Makes the runner of a command. `folder` is where the command runs; `environment` is where `pass_env` looks.
+    /// Makes the runner of a command. `folder` is where the command runs; `environment` is where `pass_env`
+    /// looks.
     pub(crate) fn new(
         exec: ExecRuntime,
         limits: &Limits,
@@ -138,7 +141,8 @@ async fn conduct(
     let stderr = group.child().stderr.take().expect("start asks for a pipe");
     let (ended, drained) = (CancellationToken::new(), CancellationToken::new());
 
-    // A command that is told to end is still listened to, so that it does not die of a closed pipe while it tidies up.
+    // A command that is told to end is still listened to, so that it does not die of a closed pipe while it
+    // tidies up.
     let program = async {
         let status = tokio::select! {
             biased;
@@ -161,7 +165,8 @@ async fn conduct(
         tokio::time::sleep(DRAIN).await;
         drained.cancel();
     };
-    // Neither of these two ends the run: the command may never read, and may be done long before the drain time is over.
+    // Neither of these two ends the run: the command may never read, and may be done long before the drain
+    // time is over.
     let beside = async {
         tokio::join!(input::feed(stdin, start.input(job)), draining);
         std::future::pending::<Infallible>().await

@@ -1,7 +1,8 @@
 //! The one place that turns a Manifest into a Runner.
 //!
-//! Promises: making a runner does no slow work; supervised servers start in the background. A runner that cannot be made says why.
-//! It does not read files other than those that the manifest names inside the agent's own folder.
+//! Promises: making a runner does no slow work; supervised servers start in the background. A runner that
+//! cannot be made says why. It does not read files other than those that the manifest names inside the
+//! agent's own folder.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Agents made of a system prompt and a model, without code.
 //!
-//! Promises: answers are streamed as the model writes them; budgets are hard; a key is never shown. Without a model the agent
-//! says what to set. One [`Model`] seam stands before all model servers, with [`ScriptedModel`] as its fake.
+//! Promises: answers are streamed as the model writes them; budgets are hard; a key is never shown. Without a
+//! model the agent says what to set. One [`Model`] seam stands before all model servers, with
+//! [`ScriptedModel`] as its fake.
 //!
 //! It does not run models itself and does not choose between agents. See docs/decisions/0003-model-seam.md.
 
@@ -65,7 +66,8 @@ pub struct LlmRunner {
 }
 
 impl LlmRunner {
-    /// Makes the runner of an agent; begins to look for a running Ollama if that is where its model comes from.
+    /// Makes the runner of an agent; begins to look for a running Ollama if that is where its model comes
+    /// from.
     ///
     /// # Errors
     /// [`LaunchError`] when the prompt cannot be read or a tool is none.

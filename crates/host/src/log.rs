@@ -1,6 +1,8 @@
-//! What an agent writes beside its answers: stderr of a command, output of a supervised server, notes of its runner.
+//! What an agent writes beside its answers: stderr of a command, output of a supervised server, notes of its
+//! runner.
 //!
-//! Promises: bounded in lines and in line length; reading never blocks writing for long. It is kept in memory only.
+//! Promises: bounded in lines and in line length; reading never blocks writing for long. It is kept in memory
+//! only.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
 //! ServerLogin: the login of one agent to the server that it stands for.
 //!
-//! Promises: a login is begun and ended by people who run the site, once, within a limited time, and only by the answer that belongs to
-//! it. What comes of it stays with the site's keeper of credentials, for this agent at this server; whoever keeps the connection is told.
-//! Neither tokens nor codes stand in an error or a log. It shows nobody an address: the command line does.
+//! Promises: a login is begun and ended by people who run the site, once, within a limited time, and only by
+//! the answer that belongs to it. What comes of it stays with the site's keeper of credentials, for this
+//! agent at this server; whoever keeps the connection is told. Neither tokens nor codes stand in an error or
+//! a log. It shows nobody an address: the command line does.
 
 use std::fmt;
 use std::sync::Arc;

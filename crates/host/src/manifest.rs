@@ -1,7 +1,7 @@
 //! Manifest: what an `agent.toml` declares.
 //!
-//! Promises: a manifest that was read is complete and sound; everything wrong is told with line and column and what to do.
-//! Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
+//! Promises: a manifest that was read is complete and sound; everything wrong is told with line and column
+//! and what to do. Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
 
 mod intake;
 mod runtime;
@@ -82,7 +82,8 @@ pub enum Answers {
     Task,
     /// A message and nothing else: not recorded, for small questions asked very often.
     Message,
-    /// Whatever the agent chooses for each message. Agents that run as commands, servers or prompts always choose a task.
+    /// Whatever the agent chooses for each message. Agents that run as commands, servers or prompts always
+    /// choose a task.
     Either,
 }
 
@@ -90,7 +91,8 @@ pub enum Answers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Repeats {
-    /// The task of the first one, so that a caller that heard no answer can send again without work being done twice.
+    /// The task of the first one, so that a caller that heard no answer can send again without work being
+    /// done twice.
     #[default]
     Same,
     /// A task of its own, for callers that do not make their ids unique.
@@ -123,8 +125,8 @@ pub struct SkillEntry {
     /// `peers` or `private` keeps it off the public card; callers who are known find it on the extended one.
     #[serde(default = "everybody", skip_serializing_if = "is_public")]
     pub visibility: Visibility,
-    /// JSON Schema of its arguments, for callers that use it as a tool: a table, or a file in the agent's folder. They are sent as a data
-    /// part `{"skill": ID, "arguments": {…}}`.
+    /// JSON Schema of its arguments, for callers that use it as a tool: a table, or a file in the agent's
+    /// folder. They are sent as a data part `{"skill": ID, "arguments": {…}}`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<SchemaEntry>,
     /// JSON Schema of the data part with which it answers: a table, or a file in the agent's folder.

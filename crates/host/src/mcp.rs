@@ -1,9 +1,10 @@
-//! Tool servers that speak MCP, as agents: a program that the site starts and keeps alive, or a server elsewhere.
+//! Tool servers that speak MCP, as agents: a program that the site starts and keeps alive, or a server
+//! elsewhere.
 //!
-//! Promises: the server is unchanged; its tools are the skills of the agent and are called in structured form, or in plain words when there is a model.
-//! What its tools say of themselves is pinned. A server that dies is started again, slower each time, and takes nobody down. Everything
-//! that leaves the site goes through its egress.
-//! It does not know the wire: the client does.
+//! Promises: the server is unchanged; its tools are the skills of the agent and are called in structured
+//! form, or in plain words when there is a model. What its tools say of themselves is pinned. A server that
+//! dies is started again, slower each time, and takes nobody down. Everything that leaves the site goes
+//! through its egress. It does not know the wire: the client does.
 
 mod far;
 mod hosted;

@@ -1,7 +1,7 @@
 //! Which models there are, as the operator configured them.
 //!
-//! Promises: keys are never written: not by `Debug`, not in any sentence. It is plain data; it reads no environment and
-//! opens no connection.
+//! Promises: keys are never written: not by `Debug`, not in any sentence. It is plain data; it reads no
+//! environment and opens no connection.
 
 mod section;
 
@@ -22,7 +22,8 @@ const OLLAMA: &str = "http://127.0.0.1:11434";
 pub struct ModelSettings {
     /// Configured model servers, the preferred one first.
     pub providers: Vec<ProviderSettings>,
-    /// Where to look for a running Ollama, when an agent names it or no provider is configured; `None` never looks.
+    /// Where to look for a running Ollama, when an agent names it or no provider is configured; `None` never
+    /// looks.
     pub ollama: Option<Url>,
 }
 
@@ -58,7 +59,8 @@ pub struct ProviderSettings {
     pub missing: Option<String>,
 }
 
-/// Providers that need no configuration: their key in the environment is enough. The name and the variable of the key.
+/// Providers that need no configuration: their key in the environment is enough. The name and the variable of
+/// the key.
 const BY_KEY_ALONE: [(&str, &str); 2] = [("openai", "OPENAI_API_KEY"), ("anthropic", "ANTHROPIC_API_KEY")];
 
 /// The variable that holds the key of a provider that needs no configuration; `None` for other names.

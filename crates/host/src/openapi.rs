@@ -1,10 +1,12 @@
 //! OpenAPI tools: any REST API by its OpenAPI document, as a set of tools.
 //!
-//! Promises: one tool for each operation of a document of version 3.0 or 3.1, in a fixed order. Everything goes through the site's egress: the document
-//! where it is an address, and every call. Arguments are checked before anything is sent, and encoded where they stand; credentials go only where the
-//! operator's words and the document's agree. A document that cannot be had yet is asked for again, slower each time.
+//! Promises: one tool for each operation of a document of version 3.0 or 3.1, in a fixed order. Everything
+//! goes through the site's egress: the document where it is an address, and every call. Arguments are checked
+//! before anything is sent, and encoded where they stand; credentials go only where the operator's words and
+//! the document's agree. A document that cannot be had yet is asked for again, slower each time.
 //!
-//! It does not hold the API to its document: what comes back is passed on as it came. References to other documents are not followed.
+//! It does not hold the API to its document: what comes back is passed on as it came. References to other
+//! documents are not followed.
 
 mod answer;
 mod api;
@@ -107,7 +109,8 @@ pub struct OpenApiTools {
     _stop_when_dropped: DropGuard,
 }
 
-/// Opens an API. A file is read at once; an address is asked in the background, so this must be called inside a tokio runtime.
+/// Opens an API. A file is read at once; an address is asked in the background, so this must be called inside
+/// a tokio runtime.
 ///
 /// # Errors
 /// [`OpenApiError`] when the file cannot be used.
@@ -138,7 +141,8 @@ pub fn open(
     Ok(Arc::new(OpenApiTools { watch, egress, credentials, _stop_when_dropped: stop.drop_guard() }))
 }
 
-/// Reads a document and tells how many tools it gives; nothing is called. For whoever wants to know beforehand.
+/// Reads a document and tells how many tools it gives; nothing is called. For whoever wants to know
+/// beforehand.
 ///
 /// # Errors
 /// [`DocumentError`] says what is wrong with it.

@@ -1,8 +1,9 @@
 //! Orphans: processes of agents that outlived a site which was killed.
 //!
-//! Promises: everything that an agent of this site started and that still runs is ended before the site starts agents again; processes of others
-//! are never touched. Recognised by a variable that every program of an agent inherits. An agent's own process dies with the site by
-//! itself (see `sandbox`); this is for what that process had started.
+//! Promises: everything that an agent of this site started and that still runs is ended before the site
+//! starts agents again; processes of others are never touched. Recognised by a variable that every program of
+//! an agent inherits. An agent's own process dies with the site by itself (see `sandbox`); this is for what
+//! that process had started.
 //!
 //! Only to be called by the one process that holds the site's data, before it starts an agent.
 

@@ -1,9 +1,9 @@
 //! Pins: which tools of a server were approved, and whether they still are what they were.
 //!
-//! Promises: a tool is known by the SHA-256 of everything that it says of itself, so that no changed word goes unseen. What was seen first is
-//! kept in `tools.lock` beside `agent.toml`; a tool that is new or changed is flagged until it is approved, and where the operator
-//! asks for approval it cannot be used before. A lock that cannot be read approves nothing.
-//! It does not judge what a tool does.
+//! Promises: a tool is known by the SHA-256 of everything that it says of itself, so that no changed word
+//! goes unseen. What was seen first is kept in `tools.lock` beside `agent.toml`; a tool that is new or
+//! changed is flagged until it is approved, and where the operator asks for approval it cannot be used
+//! before. A lock that cannot be read approves nothing. It does not judge what a tool does.
 
 mod lock;
 
@@ -140,7 +140,8 @@ impl ToolPins {
         Seen { said: news, changed: shelf.prints() != before }
     }
 
-    /// Approves tools as they are now, all of them when none is named; gives the names of those that were flagged before.
+    /// Approves tools as they are now, all of them when none is named; gives the names of those that were
+    /// flagged before.
     ///
     /// # Errors
     /// [`PinError`] when a tool is not there or the approval cannot be written; nothing is approved then.

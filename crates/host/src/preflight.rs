@@ -1,7 +1,9 @@
-//! Preflight: what an agent lacks before it can work, as its file, its folder, the environment and the settings tell.
+//! Preflight: what an agent lacks before it can work, as its file, its folder, the environment and the
+//! settings tell.
 //!
-//! Promises: starts nothing and sends nothing, so it can judge an agent while no site runs. The runners use the same checks, so that both
-//! say the same. What only a running agent shows (an endpoint that does not answer, a server that ends) it does not know.
+//! Promises: starts nothing and sends nothing, so it can judge an agent while no site runs. The runners use
+//! the same checks, so that both say the same. What only a running agent shows (an endpoint that does not
+//! answer, a server that ends) it does not know.
 
 use std::path::Path;
 
@@ -79,8 +81,8 @@ fn documents(path: Option<&str>, folder: &Path) -> Result<String, String> {
     Err(format!("there is no folder {}; {fix}", path.display()))
 }
 
-/// What the operator should look at: variables that are passed on but not set, and a model that was named but cannot be used by an agent
-/// that also works without one.
+/// What the operator should look at: variables that are passed on but not set, and a model that was named but
+/// cannot be used by an agent that also works without one.
 #[must_use]
 pub fn setup_notice(
     manifest: &Manifest,

@@ -1,8 +1,9 @@
 //! Program: whether the program of a command can be started here, without starting it.
 //!
-//! Promises: a program is looked for as a start would look for it: a path in the agent's folder, a bare name on the agent's PATH. A script also needs
-//! the interpreter that its first line names. A missing one is a sentence that says what to do and names no other place of this
-//! machine. It runs nothing and promises nothing about what the program does.
+//! Promises: a program is looked for as a start would look for it: a path in the agent's folder, a bare name
+//! on the agent's PATH. A script also needs the interpreter that its first line names. A missing one is a
+//! sentence that says what to do and names no other place of this machine. It runs nothing and promises
+//! nothing about what the program does.
 
 use std::io::Read;
 use std::os::unix::fs::PermissionsExt;

@@ -1,8 +1,8 @@
 //! The Runner seam: what the site hands to an agent's runtime, and what comes back.
 //!
-//! Promises: one [`Job`] is one run; steps flow through a bounded [`Reporter`], so a runner that talks faster than the disk
-//! writes is slowed down, not buffered. A runner must end soon after `job.cancel` fires; the site drops one that does
-//! not. Dropping the future of a run must stop everything it started.
+//! Promises: one [`Job`] is one run; steps flow through a bounded [`Reporter`], so a runner that talks faster
+//! than the disk writes is slowed down, not buffered. A runner must end soon after `job.cancel` fires; the
+//! site drops one that does not. Dropping the future of a run must stop everything it started.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{Ephemeral, ServerLogin, TaskBudget, ToolPins, Toolbox};
 
-/// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would only hide that the
-/// disk is slower than the agent.
+/// Steps that may wait between a runner and the store: two group commits' worth of small chunks. More would
+/// only hide that the disk is slower than the agent.
 pub const STEP_QUEUE: usize = 64;
 
 /// Runs an agent. One value serves all tasks of the agent.
@@ -27,15 +27,17 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
     /// Works on one job until it ends, asks back, or is told to stop.
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome>;
 
-    /// Answers a message at once with a message, so that no task is opened; `None` opens one. It is asked only of agents whose manifest
-    /// says `answers = "either"`, and only about messages that begin something; the task and context of `job` are those that would be
-    /// used. Dropping the future must stop everything it started.
+    /// Answers a message at once with a message, so that no task is opened; `None` opens one. It is asked
+    /// only of agents whose manifest says `answers = "either"`, and only about messages that begin something;
+    /// the task and context of `job` are those that would be used. Dropping the future must stop everything
+    /// it started.
     fn reply(&self, job: &Job) -> BoxFuture<'static, Option<Message>> {
         let _ = job;
         Box::pin(std::future::ready(None))
     }
 
-    /// Whether a run changes nothing in the world, so that it may begin before its task is on disk and be repeated.
+    /// Whether a run changes nothing in the world, so that it may begin before its task is on disk and be
+    /// repeated.
     fn is_pure(&self) -> bool {
         false
     }
@@ -50,7 +52,8 @@ pub trait Runner: Send + Sync + fmt::Debug + 'static {
         Health::Ready
     }
 
-    /// The card of an agent that lives elsewhere, once it is known; the site shows its skills under its own address.
+    /// The card of an agent that lives elsewhere, once it is known; the site shows its skills under its own
+    /// address.
     fn card(&self) -> Option<Arc<AgentCard>> {
         None
     }
@@ -136,13 +139,15 @@ pub struct Job {
     pub message: Message,
     /// What was said in this task before `message`, oldest first.
     pub history: Vec<Message>,
-    /// What was said in earlier tasks of the conversation, oldest first, as far as [`Runner::memory`] asked for it.
+    /// What was said in earlier tasks of the conversation, oldest first, as far as [`Runner::memory`] asked
+    /// for it.
     pub conversation: Vec<Message>,
     /// What an earlier run of this task asked to be reminded of.
     pub memo: Option<Value>,
     /// One for the first run.
     pub attempt: u32,
-    /// When the run must be done: the agent's own time limit, or an earlier one of the task that it is part of.
+    /// When the run must be done: the agent's own time limit, or an earlier one of the task that it is part
+    /// of.
     pub deadline: Option<Timestamp>,
     /// How many agents stand between the first caller and this run.
     pub depth: u32,
@@ -197,8 +202,8 @@ impl Job {
 #[error("the task has ended; nobody listens to this run any more")]
 pub struct Gone;
 
-/// Where a runner reports its steps. Steps travel boxed: the channel reserves its places in blocks, and blocks of whole steps would cost every
-/// small task eight kilobytes.
+/// Where a runner reports its steps. Steps travel boxed: the channel reserves its places in blocks, and
+/// blocks of whole steps would cost every small task eight kilobytes.
 #[derive(Debug, Clone)]
 pub struct Reporter(mpsc::Sender<Box<Step>>);
 

@@ -1,7 +1,7 @@
 //! Schemas: the JSON Schemas of an agent's skills, read from the files that its manifest names.
 //!
-//! Promises: a file is read once, lies within the agent's folder (symbolic links included) and is bounded; a schema that could not be that
-//! of a tool is refused when the agent is installed, not when it is called.
+//! Promises: a file is read once, lies within the agent's folder (symbolic links included) and is bounded; a
+//! schema that could not be that of a tool is refused when the agent is installed, not when it is called.
 
 use std::fs::File;
 use std::io::{self, Read};

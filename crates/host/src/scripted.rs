@@ -1,8 +1,8 @@
 //! The fake of the Runner seam: an agent that does what a script says.
 //!
-//! Promises: one script per run, in order, the last one for all further runs; every job it saw is kept for the test to read; a
-//! test can wait for a run to begin or for all to have ended, by event. It heeds a cancel while it waits, unless its script says
-//! that it must not.
+//! Promises: one script per run, in order, the last one for all further runs; every job it saw is kept for
+//! the test to read; a test can wait for a run to begin or for all to have ended, by event. It heeds a cancel
+//! while it waits, unless its script says that it must not.
 //!
 //! It starts nothing and touches nothing outside of itself. It is for tests; no manifest names it.
 
@@ -24,8 +24,8 @@ const ANSWER: &str = "answer";
 
 /// An agent that does what a script says.
 ///
-/// Each method adds one act to the script of the run that is being written; [`ScriptedRunner::then`] begins the script of the
-/// next run. A script that runs out completes.
+/// Each method adds one act to the script of the run that is being written; [`ScriptedRunner::then`] begins
+/// the script of the next run. A script that runs out completes.
 #[derive(Debug)]
 pub struct ScriptedRunner {
     scripts: Vec<Vec<Act>>,
@@ -125,7 +125,8 @@ impl ScriptedRunner {
         self.act(Act::Step(Step::Used(usage)))
     }
 
-    /// Waits for a permit of the gate and takes it; `gate.add_permits(1)` lets one run pass. A cancel ends the wait and the run.
+    /// Waits for a permit of the gate and takes it; `gate.add_permits(1)` lets one run pass. A cancel ends
+    /// the wait and the run.
     #[must_use]
     pub fn gate(self, gate: &Arc<Semaphore>) -> Self {
         self.act(Act::Gate(gate.clone()))

@@ -1,10 +1,12 @@
 //! The Toolbox seam: an agent that is a set of tools, resources and prompts, as MCP knows them.
 //!
-//! Promises: one value serves all callers at once; questions back to the caller are part of a reply, so no method waits for a
-//! person. Lists come whole, bounded and in an order that does not change by itself; whoever shows them cuts pages. Notices flow
-//! through a bounded channel and are dropped when nobody reads them fast enough: they are never worth slowing a tool down.
+//! Promises: one value serves all callers at once; questions back to the caller are part of a reply, so no
+//! method waits for a person. Lists come whole, bounded and in an order that does not change by itself;
+//! whoever shows them cuts pages. Notices flow through a bounded channel and are dropped when nobody reads
+//! them fast enough: they are never worth slowing a tool down.
 //!
-//! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` speaks the protocol.
+//! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` speaks the
+//! protocol.
 
 use std::fmt;
 use std::sync::Arc;

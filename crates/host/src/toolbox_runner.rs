@@ -1,8 +1,9 @@
 //! ToolboxRunner: a set of tools as an agent that takes messages.
 //!
-//! Promises: a message with a data part `{"tool": NAME, "arguments": {…}}` is one call; its progress becomes status updates, its result an
-//! artifact from which the result can be read back without loss, a question the state input-required. What the tool must be reminded of
-//! is in the memo of the task, so a call that asks back survives a restart. A tool server that asks or tells too much is bounded.
+//! Promises: a message with a data part `{"tool": NAME, "arguments": {…}}` is one call; its progress becomes
+//! status updates, its result an artifact from which the result can be read back without loss, a question the
+//! state input-required. What the tool must be reminded of is in the memo of the task, so a call that asks
+//! back survives a restart. A tool server that asks or tells too much is bounded.
 //!
 //! It does not turn plain language into calls: a runtime with a model does that before.
 
@@ -31,10 +32,12 @@ pub use open_call::open_questions;
 /// Shortest time between two status updates: progress is for people, and each update is written to disk.
 const BETWEEN_STATUSES: Duration = Duration::from_millis(250);
 
-/// Most status updates of one run, so that a tool which never stops telling leaves room among the events of its task.
+/// Most status updates of one run, so that a tool which never stops telling leaves room among the events of
+/// its task.
 const MAX_STATUSES: usize = 1_000;
 
-/// How often a call may be made again, with answers or because the tool wants it, before it is taken to go in circles.
+/// How often a call may be made again, with answers or because the tool wants it, before it is taken to go in
+/// circles.
 const MAX_ROUNDS: u32 = 32;
 
 /// Pause before a call is made again for which nothing was asked.
@@ -71,8 +74,8 @@ impl ToolboxRunner {
         requested(message).is_some()
     }
 
-    /// A message that asks for a tool, as [`Runner::run`] of this type reads it. `answers` are those to questions that the tool has asked
-    /// before, by its own names.
+    /// A message that asks for a tool, as [`Runner::run`] of this type reads it. `answers` are those to
+    /// questions that the tool has asked before, by its own names.
     #[must_use]
     pub fn request(message: Message, call: &ToolCall) -> Message {
         let mut data = JsonMap::new();
@@ -168,7 +171,8 @@ async fn call(
     }
 }
 
-/// Turns progress into status updates, not too many and never one that is old when it is written. It ends only when nobody listens.
+/// Turns progress into status updates, not too many and never one that is old when it is written. It ends
+/// only when nobody listens.
 async fn tell(notices: &mut mpsc::Receiver<Notice>, job: &Job, report: &Reporter) -> Result<(), Gone> {
     let mut latest: Option<Message> = None;
     let mut due = Instant::now();

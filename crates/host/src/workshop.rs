@@ -1,6 +1,7 @@
 //! The Workshop: what runners are made from.
 //!
-//! Promises: a value that is cheap to copy; secrets in it are never printed. It makes nothing itself: see `launch`.
+//! Promises: a value that is cheap to copy; secrets in it are never printed. It makes nothing itself: see
+//! `launch`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,8 @@ pub struct Workshop {
     pub circuits: Circuits,
     /// Which models there are.
     pub models: ModelSettings,
-    /// The environment of the site, from which agents get the variables that their files name (see `pass_env`).
+    /// The environment of the site, from which agents get the variables that their files name (see
+    /// `pass_env`).
     pub environment: Environment,
     /// Where the logins of agents to their servers stay.
     pub credentials: Arc<dyn CredentialStore>,
@@ -79,8 +81,9 @@ impl Environment {
         Self(Arc::new(variables.into_iter().collect()))
     }
 
-    /// What a program of an agent sees: a few variables that every program needs, then what the site passes on, then what the file sets;
-    /// later ones win. A program with a private home does not get the operator's, which it could not read.
+    /// What a program of an agent sees: a few variables that every program needs, then what the site passes
+    /// on, then what the file sets; later ones win. A program with a private home does not get the
+    /// operator's, which it could not read.
     pub(crate) fn of_program(
         &self,
         folder: &Path,
@@ -105,7 +108,8 @@ impl Environment {
         all
     }
 
-    /// Where rustup finds the operator's toolchains: its small programs in `PATH` look below `HOME` otherwise.
+    /// Where rustup finds the operator's toolchains: its small programs in `PATH` look below `HOME`
+    /// otherwise.
     fn toolchains(&self) -> Option<(String, String)> {
         let installed = Path::new(self.get("HOME")?).join(".rustup");
         installed.is_dir().then(|| ("RUSTUP_HOME".to_owned(), installed.to_string_lossy().into_owned()))

@@ -1,12 +1,15 @@
 //! Anonymous callers: ids that carry their own proof.
 //!
-//! Promises: an anonymous caller is not its address. What it opens belongs to one conversation at that address; a caller who shows the
-//! id of the task, or of the conversation, as the site gave it out may go on with it, and no other. The ids that are given out are those
-//! of the store, enciphered with a key of the site: 128 bits that cannot be guessed. An id as it stands in the log, the journal, an
-//! agent's environment or an admin's list answers like one that does not exist. Standard clients need nothing for this: they send ids
-//! back as they got them. It does not count requests or bytes: that is done by address (`Owner::account`).
+//! Promises: an anonymous caller is not its address. What it opens belongs to one conversation at that
+//! address; a caller who shows the id of the task, or of the conversation, as the site gave it out may go on
+//! with it, and no other. The ids that are given out are those of the store, enciphered with a key of the
+//! site: 128 bits that cannot be guessed. An id as it stands in the log, the journal, an agent's environment
+//! or an admin's list answers like one that does not exist. Standard clients need nothing for this: they send
+//! ids back as they got them. It does not count requests or bytes: that is done by address
+//! (`Owner::account`).
 //!
-//! The cipher is a balanced Feistel network over SHA-256 (Luby and Rackoff 1988: four rounds give a strong permutation; six are made).
+//! The cipher is a balanced Feistel network over SHA-256 (Luby and Rackoff 1988: four rounds give a strong
+//! permutation; six are made).
 
 use agentsite_protocol::{ContextId, Message, Task, TaskEvent, TaskEventKind, TaskHead, TaskId};
 use sha2::{Digest, Sha256};
@@ -73,7 +76,8 @@ impl IdCipher {
         TaskId::from_bytes(self.open(Kind::Task, *id.as_bytes()))
     }
 
-    /// The id of a conversation as an anonymous caller gets it. One that the caller chose and that is no UUID stays as it is.
+    /// The id of a conversation as an anonymous caller gets it. One that the caller chose and that is no UUID
+    /// stays as it is.
     pub(crate) fn shown_context(&self, context: &ContextId) -> ContextId {
         plain_uuid(context).map_or_else(|| context.clone(), |id| context_of(self.seal(Kind::Context, id)))
     }

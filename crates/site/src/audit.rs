@@ -1,7 +1,8 @@
 //! Audit: heads of the journal, signed with the site's key.
 //!
-//! Promises: a head is signed after some lines or some minutes, and when the site stops; with it nobody without the key can write another past of
-//! the site, not even who has the store's key. Verifying is pure. It does not check the journal itself: the store does.
+//! Promises: a head is signed after some lines or some minutes, and when the site stops; with it nobody
+//! without the key can write another past of the site, not even who has the store's key. Verifying is pure.
+//! It does not check the journal itself: the store does.
 
 use std::time::Duration;
 
@@ -69,7 +70,8 @@ async fn sign(store: &SharedStore, identity: &Identity, head: JournalHead) -> Re
     Ok(store.commit(Change::unjournaled(Unjournaled::SignedHead).edit(signed)).await?)
 }
 
-/// Checks the signatures of heads against the keys in the site's identity, present and former; gives the site's name.
+/// Checks the signatures of heads against the keys in the site's identity, present and former; gives the
+/// site's name.
 ///
 /// # Errors
 /// What does not fit, for people.

@@ -1,7 +1,9 @@
-//! Challenges: words that other hubs asked for, which the site serves so that they see who answers at its address.
+//! Challenges: words that other hubs asked for, which the site serves so that they see who answers at its
+//! address.
 //!
-//! Promises: only words that the people who run the site added are served, each for [`GOOD_FOR`] and never more than [`MAX_SERVED`] at once; they
-//! survive a restart. A word is plain, so that nobody can make the site say something else. It makes no challenges of its own: `registry` does.
+//! Promises: only words that the people who run the site added are served, each for [`GOOD_FOR`] and never
+//! more than [`MAX_SERVED`] at once; they survive a restart. A word is plain, so that nobody can make the
+//! site say something else. It makes no challenges of its own: `registry` does.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

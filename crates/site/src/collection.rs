@@ -1,7 +1,8 @@
 //! Collection: the records of one capability, read and written as values.
 //!
-//! Promises: whatever a capability keeps here needs no table, no verb of the store and no list of ids. A record that cannot be read is left where
-//! it is, left out and told of in the log. What an earlier version kept in a setting is taken over in one commit. It keeps nothing in memory.
+//! Promises: whatever a capability keeps here needs no table, no verb of the store and no list of ids. A
+//! record that cannot be read is left where it is, left out and told of in the log. What an earlier version
+//! kept in a setting is taken over in one commit. It keeps nothing in memory.
 
 use std::marker::PhantomData;
 
@@ -91,8 +92,8 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         RecordChange::Remove { collection: self.name, key: key.to_owned(), revision }
     }
 
-    /// Takes over what an earlier version kept in one setting for each id, named by `prefix`, with the ids in the setting `list`. What cannot be
-    /// read stays where it is.
+    /// Takes over what an earlier version kept in one setting for each id, named by `prefix`, with the ids in
+    /// the setting `list`. What cannot be read stays where it is.
     pub(crate) async fn adopt_listed(
         &self,
         store: &SharedStore,

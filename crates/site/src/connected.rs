@@ -1,7 +1,8 @@
 //! Connected: the agents whose programs connect to the site, as the store keeps them.
 //!
-//! Promises: a name belongs to the owner who connected first under it, and stays reserved for that owner for a while after it is given up; of a resume token only its hash is kept. Each change
-//! is one commit with its line in the journal. There is a bounded number of them. After a restart all of them are known again.
+//! Promises: a name belongs to the owner who connected first under it, and stays reserved for that owner for
+//! a while after it is given up; of a resume token only its hash is kept. Each change is one commit with its
+//! line in the journal. There is a bounded number of them. After a restart all of them are known again.
 //!
 //! It does not run agents and does not know sockets: `host` does the one, `gateway` the other.
 
@@ -135,7 +136,8 @@ impl Connected {
         self.lock().values().cloned().collect()
     }
 
-    /// Those whose programs are not here or whose presence was not written yet, and how many others there are.
+    /// Those whose programs are not here or whose presence was not written yet, and how many others there
+    /// are.
     pub(crate) fn away(&self) -> (Vec<Kept>, usize) {
         let kept = self.lock();
         let is_here = |kept: &Kept| matches!(kept.runner.presence(), Presence::Here { .. });
@@ -216,7 +218,8 @@ impl Record {
     }
 }
 
-/// By what right a program that belongs to `owner` connects under a name that `known` may have; `here` is whether another one is connected.
+/// By what right a program that belongs to `owner` connects under a name that `known` may have; `here` is
+/// whether another one is connected.
 pub(crate) fn claim(
     known: Option<&Record>,
     here: bool,

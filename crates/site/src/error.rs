@@ -1,6 +1,7 @@
 //! Why a site did not do what was asked.
 //!
-//! Promises: variants are what a caller can act on, and each sentence says what to do. Codes and statuses are the gateway's.
+//! Promises: variants are what a caller can act on, and each sentence says what to do. Codes and statuses are
+//! the gateway's.
 
 use std::time::Duration;
 

@@ -1,9 +1,10 @@
 //! Federation: the registries elsewhere that a search asks too, and what of their answers counts.
 //!
-//! Promises: all of them together take no longer than [`TOGETHER`]; each is asked to look at its own agents only, so that no question goes in
-//! circles; one that fails is left alone for a while, and what one answered is remembered for half a minute. What they say is cut to the bounds
-//! of an import, belongs to the registry that was asked, and displaces nothing of this site. Follows section 5.4 of ARD.
-//! It does not search here, verifies nothing of what others say, and hands on no trust manifest.
+//! Promises: all of them together take no longer than [`TOGETHER`]; each is asked to look at its own agents
+//! only, so that no question goes in circles; one that fails is left alone for a while, and what one answered
+//! is remembered for half a minute. What they say is cut to the bounds of an import, belongs to the registry
+//! that was asked, and displaces nothing of this site. Follows section 5.4 of ARD. It does not search here,
+//! verifies nothing of what others say, and hands on no trust manifest.
 
 mod answer;
 mod memory;
@@ -39,7 +40,8 @@ const RESULTS: usize = 20;
 /// Largest answer that is read: every result with a card of its own inside.
 const MAX_ANSWER: usize = 512 << 10;
 
-/// Searches that ask elsewhere at the same time; each holds up to [`MAX_ASKED`] connections. Further ones answer from here.
+/// Searches that ask elsewhere at the same time; each holds up to [`MAX_ASKED`] connections. Further ones
+/// answer from here.
 const AT_ONCE: usize = 32;
 
 /// Longest sentence about why a registry did not answer, in letters: it may be the registry's own.
@@ -148,8 +150,8 @@ pub struct Elsewhere {
 }
 
 impl Elsewhere {
-    /// Puts what was found elsewhere among what was found here, by score; both have scores from 0 to 1. Of the places so far one registry has at
-    /// most half and one more, as long as others have something left.
+    /// Puts what was found elsewhere among what was found here, by score; both have scores from 0 to 1. Of
+    /// the places so far one registry has at most half and one more, as long as others have something left.
     #[must_use]
     pub fn beside<T>(self, own: Vec<(f64, T)>, tell: impl Fn(Foreign) -> Option<T>) -> Vec<T> {
         let told = self.entries.into_iter().filter_map(|one| {
@@ -182,7 +184,8 @@ struct Upstream {
 }
 
 impl Federation {
-    /// The registries with these search addresses; what is no address was refused before, and is left out here.
+    /// The registries with these search addresses; what is no address was refused before, and is left out
+    /// here.
     pub(crate) fn new(addresses: &[String], scout: Arc<dyn Scout>, clock: Arc<dyn Clock>) -> Self {
         let upstream = |address: &String| {
             let url = Url::parse(address).ok()?;
@@ -225,7 +228,8 @@ impl Federation {
         Elsewhere { entries: known.into_values().collect(), coverage }
     }
 
-    /// Takes an agent once: from the registry of its own publisher if that knows it, else from the one that the operator named first.
+    /// Takes an agent once: from the registry of its own publisher if that knows it, else from the one that
+    /// the operator named first.
     fn take(&self, known: &mut BTreeMap<String, Foreign>, one: &Foreign) {
         let own = |one: &Foreign| self.upstreams[one.upstream].host == publisher(&one.listing.id);
         match known.entry(one.listing.id.clone()) {

@@ -1,7 +1,8 @@
 //! Feeds: who is told that the tools and resources of the site have changed.
 //!
-//! Promises: one feed for each owner, so that nobody hears of another's tasks; a change of the agents reaches all. Nothing here waits: a
-//! listener that is too slow is told that it missed something. Feeds that nobody reads and followers that nobody hears go away.
+//! Promises: one feed for each owner, so that nobody hears of another's tasks; a change of the agents reaches
+//! all. Nothing here waits: a listener that is too slow is told that it missed something. Feeds that nobody
+//! reads and followers that nobody hears go away.
 //!
 //! It does not know what a resource is; whoever watches one brings the follower that tells of it.
 
@@ -62,7 +63,8 @@ impl Feeds {
         feeds.entry(owner.clone()).or_default().sender.subscribe()
     }
 
-    /// Tells everybody that the agents of the site have changed, and those who watch one of `resources` that it has.
+    /// Tells everybody that the agents of the site have changed, and those who watch one of `resources` that
+    /// it has.
     pub(crate) fn agents_changed(&self, resources: impl Fn(&str) -> bool) {
         for feed in self.lock().values() {
             let touched = feed.watched.keys().filter(|uri| resources(uri));
@@ -80,7 +82,8 @@ impl Feeds {
         }
     }
 
-    /// Tells one owner that a resource has changed; false when nobody listens, and then nobody watches it any more.
+    /// Tells one owner that a resource has changed; false when nobody listens, and then nobody watches it any
+    /// more.
     pub(crate) fn resource_changed(&self, owner: &Owner, uri: &str) -> bool {
         let mut feeds = self.lock();
         let Some(feed) = feeds.get_mut(owner) else { return false };

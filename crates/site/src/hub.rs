@@ -1,7 +1,8 @@
 //! Hub: the agents of a site, as its callers see them.
 //!
-//! Promises: the list is swapped whole, so readers never wait; an agent that is replaced lets its running tasks end on the old version.
-//! One who may not call an agent is told that it does not exist. It does not read files.
+//! Promises: the list is swapped whole, so readers never wait; an agent that is replaced lets its running
+//! tasks end on the old version. One who may not call an agent is told that it does not exist. It does not
+//! read files.
 
 mod card;
 mod media;
@@ -53,7 +54,8 @@ pub(crate) struct Entry {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) owner: Owner,
-    /// What tells it from every other holder of the name, so that tasks stay with the one they were opened with.
+    /// What tells it from every other holder of the name, so that tasks stay with the one they were opened
+    /// with.
     pub(crate) instance: AgentInstance,
     pub(crate) since: Timestamp,
     pub(crate) warnings: Vec<String>,
@@ -175,7 +177,8 @@ impl Hub {
         self.entries.load().values().filter(seen).cloned().collect()
     }
 
-    /// Adds an agent or replaces one; gives the replaced one, whose runner must then be stopped. `None` also when nothing changed.
+    /// Adds an agent or replaces one; gives the replaced one, whose runner must then be stopped. `None` also
+    /// when nothing changed.
     pub(crate) fn install(
         &self,
         mut manifest: Manifest,

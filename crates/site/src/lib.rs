@@ -1,9 +1,10 @@
 //! What a Site does: its agents, its tasks, its callers, its journal.
 //!
-//! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers only after that.
-//! A foreign id answers like one that does not exist. Nothing here waits without a bound.
+//! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers
+//! only after that. A foreign id answers like one that does not exist. Nothing here waits without a bound.
 //!
-//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins `host` and `store`, which do not know each other.
+//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins `host` and `store`, which do not
+//! know each other.
 
 #![forbid(unsafe_code)]
 

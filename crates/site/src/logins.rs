@@ -1,8 +1,9 @@
 //! Logins: the credentials with which agents come in at their servers, kept by the site.
 //!
-//! Promises: they lie in the store, so that a restart or a restored backup asks nobody to log in again, and sealed: encrypted and
-//! authenticated with a key of the site, bound to the agent and the server's address. What is asked for another server is not there. It does
-//! not know their form, and what issuer they are from: `client` does.
+//! Promises: they lie in the store, so that a restart or a restored backup asks nobody to log in again, and
+//! sealed: encrypted and authenticated with a key of the site, bound to the agent and the server's address.
+//! What is asked for another server is not there. It does not know their form, and what issuer they are from:
+//! `client` does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -172,7 +173,8 @@ impl CredentialStore for Logins {
                 return Err(CredentialError("the authorization server gave tokens that are too long".into()));
             }
             let mut kept = self.kept.lock().await;
-            // A connection that is being given up must not touch the login to the address that took its place.
+            // A connection that is being given up must not touch the login to the address that took its
+            // place.
             if credentials.is_none() && kept.get(&holder).is_some_and(|login| login.value.server != server) {
                 return Ok(());
             }

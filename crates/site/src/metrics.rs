@@ -116,7 +116,8 @@ impl SiteMetrics {
 
     /// Sums since the start.
     pub(crate) fn figures(&self) -> SiteFigures {
-        // Owned, because a member that is borrowed keeps the family locked, and making the next one would wait for it for ever.
+        // Owned, because a member that is borrowed keeps the family locked, and making the next one would
+        // wait for it for ever.
         let entered =
             |state: TaskState| self.entered.get_or_create_owned(&State { state: state.word() }).get();
         let tokens = |direction: &Direction| self.tokens.get_or_create_owned(direction).get();

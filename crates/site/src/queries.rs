@@ -1,7 +1,8 @@
 //! Queries that are kept, so that whoever asked is told when an agent appears that fits.
 //!
-//! Promises: a kept query belongs to one owner and is nobody else's; there is a bounded number of them and of what each remembers. What it tells is
-//! written with the letter that carries it in one transaction, so that nothing is told twice or lost in a crash. It does not search: `site` does.
+//! Promises: a kept query belongs to one owner and is nobody else's; there is a bounded number of them and of
+//! what each remembers. What it tells is written with the letter that carries it in one transaction, so that
+//! nothing is told twice or lost in a crash. It does not search: `site` does.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,11 +1,12 @@
 //! Registry: agents from elsewhere that the site knows, each with an owner, a proof and a lease.
 //!
-//! Promises: nobody writes over or removes another's entry; an entry counts only when its document came from where it says, or somebody
-//! vouches for it; a document signed by another key than before is not taken silently. Everything foreign is cut to bounds. Each change
-//! is one commit with its line in the journal, and listeners hear of it after that.
+//! Promises: nobody writes over or removes another's entry; an entry counts only when its document came from
+//! where it says, or somebody vouches for it; a document signed by another key than before is not taken
+//! silently. Everything foreign is cut to bounds. Each change is one commit with its line in the journal, and
+//! listeners hear of it after that.
 //!
-//! It does not search and does not call agents. Agents that register by connecting to the site are `connected`'s; they share the quota and
-//! the look at like names with those here.
+//! It does not search and does not call agents. Agents that register by connecting to the site are
+//! `connected`'s; they share the quota and the look at like names with those here.
 
 mod admission;
 mod did;
@@ -47,7 +48,8 @@ use draft::{bad, publisher};
 /// The namespace of agents that are called by A2A, and of tool servers, in names that the site makes.
 const NAMESPACES: (&str, &str) = ("agents", "servers");
 
-/// Changes that a listener may be behind before it is told that it missed some and must read everything again: four full imports.
+/// Changes that a listener may be behind before it is told that it missed some and must read everything
+/// again: four full imports.
 const CHANGE_QUEUE: usize = 4_096;
 
 /// How often a change is decided anew when another one came between.
@@ -116,7 +118,8 @@ impl Registry {
         })
     }
 
-    /// Ids of entries that have changed or gone, from now on. A listener that is told that it lags reads everything again.
+    /// Ids of entries that have changed or gone, from now on. A listener that is told that it lags reads
+    /// everything again.
     pub(crate) fn changes(&self) -> broadcast::Receiver<String> {
         self.changes.subscribe()
     }
@@ -193,7 +196,8 @@ impl Registry {
         self.edit(caller, id, change).await
     }
 
-    /// Brings a suspended entry back; whether it counts is found out by looking at it. One who runs the site vouches for it by that.
+    /// Brings a suspended entry back; whether it counts is found out by looking at it. One who runs the site
+    /// vouches for it by that.
     pub(crate) async fn resume(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
         let (admin, lease) = (caller.is_admin(), self.settings.lease.0);
         let challenge = self.challenge();
@@ -301,7 +305,8 @@ impl Registry {
             return if entry.barred { forbidden(barred) } else { Ok(()) };
         }
         if !sees(caller, listing) {
-            // Its name is taken, which everybody who wants to register it must learn; nothing else of it is told.
+            // Its name is taken, which everybody who wants to register it must learn; nothing else of it is
+            // told.
             let hint = if entry.listing.standing == Standing::Pending {
                 ", who has not proven to own it yet. Register the agent by its URL, or sign its card with a key of its domain: a proven registration takes the name"
             } else {
@@ -321,7 +326,8 @@ impl Registry {
         Ok(())
     }
 
-    /// A warning for each entry of somebody else, and each agent of the site, whose name can be taken for one of this shape.
+    /// A warning for each entry of somebody else, and each agent of the site, whose name can be taken for one
+    /// of this shape.
     async fn like_names(
         &self,
         shape: &str,
@@ -366,7 +372,8 @@ impl Registry {
         bytes.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// How long until an entry that answered is looked at again: a third of its lease, spread so that not all are due at once.
+    /// How long until an entry that answered is looked at again: a third of its lease, spread so that not all
+    /// are due at once.
     fn next_look(&self) -> Duration {
         let third = self.settings.lease.0 / 3;
         third + third.mul_f64(0.25 * chance(self.ids.rng().as_ref()))
@@ -436,7 +443,8 @@ fn bare(draft: &Draft) -> Listing {
     }
 }
 
-/// An entry that another registry shows, cut to bounds; what it says of proof and standing counts for nothing.
+/// An entry that another registry shows, cut to bounds; what it says of proof and standing counts for
+/// nothing.
 pub(crate) fn foreign_entry(value: &serde_json::Value) -> Result<Listing, SiteError> {
     let draft = Draft::of_catalogue_entry(value)?;
     let id = draft.id.clone().filter(|id| is_urn(id));
@@ -457,7 +465,8 @@ pub(crate) fn fuzz_draft(bytes: &[u8]) {
     }
 }
 
-/// By what an entry is named everywhere. The name that a document claims counts only where somebody vouches for it.
+/// By what an entry is named everywhere. The name that a document claims counts only where somebody vouches
+/// for it.
 fn name_everywhere(candidate: &Candidate, claimed: bool) -> String {
     let draft = &candidate.draft;
     if let Some(id) = draft.id.as_deref().filter(|id| claimed && is_urn(id)) {

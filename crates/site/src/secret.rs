@@ -1,7 +1,8 @@
 //! Secret: a random key of the site from which keys for single purposes are made.
 //!
-//! Promises: made at the first start, kept in the store, and the same after a restart; what is made for one purpose tells nothing about
-//! another. It never leaves this file but as such a key. It does not sign: see `identity`.
+//! Promises: made at the first start, kept in the store, and the same after a restart; what is made for one
+//! purpose tells nothing about another. It never leaves this file but as such a key. It does not sign: see
+//! `identity`.
 
 use agentsite_protocol::Ids;
 use agentsite_store::{SettingChange, SharedStore};
@@ -23,7 +24,8 @@ impl std::fmt::Debug for Secret {
 }
 
 impl Secret {
-    /// Reads the key of the site, or makes it; a new one is kept once the setting that comes with it is committed.
+    /// Reads the key of the site, or makes it; a new one is kept once the setting that comes with it is
+    /// committed.
     pub(crate) async fn open(
         store: &SharedStore,
         ids: &Ids,
@@ -40,7 +42,8 @@ impl Secret {
     /// The key for one purpose.
     pub(crate) fn key_for(&self, purpose: &str) -> [u8; 32] {
         let mut hash = Sha256::new();
-        // The key has a fixed length and comes first, and the purposes are ours: nothing can be lengthened into another.
+        // The key has a fixed length and comes first, and the purposes are ours: nothing can be lengthened
+        // into another.
         hash.update(self.0);
         hash.update(purpose.as_bytes());
         hash.finalize().into()

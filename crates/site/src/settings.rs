@@ -1,7 +1,7 @@
 //! What an operator can set about a site.
 //!
-//! Promises: every value has a default that is fit for one person's machine. Reading files and variables is the binary's
-//! matter.
+//! Promises: every value has a default that is fit for one person's machine. Reading files and variables is
+//! the binary's matter.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use agentsite_search::{Embedders, FinderSettings, Hashed};
 
 use crate::TokenIssuer;
 
-/// Places of the vectors of a site that was given no model: enough that the words of a small site or folder rarely fall together.
+/// Places of the vectors of a site that was given no model: enough that the words of a small site or folder
+/// rarely fall together.
 const PLACES: usize = 2_048;
 
 /// What an operator can set about a site.
@@ -43,7 +44,8 @@ pub struct SiteSettings {
     pub search: FinderSettings,
     /// Where libraries keep the indexes of their documents; in memory alone without it.
     pub libraries: Option<PathBuf>,
-    /// Search addresses of other registries, which a search may ask too and to which callers are referred who look for more than is here.
+    /// Search addresses of other registries, which a search may ask too and to which callers are referred who
+    /// look for more than is here.
     pub upstreams: Vec<String>,
 }
 

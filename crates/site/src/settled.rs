@@ -1,9 +1,11 @@
 //! Settled time: by which things are removed, so that a clock that jumps ahead and back removes nothing.
 //!
-//! Promises: settled time never runs faster than the machine's monotonic clock, to a millisecond, and never goes back. A wall clock that is ahead of it, because it was
-//! set or because the site was stopped, is believed after it has held for [`BELIEVED_AFTER`] of running time, over restarts; one that goes back
-//! before that is forgotten. So what has expired is removed at its time or later, never earlier. The decision is pure; the clock around it is thin.
-//! It does not decide who may do what: an expired key is refused by the wall clock at once, and only its removal waits.
+//! Promises: settled time never runs faster than the machine's monotonic clock, to a millisecond, and never
+//! goes back. A wall clock that is ahead of it, because it was set or because the site was stopped, is
+//! believed after it has held for [`BELIEVED_AFTER`] of running time, over restarts; one that goes back
+//! before that is forgotten. So what has expired is removed at its time or later, never earlier. The decision
+//! is pure; the clock around it is thin. It does not decide who may do what: an expired key is refused by the
+//! wall clock at once, and only its removal waits.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +19,8 @@ use crate::SiteError;
 /// The setting that carries it over a restart.
 const SETTING: &str = "settled-time";
 
-/// Running time for which a wall clock that is ahead must hold: longer than it takes people to notice a clock that is a year off.
+/// Running time for which a wall clock that is ahead must hold: longer than it takes people to notice a clock
+/// that is a year off.
 const BELIEVED_AFTER: Duration = Duration::from_secs(24 * 3600);
 
 /// How far the clock may be set back without being a new one: time servers correct by less.
@@ -86,7 +89,8 @@ impl SettledClock {
         let (wall, elapsed) = (self.wall.now(), self.wall.elapsed());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = elapsed.saturating_sub(state.1);
-        // Whole milliseconds, the unit of time stamps: what is left of one counts at the next look, however often that is.
+        // Whole milliseconds, the unit of time stamps: what is left of one counts at the next look, however
+        // often that is.
         let passed = Duration::from_millis(u64::try_from(passed.as_millis()).unwrap_or(u64::MAX));
         *state = (state.0.look(wall, passed), state.1 + passed);
         state.0

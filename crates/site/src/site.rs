@@ -1,7 +1,7 @@
 //! The Site: one facade over agents, tasks, callers and operations.
 //!
-//! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping finishes what it can and
-//! loses nothing that was accepted.
+//! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping
+//! finishes what it can and loses nothing that was accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -124,7 +124,8 @@ struct Inner {
     challenges: Challenges,
     workers: Workers,
     concierge: AgentName,
-    /// What a new site must remember and has not committed yet: it goes into the one transaction of the first start.
+    /// What a new site must remember and has not committed yet: it goes into the one transaction of the first
+    /// start.
     founding: Mutex<Vec<Edit>>,
     settled: Arc<SettledClock>,
 }
@@ -295,8 +296,8 @@ impl Site {
         Ok(recovery)
     }
 
-    /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued work stays queued for the
-    /// next start.
+    /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued
+    /// work stays queued for the next start.
     pub async fn stop(&self) {
         if !self.0.lifetime.drain(self.0.settings.drain.0).await {
             let left = self.0.tasks.live_count();
@@ -342,8 +343,9 @@ impl Site {
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
         let (entry, mut request) = self.accept(caller, agent, submission)?;
-        // Each way has its own box: this future lies inside those of every face, which are moved several times for a request, and one that had room
-        // for all ways at once would cost more to move than the way takes.
+        // Each way has its own box: this future lies inside those of every face, which are moved several
+        // times for a request, and one that had room for all ways at once would cost more to move than the
+        // way takes.
         if let Some(receiver) = receiver {
             request.attached.push(Box::pin(self.receiver(caller, receiver, &request.message)).await?);
         }
@@ -378,7 +380,8 @@ impl Site {
         Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))
     }
 
-    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors of a site.
+    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors
+    /// of a site.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.0.tasks
@@ -465,11 +468,12 @@ impl Site {
         retention::expire(&self.0.store, &self.0.keys, &self.0.settled, &self.0.settings.retention).await
     }
 
-    /// Removes a task that has ended, with everything that was said in it; what somebody must still be told of it leaves first.
+    /// Removes a task that has ended, with everything that was said in it; what somebody must still be told
+    /// of it leaves first.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended; [`SiteError::Forbidden`]
-    /// when it is a turn of a conversation, which keeps it.
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not
+    /// ended; [`SiteError::Forbidden`] when it is a turn of a conversation, which keeps it.
     pub async fn forget(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
         self.0.tasks.forget(caller, id).await?;
         self.expire().await.map(|_| ())
@@ -487,7 +491,8 @@ impl Site {
         &self.0.ids
     }
 
-    /// The site's own key for one purpose, such as sealing what a caller keeps for it; the same after a restart.
+    /// The site's own key for one purpose, such as sealing what a caller keeps for it; the same after a
+    /// restart.
     #[must_use]
     pub fn key_for(&self, purpose: &str) -> [u8; 32] {
         self.0.secret.key_for(purpose)

@@ -1,8 +1,9 @@
 //! Tokens: callers whom an authorization server vouches for (OAuth 2.1, this site as the resource).
 //!
-//! Promises: only tokens of the one configured issuer count, and only those made for this site. The issuer's keys are fetched through
-//! the egress, kept for a while, and asked for again when a token names a new one, but not more often than a stranger may cause.
-//! A token is never handed on to an agent, a tool server or a log.
+//! Promises: only tokens of the one configured issuer count, and only those made for this site. The issuer's
+//! keys are fetched through the egress, kept for a while, and asked for again when a token names a new one,
+//! but not more often than a stranger may cause. A token is never handed on to an agent, a tool server or a
+//! log.
 //!
 //! It does not issue tokens and keeps no users: that is the authorization server's matter.
 
@@ -18,10 +19,12 @@ use url::Url;
 
 use crate::SiteError;
 
-/// How long the issuer's keys are believed without asking again: an hour, so that a key that was withdrawn stops counting.
+/// How long the issuer's keys are believed without asking again: an hour, so that a key that was withdrawn
+/// stops counting.
 const KEYS_LIFE: Period = Period::seconds(3600);
 
-/// How often the keys are asked for at most; tokens with invented key names must not make the site a burden to its issuer.
+/// How often the keys are asked for at most; tokens with invented key names must not make the site a burden
+/// to its issuer.
 const KEYS_PAUSE: Period = Period::seconds(30);
 
 /// Largest document of an issuer that is read.
@@ -30,7 +33,8 @@ const MAX_DOCUMENT: usize = 256 * 1024;
 /// How long the issuer may take to answer; a caller waits meanwhile.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Most holders of tokens that are remembered at once; a site of one machine has fewer callers in the hour that a token lives.
+/// Most holders of tokens that are remembered at once; a site of one machine has fewer callers in the hour
+/// that a token lives.
 const MAX_HOLDERS: usize = 4_096;
 
 /// Where an issuer describes itself, after its own address: RFC 8414, then OpenID Connect.
@@ -111,7 +115,8 @@ impl Tokens {
         Ok(caller)
     }
 
-    /// The holder of a token that is still good, for work that goes on after its request. Nothing is known of those who came before a restart.
+    /// The holder of a token that is still good, for work that goes on after its request. Nothing is known of
+    /// those who came before a restart.
     pub(crate) fn holder(&self, owner: &Owner) -> Option<Caller> {
         let now = self.ids.clock().now();
         let holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);

@@ -47,7 +47,8 @@ impl Workers {
         Self { clock, views: Arc::default() }
     }
 
-    /// Adds a worker, idle at first; `about` says what it is there for, in a sentence for the people who run the site.
+    /// Adds a worker, idle at first; `about` says what it is there for, in a sentence for the people who run
+    /// the site.
     #[must_use]
     pub fn register(&self, name: &str, about: &'static str) -> Worker {
         let view = WorkerView {

@@ -31,10 +31,12 @@ static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemRng;
 
-/// Bytes fetched from the system at once: enough for 64 ids, so that a request rarely pays a system call for its own.
+/// Bytes fetched from the system at once: enough for 64 ids, so that a request rarely pays a system call for
+/// its own.
 const POOL: usize = 1024;
 
-/// Random bytes of one thread that nobody has used yet. Used ones are overwritten, so that no secret stays behind.
+/// Random bytes of one thread that nobody has used yet. Used ones are overwritten, so that no secret stays
+/// behind.
 struct Pool {
     bytes: [u8; POOL],
     used: usize,

@@ -1,6 +1,7 @@
 //! The audit trail as others see it: heads of the journal's chain, and what an audit found.
 //!
-//! Promises: values only. How the chain is made and checked is the store's own (`sqlite/chain`, `sqlite/verify`).
+//! Promises: values only. How the chain is made and checked is the store's own (`sqlite/chain`,
+//! `sqlite/verify`).
 
 use agentsite_protocol::Timestamp;
 
@@ -31,7 +32,8 @@ pub struct SignedHead {
 pub struct AuditReport {
     /// Lines of the journal.
     pub lines: u64,
-    /// Signed heads, oldest first; their hashes fit the journal, their signatures are for the caller to check.
+    /// Signed heads, oldest first; their hashes fit the journal, their signatures are for the caller to
+    /// check.
     pub heads: Vec<SignedHead>,
     /// Protected rows of other tables.
     pub rows: u64,

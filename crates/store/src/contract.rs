@@ -1,8 +1,9 @@
 //! The contract: what every store must do, as named cases that run on each implementation.
 //!
 //! A case takes a [`Fresh`] store and knows nothing of how it is made. Between writing and reading it calls
-//! [`Fresh::reread`]; an implementation that can be closed and opened again does so there, and must still know everything.
-//! Only what all stores share is here; what belongs to one (files, crashes) is tested beside it.
+//! [`Fresh::reread`]; an implementation that can be closed and opened again does so there, and must still
+//! know everything. Only what all stores share is here; what belongs to one (files, crashes) is tested beside
+//! it.
 
 pub(crate) mod conversations;
 pub(crate) mod expiry;

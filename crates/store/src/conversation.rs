@@ -1,8 +1,9 @@
 //! Conversation: what a person keeps of talking with agents, and what can be asked and changed about it.
 //!
-//! Promises: a conversation keeps its owner for life; a change names the revision that it was decided on, so that of two that meet one is
-//! refused. A turn is named by the task that answers it, and question and answer stand in that task alone: here is only where it hangs in
-//! the tree. The tasks of its turns stay as long as the conversation does. It does not know SQL, and what makes a good title is `site`'s.
+//! Promises: a conversation keeps its owner for life; a change names the revision that it was decided on, so
+//! that of two that meet one is refused. A turn is named by the task that answers it, and question and answer
+//! stand in that task alone: here is only where it hangs in the tree. The tasks of its turns stay as long as
+//! the conversation does. It does not know SQL, and what makes a good title is `site`'s.
 
 use agentsite_protocol::{AgentName, ContextId, ConversationId, MessageId, Owner, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
@@ -58,7 +59,8 @@ pub struct Turn {
 pub struct Place {
     /// The turn.
     pub turn: Turn,
-    /// The first turns with the same parent, itself among them when it is one of these, in the order in which they were said.
+    /// The first turns with the same parent, itself among them when it is one of these, in the order in which
+    /// they were said.
     pub siblings: Vec<TaskId>,
 }
 
@@ -71,7 +73,8 @@ pub(crate) const SEARCHED: usize = 2_000;
 /// What happens to a conversation.
 #[derive(Debug, Clone)]
 pub enum ConversationChange {
-    /// It is written. Its `revision` is the one after that which was read, so 1 means that there must be none of this id.
+    /// It is written. Its `revision` is the one after that which was read, so 1 means that there must be none
+    /// of this id.
     Put(Box<Conversation>),
     /// It is written, and a turn is added.
     Said {
@@ -91,7 +94,8 @@ pub enum ConversationChange {
         /// When.
         at: Timestamp,
     },
-    /// It goes with its turns, if it is still as it was read; their tasks go with the next expiry after they have ended.
+    /// It goes with its turns, if it is still as it was read; their tasks go with the next expiry after they
+    /// have ended.
     Remove {
         /// Which.
         id: ConversationId,
@@ -103,8 +107,8 @@ pub enum ConversationChange {
 }
 
 impl ConversationChange {
-    /// Which conversation it is about, whose it must be and at which revision (0 when it must not exist), and whether it is there
-    /// afterwards; none for what needs no guard.
+    /// Which conversation it is about, whose it must be and at which revision (0 when it must not exist), and
+    /// whether it is there afterwards; none for what needs no guard.
     pub(crate) fn assumes(&self) -> Option<(ConversationId, &Owner, u64, bool)> {
         match self {
             Self::Put(new) | Self::Said { conversation: new, .. } => {

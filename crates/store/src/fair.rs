@@ -1,9 +1,10 @@
 //! Fair choice among accounts: whose rows of the outbox are claimed next.
 //!
-//! Promises: pure. Accounts take turns, beginning after the one that was served last; none gets a second row before every other
-//! account with due rows and room has got one; none exceeds its cap, and anonymous accounts together do not exceed theirs. Known and
-//! anonymous accounts take turns at being first, so with `a` accounts of a kind waiting and `f` free places each is served within
-//! 2 ⌈a / f⌉ rounds. It reads rows only through the functions it is given.
+//! Promises: pure. Accounts take turns, beginning after the one that was served last; none gets a second row
+//! before every other account with due rows and room has got one; none exceeds its cap, and anonymous
+//! accounts together do not exceed theirs. Known and anonymous accounts take turns at being first, so with
+//! `a` accounts of a kind waiting and `f` free places each is served within 2 ⌈a / f⌉ rounds. It reads rows
+//! only through the functions it is given.
 
 use std::collections::HashMap;
 
@@ -11,7 +12,8 @@ use agentsite_protocol::Timestamp;
 
 use crate::storage::{AFTER_ANONYMOUS, ANONYMOUS, is_anonymous};
 
-/// Accounts looked at in one round: a seek each, so a round stays within a few milliseconds however many accounts wait.
+/// Accounts looked at in one round: a seek each, so a round stays within a few milliseconds however many
+/// accounts wait.
 pub(crate) const VISITED: usize = 256;
 
 /// Which rows of the outbox a worker wants to take.
@@ -81,7 +83,8 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Where the next round begins: after the last account that was served, or after all that were looked at when none was passed over.
+    /// Where the next round begins: after the last account that was served, or after all that were looked at
+    /// when none was passed over.
     fn turn(&self, shares: &[usize], before: Option<&String>) -> Option<String> {
         if !shares.contains(&0) {
             return self.last.clone();
@@ -91,8 +94,8 @@ impl Waiting {
     }
 }
 
-/// Chooses rows. `next` gives the first account with rows after the named one, in order of names; `due` gives up to so many due rows
-/// of an account, the longest due first.
+/// Chooses rows. `next` gives the first account with rows after the named one, in order of names; `due` gives
+/// up to so many due rows of an account, the longest due first.
 pub(crate) fn choose<E>(
     request: &ClaimRequest,
     mut next: impl FnMut(Option<&str>) -> Result<Option<String>, E>,
@@ -185,7 +188,8 @@ struct Want {
     anonymous: bool,
 }
 
-/// How many rows each account gets: one each in turn, until the places, the rows or the room of the anonymous accounts are used up.
+/// How many rows each account gets: one each in turn, until the places, the rows or the room of the anonymous
+/// accounts are used up.
 fn share(mut free: usize, mut anonymous: usize, wants: &[Want]) -> Vec<usize> {
     let mut shares = vec![0; wants.len()];
     loop {

@@ -1,7 +1,8 @@
-//! The key that a store is sealed with: where it lies is the binary's concern, what it protects is the store's.
+//! The key that a store is sealed with: where it lies is the binary's concern, what it protects is the
+//! store's.
 //!
-//! Promises: it is never shown. Whoever has a copy of the database without it reads no secret of the site and cannot change a protected row
-//! unnoticed. It does not encrypt tasks, conversations or the journal.
+//! Promises: it is never shown. Whoever has a copy of the database without it reads no secret of the site and
+//! cannot change a protected row unnoticed. It does not encrypt tasks, conversations or the journal.
 
 /// The key of a store.
 #[derive(Clone, PartialEq, Eq)]
@@ -17,7 +18,8 @@ impl StoreKey {
         Self { bytes, travels: false }
     }
 
-    /// The same key, and it goes into backups: for a key that lies beside the database, so that a restored backup is a working site.
+    /// The same key, and it goes into backups: for a key that lies beside the database, so that a restored
+    /// backup is a working site.
     #[must_use]
     pub const fn in_backups(self) -> Self {
         Self { travels: true, ..self }

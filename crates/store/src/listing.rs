@@ -1,7 +1,9 @@
-//! Registration: an entry of the hub with what keeps it fresh, and what can be asked and changed about entries.
+//! Registration: an entry of the hub with what keeps it fresh, and what can be asked and changed about
+//! entries.
 //!
-//! Promises: an entry keeps its owner for life; a change names the revision that it was decided on, so that of two that meet one is
-//! refused. What the words of an entry mean is decided by `site`. It does not know SQL.
+//! Promises: an entry keeps its owner for life; a change names the revision that it was decided on, so that
+//! of two that meet one is refused. What the words of an entry mean is decided by `site`. It does not know
+//! SQL.
 
 use agentsite_protocol::listing::{Listing, Standing};
 use agentsite_protocol::{Timestamp, Visibility};
@@ -51,7 +53,8 @@ pub struct Registration {
 /// What happens to an entry.
 #[derive(Debug, Clone)]
 pub enum ListingChange {
-    /// It is written. Its `revision` is the one after that which was read, so 1 means that there must be none of this id.
+    /// It is written. Its `revision` is the one after that which was read, so 1 means that there must be none
+    /// of this id.
     Put(Box<Registration>),
     /// It goes, if it is still as it was read.
     Remove {

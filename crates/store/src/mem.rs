@@ -1,8 +1,8 @@
 //! The store in memory: for tests and simulation, with a disk that can be held back, lost or made to fail.
 //!
-//! Promises: the same answers as every other store. While it is held, changes wait unsynced: nobody reads them, their
-//! [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately survives no process and
-//! writes no backup.
+//! Promises: the same answers as every other store. While it is held, changes wait unsynced: nobody reads
+//! them, their [`Durable`]s stay pending, and a crash loses them. Clones share one content. It deliberately
+//! survives no process and writes no backup.
 
 mod changes;
 mod content;
@@ -102,14 +102,14 @@ impl MemStore {
         inner.sync();
     }
 
-    /// Loses everything unsynced: its [`Durable`]s fail with [`StoreError::Stopped`]. The hold ends; the store goes on
-    /// with what was synced, as after a restart.
+    /// Loses everything unsynced: its [`Durable`]s fail with [`StoreError::Stopped`]. The hold ends; the
+    /// store goes on with what was synced, as after a restart.
     pub fn crash(&self) {
         self.lock().lose();
     }
 
-    /// Loses everything unsynced like [`Self::crash`], stops all handles of today and gives a new one, so that nothing that
-    /// survived the "crash" in a test can go on writing. Also opens a closed store again.
+    /// Loses everything unsynced like [`Self::crash`], stops all handles of today and gives a new one, so
+    /// that nothing that survived the "crash" in a test can go on writing. Also opens a closed store again.
     #[must_use]
     pub fn reopen(&self) -> Self {
         let mut inner = self.lock();

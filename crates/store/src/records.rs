@@ -1,8 +1,9 @@
 //! Records: modest data of a capability that needs no table and no verb of its own.
 //!
-//! Promises: a record lies in a collection under a key, belongs to an owner or to the site, and carries the number of its revision; a change
-//! names the revision it was decided on and is refused when there is another. One that has an end goes when its time has come. What is in the
-//! body is the capability's own matter. Not meant for what grows with traffic: lists of a collection are read whole, in pages by key.
+//! Promises: a record lies in a collection under a key, belongs to an owner or to the site, and carries the
+//! number of its revision; a change names the revision it was decided on and is refused when there is
+//! another. One that has an end goes when its time has come. What is in the body is the capability's own
+//! matter. Not meant for what grows with traffic: lists of a collection are read whole, in pages by key.
 
 use agentsite_protocol::{Owner, Timestamp};
 
@@ -104,7 +105,8 @@ impl RecordQuery {
     }
 }
 
-/// Refuses changes that do not fit what `found` gives for a place, one after the other as if those before were done.
+/// Refuses changes that do not fit what `found` gives for a place, one after the other as if those before
+/// were done.
 pub(crate) fn guard<'a, E>(
     changes: impl Iterator<Item = &'a RecordChange>,
     mut found: impl FnMut(&str, &str) -> Result<Option<u64>, E>,

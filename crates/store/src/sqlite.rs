@@ -1,9 +1,10 @@
 //! The store in one SQLite file: the default of a site.
 //!
-//! Promises: one writer thread commits whatever is queued in one transaction and answers after the fsync; readers have
-//! connections of their own and never hold it up. One process owns the file. A full disk refuses changes and goes on; any
-//! other failure of a commit stops the store, because what the file handle then holds is not known.
-//! It deliberately has no settings: page size, sync mode and caches are part of the promise.
+//! Promises: one writer thread commits whatever is queued in one transaction and answers after the fsync;
+//! readers have connections of their own and never hold it up. One process owns the file. A full disk refuses
+//! changes and goes on; any other failure of a commit stops the store, because what the file handle then
+//! holds is not known. It deliberately has no settings: page size, sync mode and caches are part of the
+//! promise.
 
 mod accounts;
 mod apply;
@@ -78,12 +79,13 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, makes it when it is missing, brings its schema up to date and starts the writer. Blocks: it reads,
-    /// and after an unclean stop checks, the file.
+    /// Opens the file, makes it when it is missing, brings its schema up to date and starts the writer.
+    /// Blocks: it reads, and after an unclean stop checks, the file.
     ///
     /// # Errors
-    /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`], [`StoreError::Corrupt`], [`StoreError::Tampered`] and
-    /// [`StoreError::WrongKey`] by what it holds, [`StoreError::Full`] or [`StoreError::Engine`] when it cannot be opened.
+    /// [`StoreError::Locked`] when another process has it, [`StoreError::TooNew`], [`StoreError::Corrupt`],
+    /// [`StoreError::Tampered`] and [`StoreError::WrongKey`] by what it holds, [`StoreError::Full`] or
+    /// [`StoreError::Engine`] when it cannot be opened.
     pub fn open(path: &Path, key: &StoreKey, metrics: StoreMetrics) -> Result<Self, StoreError> {
         Self::open_with(path, key, StorageSettings::default(), metrics)
     }

@@ -1,9 +1,10 @@
 //! Storage: how many bytes each account holds, and who may add more.
 //!
-//! Promises: every store counts the same way, row by row, with a fixed part for indexes and heads, so that the sum of what was
-//! added and removed equals a recount. A change is refused before anything of it is written when it would take an account, all anonymous
-//! accounts together, or the site above its limit; what removes bytes and what ends a task is never refused.
-//! Tokens, sums of usage and the index for search are not counted: their number is bounded elsewhere.
+//! Promises: every store counts the same way, row by row, with a fixed part for indexes and heads, so that
+//! the sum of what was added and removed equals a recount. A change is refused before anything of it is
+//! written when it would take an account, all anonymous accounts together, or the site above its limit; what
+//! removes bytes and what ends a task is never refused. Tokens, sums of usage and the index for search are
+//! not counted: their number is bounded elsewhere.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -18,10 +19,12 @@ pub(crate) const JOURNAL: &str = "journal";
 /// The account of what belongs to nobody but the site.
 pub(crate) const SITE: &str = "site";
 
-/// How much of a limit running work may go beyond it: an eighth, so that work that was accepted can usually finish.
+/// How much of a limit running work may go beyond it: an eighth, so that work that was accepted can usually
+/// finish.
 const RUNNING_SHARE: u64 = 8;
 
-/// Fixed bytes of rows beside their texts: what heads, keys and indexes of such a row take in a SQLite file, rounded up.
+/// Fixed bytes of rows beside their texts: what heads, keys and indexes of such a row take in a SQLite file,
+/// rounded up.
 pub(crate) mod fixed {
     pub(crate) const TASK: u64 = 640;
     pub(crate) const EVENTS: u64 = 64;
@@ -188,7 +191,8 @@ pub(crate) struct Accounts {
     recent: Vec<(String, i64)>,
     /// Accounts whose sums differ from those that were last written down.
     unwritten: BTreeSet<String>,
-    /// Whether something happened that cannot be found again by the places of rows alone, so that the sums must be written down.
+    /// Whether something happened that cannot be found again by the places of rows alone, so that the sums
+    /// must be written down.
     must_write: bool,
 }
 

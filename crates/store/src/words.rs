@@ -1,12 +1,14 @@
 //! Words: how texts of people are cut so that they are found again, and what a search for some of them asks.
 //!
-//! Promises: letters and digits make words, whatever else parts them; scripts that are written without spaces are cut into single letters,
-//! so that any stretch of them is found. Case does not count. It does not know grammar: no stems, no synonyms.
+//! Promises: letters and digits make words, whatever else parts them; scripts that are written without spaces
+//! are cut into single letters, so that any stretch of them is found. Case does not count. It does not know
+//! grammar: no stems, no synonyms.
 
 /// Most words of a search that are looked at; people write a few.
 const MOST: usize = 32;
 
-/// What is searched for: phrases of words that follow one another, all of which must be there. The last word of each may go on.
+/// What is searched for: phrases of words that follow one another, all of which must be there. The last word
+/// of each may go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Wanted(Vec<Vec<String>>);
 
@@ -66,7 +68,8 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     cut.into_iter()
 }
 
-/// Whether a letter belongs to a script that is written without spaces: Han, Kana, Hangul and what belongs to them.
+/// Whether a letter belongs to a script that is written without spaces: Han, Kana, Hangul and what belongs to
+/// them.
 const fn stands_alone(letter: char) -> bool {
     matches!(letter, '\u{2e80}'..='\u{2fff}' | '\u{3005}'..='\u{3007}' | '\u{3040}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}'
         | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9f}' | '\u{20000}'..='\u{3ffff}')

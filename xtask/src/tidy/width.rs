@@ -2,8 +2,7 @@
 //!
 //! Promises: every line that is only a comment (`//`, `///`, `//!`) is measured in characters, indentation
 //! included. A row of a table and a line of one word, such as an address, cannot be broken and are left
-//! alone. Comments after code on the same line are rustfmt's matter. Folders in [`STILL_EXEMPT`] give one
-//! warning each instead of errors.
+//! alone. Comments after code on the same line are rustfmt's matter.
 
 use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
@@ -11,36 +10,14 @@ use crate::tidy::source::Source;
 /// The widest comment line; the same as `max_width` in rustfmt.toml.
 const WIDEST: usize = 110;
 
-/// Folders whose comments are still being reflowed. Remove a line once its folder is clean; never add one.
-const STILL_EXEMPT: &[&str] =
-    &["crates/agentsite", "crates/client", "crates/gateway", "crates/host", "crates/site", "crates/store"];
-
 /// Finds the comment lines that are too wide.
 pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
-    check_with(sources, STILL_EXEMPT)
-}
-
-fn check_with(sources: &[Source], exempt: &[&str]) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let mut counts = vec![0; exempt.len()];
-    for source in sources {
-        let folder = exempt.iter().position(|folder| source.path.starts_with(&format!("{folder}/")));
-        match folder {
-            Some(folder) => counts[folder] += wide_lines(source).count(),
-            None => findings.extend(wide_lines(source).map(|(line, width)| {
-                let what = format!("comment line is {width} wide, the limit is {WIDEST}");
-                Finding::error(&source.path, line, what, "break it")
-            })),
-        }
-    }
-    for (folder, count) in exempt.iter().zip(counts) {
-        let (what, remedy) = match count {
-            0 => (format!("`{folder}` has no wide comment and is still exempt"), "remove its line"),
-            _ => (format!("`{folder}` has {count} comment lines wider than {WIDEST}"), "break them"),
-        };
-        findings.push(Finding::warning("xtask/src/tidy/width.rs", 1, what, remedy));
-    }
-    findings
+    let wide = |(source, line, width): (&Source, usize, usize)| {
+        let what = format!("comment line is {width} wide, the limit is {WIDEST}");
+        Finding::error(&source.path, line, what, "break it")
+    };
+    let lines = |source| wide_lines(source).map(move |(line, width)| (source, line, width));
+    sources.iter().flat_map(lines).map(wide).collect()
 }
 
 /// The comment lines that are too wide, with their width.
@@ -67,20 +44,9 @@ mod tests {
             "//! {words}x\n/// | {words} |\n// https://{}\nconst A: &str = \"\n// {words} in a text\";\n",
             "x".repeat(WIDEST)
         );
-        let found = check_with(&sources(&[("crates/x/src/a.rs", &text)]), &[]);
+        let found = check(&sources(&[("crates/x/src/a.rs", &text)]));
         assert_one(&found, "crates/x/src/a.rs:1: comment line is 115 wide, the limit is 110");
         let fits = format!("    // {}\n", "ü".repeat(51) + " " + &"ü".repeat(51));
-        assert_eq!(check_with(&sources(&[("crates/x/src/a.rs", &fits)]), &[]), []);
-    }
-
-    #[test]
-    fn an_exempt_folder_gives_one_warning_with_its_count() {
-        let text = format!("// {0}\n// {0}\n", "word ".repeat(30));
-        let files = sources(&[("crates/x/src/a.rs", &text)]);
-        let counted = "xtask/src/tidy/width.rs:1: warning: `crates/x` has 2 comment lines";
-        assert_one(&check_with(&files, &["crates/x"]), counted);
-        let clean = "xtask/src/tidy/width.rs:1: warning: `crates/y` has no wide comment";
-        let found = check_with(&sources(&[("crates/x/src/a.rs", "// short\n")]), &["crates/y"]);
-        assert_one(&found, clean);
+        assert_eq!(check(&sources(&[("crates/x/src/a.rs", &fits)])), []);
     }
 }

@@ -1,8 +1,9 @@
 //! Reading a backup: what is in it, and bringing it back.
 //!
-//! Promises: foreign bytes do no harm: paths are plain and relative, links and devices are refused, and the number of files and bytes is bounded
-//! before anything is written. Everything is unpacked into private folders beside its place first; nothing that is there is
-//! replaced unless that was said, and then it is moved aside.
+//! Promises: foreign bytes do no harm: paths are plain and relative, links and devices are refused, and the
+//! number of files and bytes is bounded before anything is written. Everything is unpacked into private
+//! folders beside its place first; nothing that is there is replaced unless that was said, and then it is
+//! moved aside.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Write};
@@ -92,8 +93,8 @@ impl Archive {
         Ok(database)
     }
 
-    /// Brings agents, configuration and small data files to their places. The database is unpacked beside its place; the path is given,
-    /// because only the store puts databases in place.
+    /// Brings agents, configuration and small data files to their places. The database is unpacked beside its
+    /// place; the path is given, because only the store puts databases in place.
     pub(crate) fn unpack(&self, targets: &Targets, force: bool) -> Result<PathBuf, BackupError> {
         let (_, contents) = self.contents()?;
         let taken = targets.taken(&contents);
@@ -233,7 +234,8 @@ fn move_aside(path: &Path) -> Result<(), BackupError> {
     fs::rename(path, &kept).map_err(|error| BackupError::file("move", path, error))
 }
 
-/// Moves a file or a folder to its place, which is free or an empty folder; copies where the two lie on different disks.
+/// Moves a file or a folder to its place, which is free or an empty folder; copies where the two lie on
+/// different disks.
 fn bring(from: &Path, to: &Path) -> Result<(), BackupError> {
     if let Some(parent) = to.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         fs::create_dir_all(parent).map_err(|error| BackupError::file("make", parent, error))?;

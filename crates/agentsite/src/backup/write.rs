@@ -1,7 +1,8 @@
 //! Writing a backup: a draft beside the file, the copy of the database into it, then everything else.
 //!
-//! Promises: until it is whole the backup has no name; it is never written over another file; everything on the way is readable by its owner
-//! only. Links, sockets and devices in the agents folder are not followed or read; they are listed as left out.
+//! Promises: until it is whole the backup has no name; it is never written over another file; everything on
+//! the way is readable by its owner only. Links, sockets and devices in the agents folder are not followed or
+//! read; they are listed as left out.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{BufWriter, Read, Write};
@@ -20,7 +21,8 @@ use super::{
     AGENTS, BackupError, CACHES, CONFIG, Contents, DATA, DATABASE, FORMAT, HEAD, Head, MAX_FILES, VERSION,
 };
 
-/// Files of the data folder that a backup does without: they describe the running process, or are made again. The database comes as a copy.
+/// Files of the data folder that a backup does without: they describe the running process, or are made again.
+/// The database comes as a copy.
 const NOT_DATA: [&str; 3] = ["site.json", "site.db", "ballast"];
 
 /// Largest file of the data folder that is taken as it is: tokens and keys are small.

@@ -1,8 +1,9 @@
-//! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log in to them, connect agents that run here to a
-//! site elsewhere.
+//! `agentsite agent`: make, list, show and remove agents, read their logs, approve tools of servers and log
+//! in to them, connect agents that run here to a site elsewhere.
 //!
-//! Promises: `new` writes an agent and returns when the running site has loaded it, so that it answers at once; `rm` moves the folder to the trash in the data folder and asks before it
-//! does; the others ask the running site.
+//! Promises: `new` writes an agent and returns when the running site has loaded it, so that it answers at
+//! once; `rm` moves the folder to the trash in the data folder and asks before it does; the others ask the
+//! running site.
 
 mod attach;
 mod landing;

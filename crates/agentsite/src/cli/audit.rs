@@ -1,7 +1,8 @@
 //! `agentsite audit`: does the data still say what the site wrote?
 //!
-//! Promises: `verify` reads only, while the site runs or not, or a backup; it names the first row that does not fit and ends with an error then.
-//! `accept` is the operator's word that the data is right as it is; the site must not be running.
+//! Promises: `verify` reads only, while the site runs or not, or a backup; it names the first row that does
+//! not fit and ends with an error then. `accept` is the operator's word that the data is right as it is; the
+//! site must not be running.
 
 use std::path::{Path, PathBuf};
 
@@ -27,9 +28,11 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Check the journal's chain and signatures, and every key, setting, record, conversation, task and event.
+    /// Check the journal's chain and signatures, and every key, setting, record, conversation, task and
+    /// event.
     Verify {
-        /// A backup or another database, sealed with the key of this site; the site's own database without it.
+        /// A backup or another database, sealed with the key of this site; the site's own database without
+        /// it.
         file: Option<PathBuf>,
     },
     /// Take the data as it is, after damage or an intended change from outside; the site must not be running.

@@ -1,8 +1,9 @@
 //! `agentsite backup` and `agentsite restore`: the whole site to a file and back.
 //!
-//! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its store; it holds the data, the agents and
-//! the configuration unless only the data is wanted, and says what is in it. A restore refuses while a site runs, replaces nothing unless told to,
-//! and keeps what was there. Files of earlier versions, which are plain databases, are restored too.
+//! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its
+//! store; it holds the data, the agents and the configuration unless only the data is wanted, and says what
+//! is in it. A restore refuses while a site runs, replaces nothing unless told to, and keeps what was there.
+//! Files of earlier versions, which are plain databases, are restored too.
 
 use std::path::{Path, PathBuf};
 
@@ -137,7 +138,8 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
     said(shell, &file)
 }
 
-/// Where the parts go: as the configuration in the backup says when there is none here, or else as the one here does.
+/// Where the parts go: as the configuration in the backup says when there is none here, or else as the one
+/// here does.
 fn targets(shell: &Shell, archived: Option<&str>) -> Result<(Targets, Config), CliError> {
     let reader = shell.reader(Vec::new());
     let loaded = match archived {
@@ -149,7 +151,8 @@ fn targets(shell: &Shell, archived: Option<&str>) -> Result<(Targets, Config), C
     Ok((Targets { data, agents, config: reader.file().to_owned() }, config))
 }
 
-/// Lets the store put a database in place, and the key that came with it. Its lock refuses while a site runs; its sentence says what to do.
+/// Lets the store put a database in place, and the key that came with it. Its lock refuses while a site runs;
+/// its sentence says what to do.
 async fn put_in_place(from: PathBuf, config: Config, named: &Path) -> Result<(), CliError> {
     let to = DataFolder::at(&config.data).database();
     let keep = move |key: StoreKey| sitekey::keep(&config, &key);

@@ -1,9 +1,10 @@
 //! `agentsite call`: say something to an agent and print its answer as it comes.
 //!
-//! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question of the agent is answered on
-//! a terminal in the same task, and otherwise ends with its own exit code. The token of the site is sent to the site only. Whatever
-//! ends early, be it the stream or the patience of the person at the keys, does not end as a success.
-//! What to print is decided in `call/script.rs`; here it is sent and received.
+//! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question
+//! of the agent is answered on a terminal in the same task, and otherwise ends with its own exit code. The
+//! token of the site is sent to the site only. Whatever ends early, be it the stream or the patience of the
+//! person at the keys, does not end as a success. What to print is decided in `call/script.rs`; here it is
+//! sent and received.
 
 mod script;
 
@@ -70,7 +71,8 @@ pub(super) struct Arguments {
     /// Call the agent in this binding only, instead of the one that its card prefers.
     #[arg(long, value_name = "jsonrpc|rest|grpc")]
     binding: Option<Binding>,
-    /// Hand the agent the secret that is in this variable, when it asked for a credential; the site does not store it.
+    /// Hand the agent the secret that is in this variable, when it asked for a credential; the site does not
+    /// store it.
     #[arg(long, value_name = "VARIABLE", requires = "task")]
     credential_env: Option<String>,
 }
@@ -184,7 +186,8 @@ impl Call {
         Message::text(self.world.ids().message(), Role::User, text)
     }
 
-    /// Sends the message and prints the answer as it comes. A stream that is cut is looked for at the agent again.
+    /// Sends the message and prints the answer as it comes. A stream that is cut is looked for at the agent
+    /// again.
     async fn follow(&self, message: &Message, script: &mut Script) -> Result<(), CliError> {
         let mut cut = match self.read(self.agent.stream(message, &SendOptions::default()), script).await? {
             None => return Ok(()),
@@ -235,7 +238,8 @@ impl Call {
         self.show(script.take(item))
     }
 
-    /// Sends the message and prints the answer when it is whole; an agent that answers before is asked until it is done.
+    /// Sends the message and prints the answer when it is whole; an agent that answers before is asked until
+    /// it is done.
     async fn wait(&self, message: &Message, script: &mut Script) -> Result<(), CliError> {
         let reply =
             self.agent.send(message, SendOptions::default()).await.map_err(|error| self.told(&error))?;

@@ -1,7 +1,8 @@
 //! `agentsite card verify`: who signed the card of an agent.
 //!
-//! Promises: ends with 0 when a signature holds and with 1 and the reason when none does. A card at an address is held against the keys that
-//! its own origin publishes; one in a file only against the keys that it names itself, or those given with `--key`.
+//! Promises: ends with 0 when a signature holds and with 1 and the reason when none does. A card at an
+//! address is held against the keys that its own origin publishes; one in a file only against the keys that
+//! it names itself, or those given with `--key`.
 
 use agentsite_client::{CardRefusal, KnownBy, KnownKeys, SignedCard, verify_card, verify_card_at};
 use agentsite_egress::Egress;
@@ -27,7 +28,8 @@ enum Verb {
         /// Address of an agent or of its card, or a file.
         #[arg(value_name = "URL|FILE")]
         target: String,
-        /// Demand that this key signed, or one that it has named as its successor; may be given several times.
+        /// Demand that this key signed, or one that it has named as its successor; may be given several
+        /// times.
         #[arg(long = "key", value_name = "DID_KEY")]
         keys: Vec<String>,
     },

@@ -1,8 +1,8 @@
 //! `agentsite config`: check, show and document the configuration.
 //!
-//! Promises: `check` names file, line and column of everything that is wrong, in the configuration and in every `agent.toml`, and what an agent
-//! lacks before it can work (a model provider that is not configured, a key, a program); `show` tells
-//! where each value came from. Nothing here needs or touches a running site.
+//! Promises: `check` names file, line and column of everything that is wrong, in the configuration and in
+//! every `agent.toml`, and what an agent lacks before it can work (a model provider that is not configured, a
+//! key, a program); `show` tells where each value came from. Nothing here needs or touches a running site.
 
 use agentsite_host::{Environment, Preflight};
 use clap::{Args, Subcommand};

@@ -1,8 +1,10 @@
-//! `agentsite connect`: the configuration with which somebody's own assistant reaches the agents of this site.
+//! `agentsite connect`: the configuration with which somebody's own assistant reaches the agents of this
+//! site.
 //!
-//! Promises: prints it unless told to write; writing keeps everything else in the program's file, leaves a copy of the file as it was beside
-//! it, and does nothing when the entry is there already. A file that cannot be understood is not touched. The only key that is
-//! written is one that was given, or the program's own at the site of this folder. It does not start a site.
+//! Promises: prints it unless told to write; writing keeps everything else in the program's file, leaves a
+//! copy of the file as it was beside it, and does nothing when the entry is there already. A file that cannot
+//! be understood is not touched. The only key that is written is one that was given, or the program's own at
+//! the site of this folder. It does not start a site.
 
 mod jsonc;
 mod program;
@@ -42,8 +44,8 @@ pub(super) struct Arguments {
     /// Address of the site, for --http [default: the one that runs here].
     #[arg(long, value_name = "URL", requires = "http")]
     site: Option<Url>,
-    /// API key to write, for --http; without it --write makes one for the program at the site that runs here, and the program reads the variable
-    /// AGENTSITE_KEY for any other site.
+    /// API key to write, for --http; without it --write makes one for the program at the site that runs here,
+    /// and the program reads the variable AGENTSITE_KEY for any other site.
     #[arg(long, value_name = "KEY", requires = "http")]
     key: Option<String>,
     /// Name of the entry [default: agentsite, or agentsite-NAME for one agent].
@@ -51,7 +53,8 @@ pub(super) struct Arguments {
     name: Option<String>,
 }
 
-/// Longest name of an entry; programs put it before the name of each tool, which must not exceed 64 characters.
+/// Longest name of an entry; programs put it before the name of each tool, which must not exceed 64
+/// characters.
 const MAX_ENTRY: usize = 40;
 
 /// Prints or writes.
@@ -127,7 +130,8 @@ fn by_command(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError> {
     Ok(Way::Command { command: command.display().to_string(), arguments: words })
 }
 
-/// Under which name the assistant has its key: one for each program, and for each agent that it is shown alone.
+/// Under which name the assistant has its key: one for each program, and for each agent that it is shown
+/// alone.
 fn assistant_name(arguments: &Arguments) -> String {
     let program = arguments.program.word();
     arguments.agent.as_ref().map_or_else(|| program.to_owned(), |agent| format!("{program}-{agent}"))

@@ -1,6 +1,7 @@
 //! `agentsite doctor`: looks at everything that a site needs, and names the fix for what is wrong.
 //!
-//! Promises: the exit code is 1 when any check failed. What is looked at is `crate::doctor`'s matter, which a running site is asked for as well.
+//! Promises: the exit code is 1 when any check failed. What is looked at is `crate::doctor`'s matter, which a
+//! running site is asked for as well.
 
 use serde_json::Value;
 
@@ -22,8 +23,8 @@ pub(super) async fn run(shell: &Shell) -> Result<Exit, CliError> {
     Ok(if failed { Exit::Error } else { Exit::Ok })
 }
 
-/// Whether a site runs on this data folder, and what it says. Only the process that holds the data is this site: whatever else answers at
-/// its address is another one.
+/// Whether a site runs on this data folder, and what it says. Only the process that holds the data is this
+/// site: whatever else answers at its address is another one.
 async fn running(shell: &Shell, config: &Config) -> Running {
     let data = DataFolder::at(&config.data);
     if !data.is_in_use() {

@@ -1,7 +1,8 @@
 //! `agentsite find`: asks the running site which agents fit a request in plain language.
 //!
-//! Promises: matches come with their scores and one line of why; `--explain` shows the parts of each score. What is wrong with the query is told before
-//! the site is asked. When nothing fits, the exit code says so. It ranks nothing itself.
+//! Promises: matches come with their scores and one line of why; `--explain` shows the parts of each score.
+//! What is wrong with the query is told before the site is asked. When nothing fits, the exit code says so.
+//! It ranks nothing itself.
 
 mod filter;
 mod watch;
@@ -14,7 +15,8 @@ use super::shell::Shell;
 use crate::exit::{CliError, Exit};
 use crate::output::Style;
 
-/// Longest description in the table, in characters: with score, name and reason a line still fits a wide terminal.
+/// Longest description in the table, in characters: with score, name and reason a line still fits a wide
+/// terminal.
 const DESCRIPTION: usize = 60;
 
 /// Arguments of `find`.
@@ -23,8 +25,8 @@ pub(super) struct Arguments {
     /// What you need, in plain language.
     #[arg(required = true, value_name = "QUERY")]
     words: Vec<String>,
-    /// What a match must be: tag, protocol, input, output, region, owner, live, max-price or min-trust, such as `tag=math`. The same key
-    /// again is an alternative, another key a further condition.
+    /// What a match must be: tag, protocol, input, output, region, owner, live, max-price or min-trust, such
+    /// as `tag=math`. The same key again is an alternative, another key a further condition.
     #[arg(short, long = "filter", value_name = "KEY=VALUE")]
     filters: Vec<String>,
     /// How many matches.

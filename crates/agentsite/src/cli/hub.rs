@@ -1,7 +1,8 @@
 //! `agentsite hub`: agents from elsewhere that the site knows.
 //!
-//! Promises: talks to the running site and decides nothing itself. Files and addresses are both taken where an agent is named by its
-//! document. Import tells every line that could not be taken by its number and goes on, up to a bound.
+//! Promises: talks to the running site and decides nothing itself. Files and addresses are both taken where
+//! an agent is named by its document. Import tells every line that could not be taken by its number and goes
+//! on, up to a bound.
 
 mod transfer;
 
@@ -72,7 +73,8 @@ enum Verb {
         /// Its id.
         id: String,
     },
-    /// Take many entries: from an ai-catalog.json, a server.json, another site or registry, or a file of JSON lines.
+    /// Take many entries: from an ai-catalog.json, a server.json, another site or registry, or a file of JSON
+    /// lines.
     Import {
         /// Address or file.
         #[arg(value_name = "URL|FILE")]

@@ -1,7 +1,7 @@
 //! `agentsite identity`: who the running site is, a change of its keys, and proofs for other hubs.
 //!
-//! Promises: shows public keys only. A rotation is the site's own work, in one transaction; here it is asked for and told, as are the challenges of
-//! other hubs, which the site serves or signs.
+//! Promises: shows public keys only. A rotation is the site's own work, in one transaction; here it is asked
+//! for and told, as are the challenges of other hubs, which the site serves or signs.
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
@@ -22,7 +22,8 @@ enum Verb {
     Show,
     /// Take new keys; the old ones sign a record that names them, and stay published.
     Rotate,
-    /// Sign the challenge of an entry in another hub; write it into a file for `agentsite hub verify ID --answer FILE`.
+    /// Sign the challenge of an entry in another hub; write it into a file for `agentsite hub verify ID
+    /// --answer FILE`.
     Answer {
         /// The word that the hub shows.
         word: String,

@@ -1,7 +1,7 @@
 //! `agentsite key`: API keys, and the admin token of the command line itself.
 //!
-//! Promises: a key is shown once, when it is made; the site keeps only its hash. Scopes and periods are checked before the site is asked.
-//! A new admin token goes into the data folder and nowhere else.
+//! Promises: a key is shown once, when it is made; the site keeps only its hash. Scopes and periods are
+//! checked before the site is asked. A new admin token goes into the data folder and nowhere else.
 
 use agentsite_protocol::{Period, Scope};
 use clap::{Args, Subcommand};
@@ -24,7 +24,8 @@ enum Verb {
         /// What it is for.
         #[arg(long, default_value = "")]
         label: String,
-        /// What it may do: call (every agent that is not private), call:AGENT or admin; may be given several times.
+        /// What it may do: call (every agent that is not private), call:AGENT or admin; may be given several
+        /// times.
         #[arg(long = "scope", value_name = "SCOPE", default_value = "call")]
         scopes: Vec<Scope>,
         /// How long it is valid, such as 30d; for ever when left out.

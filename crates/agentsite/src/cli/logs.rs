@@ -1,7 +1,7 @@
 //! `agentsite logs`: the log of the running site itself.
 //!
-//! Promises: what it prints is what the site keeps, oldest first; with `--follow` it goes on until it is ended, and says when it was too slow to see every
-//! line. The log of one agent is `agentsite agent logs`.
+//! Promises: what it prints is what the site keeps, oldest first; with `--follow` it goes on until it is
+//! ended, and says when it was too slow to see every line. The log of one agent is `agentsite agent logs`.
 
 use clap::Args;
 use futures::StreamExt;

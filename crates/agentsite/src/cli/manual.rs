@@ -1,6 +1,7 @@
 //! `docs/cli.md`: the manual of the command line, made from its definitions.
 //!
-//! Promises: every verb and flag that is not hidden is in it, and the table of exit codes. It is text only; nothing runs.
+//! Promises: every verb and flag that is not hidden is in it, and the table of exit codes. It is text only;
+//! nothing runs.
 
 use clap::{Arg, Command};
 

@@ -1,8 +1,9 @@
 //! `agentsite mcp`: the agents of a site for a program that speaks MCP over stdin and stdout.
 //!
-//! Promises: speaks for the site that runs in this folder, or for the one at `--site`, or starts one that ends with the program; stdout holds
-//! messages of the protocol and nothing else, everything else goes to stderr. Both eras of the protocol pass through: it carries messages
-//! and does not know what they mean, beyond the headers that HTTP needs.
+//! Promises: speaks for the site that runs in this folder, or for the one at `--site`, or starts one that
+//! ends with the program; stdout holds messages of the protocol and nothing else, everything else goes to
+//! stderr. Both eras of the protocol pass through: it carries messages and does not know what they mean,
+//! beyond the headers that HTTP needs.
 
 pub(super) mod assistant;
 mod bridge;

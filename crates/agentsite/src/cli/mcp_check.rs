@@ -1,6 +1,7 @@
 //! `agentsite mcp-check`: the program that the conformance suite of MCP runs as a client.
 //!
-//! Promises: it passes the suite's variables to `agentsite_dev::mcp_suite`, which does the work. Hidden from the help.
+//! Promises: it passes the suite's variables to `agentsite_dev::mcp_suite`, which does the work. Hidden from
+//! the help.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! `agentsite open`: a new one-time link that signs a browser in as admin, opened in the browser.
 //!
-//! Promises: the link alone goes to stdout. The browser that opens it first is signed in; the link expires after 15 minutes. Where there
-//! is no display, or with `--no-browser`, the link is only printed. A browser that cannot be started is a note, not an error.
+//! Promises: the link alone goes to stdout. The browser that opens it first is signed in; the link expires
+//! after 15 minutes. Where there is no display, or with `--no-browser`, the link is only printed. A browser
+//! that cannot be started is a note, not an error.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};

@@ -1,6 +1,7 @@
 //! `agentsite outbox`: what has to leave the site, what could not, and what becomes of it.
 //!
-//! Promises: shows a receiver by its origin only; `retry` and `drop` are the only changes. With `--dead` both take all that were given up.
+//! Promises: shows a receiver by its origin only; `retry` and `drop` are the only changes. With `--dead` both
+//! take all that were given up.
 
 use clap::{Args, Subcommand};
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! `agentsite serve`, and `agentsite` alone: run the site.
 //!
-//! Promises: every flag here stands for a key of the configuration and wins over it. The site itself is in `crate::serve`.
+//! Promises: every flag here stands for a key of the configuration and wins over it. The site itself is in
+//! `crate::serve`.
 
 use clap::Args;
 

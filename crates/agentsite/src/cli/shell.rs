@@ -1,7 +1,7 @@
 //! What every verb stands on: the flags, the environment, the configuration and the way to the running site.
 //!
-//! Promises: the configuration is read only by verbs that need it, so that a broken file cannot keep the others from working; a site
-//! that cannot be reached is told in one sentence with its own exit code.
+//! Promises: the configuration is read only by verbs that need it, so that a broken file cannot keep the
+//! others from working; a site that cannot be reached is told in one sentence with its own exit code.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,7 +28,8 @@ const TOKEN_VARIABLE: &str = "AGENTSITE_TOKEN";
 /// How long a stream may take to begin.
 const FIRST_EVENT: Duration = Duration::from_secs(30);
 
-/// How long a site may take to show that it is there; a healthy one needs milliseconds, another program on its port may be silent.
+/// How long a site may take to show that it is there; a healthy one needs milliseconds, another program on
+/// its port may be silent.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
 
 /// Most bytes of a stream of events: ten thousand events, each of them large.

@@ -1,7 +1,8 @@
-//! `agentsite task`: list, show, follow, cancel and repeat tasks of the running site, and show what they started.
+//! `agentsite task`: list, show, follow, cancel and repeat tasks of the running site, and show what they
+//! started.
 //!
-//! Promises: lists come in pages and say when there is more; `watch` prints every event once, from the first to the last, also when the
-//! task has ended. It changes nothing but by `cancel` and `retry`.
+//! Promises: lists come in pages and say when there is more; `watch` prints every event once, from the first
+//! to the last, also when the task has ended. It changes nothing but by `cancel` and `retry`.
 
 use agentsite_protocol::TaskState;
 use clap::{Args, Subcommand};
@@ -25,7 +26,8 @@ enum Verb {
         /// Only of this agent.
         #[arg(long)]
         agent: Option<String>,
-        /// Only in this state: submitted, working, input-required, auth-required, completed, failed, canceled, rejected.
+        /// Only in this state: submitted, working, input-required, auth-required, completed, failed,
+        /// canceled, rejected.
         #[arg(long)]
         state: Option<String>,
         /// Only of this conversation.

@@ -1,7 +1,7 @@
 //! The configuration as people read it: the reference page, and the values in force.
 //!
-//! Promises: the page holds every key, made from the types; the values in force name their origin. Secrets are never in the
-//! configuration itself, and a password inside an address is masked.
+//! Promises: the page holds every key, made from the types; the values in force name their origin. Secrets
+//! are never in the configuration itself, and a password inside an address is masked.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! The keys of the configuration as a list, read from its schema.
 //!
-//! Promises: every key that the types declare is here once, with its type, its environment variable, its flag and its meaning;
-//! nothing is listed by hand but the flags. It knows no values.
+//! Promises: every key that the types declare is here once, with its type, its environment variable, its flag
+//! and its meaning; nothing is listed by hand but the flags. It knows no values.
 
 use schemars::generate::SchemaSettings;
 use serde_json::Value;

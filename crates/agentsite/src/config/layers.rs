@@ -1,8 +1,9 @@
 //! Flags over environment over file over defaults, and which value came from where.
 //!
-//! Promises: a wrong value is refused at the place where it was written: file with line and column, the variable, or the flag.
-//! A variable that is empty counts as one that is not set. Relative paths in the file are relative to the file; all others to the current folder.
-//! It reads nothing by itself: text and variables are handed in.
+//! Promises: a wrong value is refused at the place where it was written: file with line and column, the
+//! variable, or the flag. A variable that is empty counts as one that is not set. Relative paths in the file
+//! are relative to the file; all others to the current folder. It reads nothing by itself: text and variables
+//! are handed in.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,7 +15,8 @@ use super::keys::{Catalogue, Key, Kind, NAME, PREFIX};
 use super::place::Place;
 use super::{Config, ConfigError};
 
-/// Variables with our prefix that are no keys of the file: the file itself, and the token of the command line.
+/// Variables with our prefix that are no keys of the file: the file itself, and the token of the command
+/// line.
 const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_DATA_KEY", "AGENTSITE_TOKEN"];
 
 /// Variables that tests of agentsite use among themselves.

@@ -1,7 +1,7 @@
 //! The model servers of a site: those of the file, and those that the environment gives away.
 //!
-//! Promises: a provider in the file wins over one found in the environment under the same name; keys are taken from variables and files,
-//! never written down. It asks no server: agents do, when they need one.
+//! Promises: a provider in the file wins over one found in the environment under the same name; keys are
+//! taken from variables and files, never written down. It asks no server: agents do, when they need one.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use url::Url;
 
 use super::sections::Config;
 
-/// Providers that are there when their key is in the environment, each with the model of agents that name none: small ones, because
-/// those agents are first tries. `[models.NAME] default_model` names others.
+/// Providers that are there when their key is in the environment, each with the model of agents that name
+/// none: small ones, because those agents are first tries. `[models.NAME] default_model` names others.
 const AUTOMATIC: [(&str, ModelApi, &str); 2] =
     [("openai", ModelApi::Openai, "gpt-4o-mini"), ("anthropic", ModelApi::Anthropic, "claude-haiku-4-5")];
 
@@ -54,7 +54,8 @@ pub(crate) fn models(config: &Config, variables: &BTreeMap<String, String>) -> (
     (settings, complaints)
 }
 
-/// A provider of the file. One that cannot be used stays in the list with what is missing, so that no other one takes its place.
+/// A provider of the file. One that cannot be used stays in the list with what is missing, so that no other
+/// one takes its place.
 fn configured(name: &str, section: &ModelSection, variables: &BTreeMap<String, String>) -> ProviderSettings {
     let (key, mut missing) = match key(name, section, variables) {
         Ok(key) => (key, None),
@@ -80,7 +81,8 @@ fn automatic_key(name: &str, variables: &BTreeMap<String, String>) -> Option<Sec
     (!key.is_empty()).then(|| Secret::new(key))
 }
 
-/// Where Ollama is, by its own variable: with or without scheme and port; the address it listens on may stand for all.
+/// Where Ollama is, by its own variable: with or without scheme and port; the address it listens on may stand
+/// for all.
 fn ollama(host: &str) -> Option<Url> {
     let with_scheme = if host.contains("://") { host.to_owned() } else { format!("http://{host}") };
     let mut url: Url = with_scheme.replace("//0.0.0.0", "//127.0.0.1").parse().ok()?;

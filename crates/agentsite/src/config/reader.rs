@@ -1,7 +1,7 @@
 //! Reader: where the configuration of this process comes from, to be read more than once.
 //!
-//! Promises: the file, the environment and the flags are those of the start, so that reading again gives what a restart would; a text can be judged as if
-//! it were the file. It writes nothing.
+//! Promises: the file, the environment and the flags are those of the start, so that reading again gives what
+//! a restart would; a text can be judged as if it were the file. It writes nothing.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;

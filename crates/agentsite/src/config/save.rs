@@ -1,7 +1,8 @@
 //! Saving: how the configuration file is replaced by another text.
 //!
-//! Promises: the file is there whole or not at all, with the rights that it had; what it held before lies beside it as a backup; a file that somebody
-//! else changed meanwhile is left alone. Whether the text is a sound configuration is looked at before (`reader`).
+//! Promises: the file is there whole or not at all, with the rights that it had; what it held before lies
+//! beside it as a backup; a file that somebody else changed meanwhile is left alone. Whether the text is a
+//! sound configuration is looked at before (`reader`).
 
 use std::fmt::Write as _;
 use std::fs;

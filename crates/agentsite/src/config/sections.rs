@@ -32,13 +32,14 @@ pub(crate) struct Config {
     pub(crate) data: PathBuf,
     /// Folder with one folder for each agent.
     pub(crate) agents: PathBuf,
-    /// File with the key that secrets in the data are encrypted with: 64 hexadecimal digits. It is made when it is missing. Without it the key is
-    /// site.key in the data folder; the variable AGENTSITE_DATA_KEY and the systemd credential agentsite-data-key come before both.
+    /// File with the key that secrets in the data are encrypted with: 64 hexadecimal digits. It is made when
+    /// it is missing. Without it the key is site.key in the data folder; the variable AGENTSITE_DATA_KEY and
+    /// the systemd credential agentsite-data-key come before both.
     pub(crate) key_file: Option<PathBuf>,
     /// Whether the built-in agents echo, calc, clock and library are there.
     pub(crate) demos: bool,
-    /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the site itself, and webhooks may go to this
-    /// machine; never for a site that others use.
+    /// For which of the A2A compatibility kits the built-in agent `conformance` is there and answers for the
+    /// site itself, and webhooks may go to this machine; never for a site that others use.
     pub(crate) conformance: Kit,
     /// File with the certificate chain (PEM). With tls_key it makes the site speak HTTPS.
     pub(crate) tls_cert: Option<PathBuf>,
@@ -48,7 +49,8 @@ pub(crate) struct Config {
     pub(crate) public_url: Option<String>,
     /// Reverse proxies whose forwarded headers are believed, by address or by range like `10.0.0.0/8`.
     pub(crate) trusted_proxies: Vec<String>,
-    /// Whether a proxy in front of the site speaks TLS for it, so that it may listen openly without a certificate.
+    /// Whether a proxy in front of the site speaks TLS for it, so that it may listen openly without a
+    /// certificate.
     pub(crate) tls_elsewhere: bool,
     /// What callers without a key may use.
     pub(crate) anonymous: Anonymous,
@@ -60,8 +62,8 @@ pub(crate) struct Config {
     pub(crate) retention: RetentionSection,
     /// How much may be stored.
     pub(crate) storage: StorageSection,
-    /// Model servers for agents of kind llm, by a name of your choice. OPENAI_API_KEY and ANTHROPIC_API_KEY in the environment,
-    /// and an Ollama on this machine, are found without an entry.
+    /// Model servers for agents of kind llm, by a name of your choice. OPENAI_API_KEY and ANTHROPIC_API_KEY
+    /// in the environment, and an Ollama on this machine, are found without an entry.
     pub(crate) models: BTreeMap<String, ModelSection>,
     /// What the site may reach.
     pub(crate) egress: EgressSection,
@@ -139,13 +141,15 @@ pub(crate) struct SiteSection {
     pub(crate) name: String,
     /// What the site is for, in a sentence.
     pub(crate) description: String,
-    /// Agent that answers for the site itself, at `/a2a` and on its card, in place of the concierge, which finds the right agent.
+    /// Agent that answers for the site itself, at `/a2a` and on its card, in place of the concierge, which
+    /// finds the right agent.
     #[schemars(with = "Option<String>")]
     pub(crate) default_agent: Option<AgentName>,
     /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
     pub(crate) hybrid_cards: bool,
-    /// Search addresses of other registries (ARD, like `https://finder.example/search`). A search asks the first eight of them too, unless it says
-    /// otherwise, so they learn what is looked for; callers are referred to all of them.
+    /// Search addresses of other registries (ARD, like `https://finder.example/search`). A search asks the
+    /// first eight of them too, unless it says otherwise, so they learn what is looked for; callers are
+    /// referred to all of them.
     pub(crate) upstreams: Vec<String>,
     /// How long a stop waits for work that is under way.
     pub(crate) drain: Period,
@@ -172,9 +176,11 @@ pub(crate) struct LimitsSection {
     pub(crate) body: ByteSize,
     /// Longest that the body of a request may take to arrive.
     pub(crate) body_time: Period,
-    /// Bytes per second at which the body of a request must arrive on average after its first five seconds; 0 means no minimum.
+    /// Bytes per second at which the body of a request must arrive on average after its first five seconds; 0
+    /// means no minimum.
     pub(crate) body_rate: ByteSize,
-    /// Memory for the bodies of requests that have not arrived completely. One address has an eighth of it, one key a quarter.
+    /// Memory for the bodies of requests that have not arrived completely. One address has an eighth of it,
+    /// one key a quarter.
     pub(crate) body_memory: ByteSize,
     /// Largest head of a request.
     pub(crate) head: ByteSize,
@@ -184,7 +190,8 @@ pub(crate) struct LimitsSection {
     pub(crate) reserve: u8,
     /// Connections at once. When there are more, the site ends one of the address that has most.
     pub(crate) connections: usize,
-    /// Connections at once from one address (IPv6: one /64 network) on which nobody has authenticated. A proxy in trusted_proxies may have more.
+    /// Connections at once from one address (IPv6: one /64 network) on which nobody has authenticated. A
+    /// proxy in trusted_proxies may have more.
     pub(crate) connections_per_address: usize,
     /// Connections at once that stay open for one key whatever others do.
     pub(crate) connections_per_key: usize,
@@ -210,7 +217,8 @@ pub(crate) struct LimitsSection {
     pub(crate) unregistered_per_address: usize,
     /// How long a program may take to register after it has connected.
     pub(crate) register_time: Period,
-    /// Memory for messages from connected programs that are not complete or not handled yet. One key has a quarter of it.
+    /// Memory for messages from connected programs that are not complete or not handled yet. One key has a
+    /// quarter of it.
     pub(crate) socket_memory: ByteSize,
     /// Requests per second of one API key; 0 means no limit.
     pub(crate) key_rate: u32,
@@ -268,8 +276,8 @@ pub(crate) struct RetentionSection {
     pub(crate) journal_age: Period,
     /// Size of the journal above which its oldest lines go.
     pub(crate) journal_size: ByteSize,
-    /// Age at which a finished task of a caller without a key goes. When such callers have used three quarters of storage.anonymous, their
-    /// oldest finished tasks go from the age of ten minutes on.
+    /// Age at which a finished task of a caller without a key goes. When such callers have used three
+    /// quarters of storage.anonymous, their oldest finished tasks go from the age of ten minutes on.
     pub(crate) anonymous_age: Period,
 }
 
@@ -300,7 +308,8 @@ pub(crate) struct StorageSection {
     pub(crate) admin: ByteSize,
     /// Most that is stored in all.
     pub(crate) total: ByteSize,
-    /// Size of a file that is removed when the disk is full, so that deleting still works. At most a sixteenth of the disk.
+    /// Size of a file that is removed when the disk is full, so that deleting still works. At most a
+    /// sixteenth of the disk.
     pub(crate) ballast: ByteSize,
     /// Free space of the disk below which new work is refused. At most a twentieth of the disk.
     pub(crate) reserve: ByteSize,
@@ -308,8 +317,9 @@ pub(crate) struct StorageSection {
 
 impl Default for StorageSection {
     fn default() -> Self {
-        // Callers without a key: one of them gets 64 messages of the largest size a day, and eight at once fill the share of all, which is
-        // a fortieth of the whole at most. A key gets a month of a busy program; sixteen full ones fill the site.
+        // Callers without a key: one of them gets 64 messages of the largest size a day, and eight at once
+        // fill the share of all, which is a fortieth of the whole at most. A key gets a month of a busy
+        // program; sixteen full ones fill the site.
         Self {
             address: ByteSize(64 << 20),
             anonymous: ByteSize(512 << 20),
@@ -326,7 +336,8 @@ impl Default for StorageSection {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PushSection {
-    /// Whether callers may name receivers. They must be on the open internet and speak HTTPS, or be named in egress.allow.
+    /// Whether callers may name receivers. They must be on the open internet and speak HTTPS, or be named in
+    /// egress.allow.
     pub(crate) enabled: bool,
     /// How long a delivery is tried before it is given up and kept as a dead letter (`agentsite outbox ls`).
     pub(crate) deadline: Period,
@@ -364,8 +375,9 @@ impl Default for HubSection {
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct OauthSection {
-    /// Name and address of the server, as its tokens write it, such as `https://login.example.org/realms/agents`. Its tokens must be made for
-    /// the site's own address (set public_url), or for a name in oauth.audience.
+    /// Name and address of the server, as its tokens write it, such as
+    /// `https://login.example.org/realms/agents`. Its tokens must be made for the site's own address (set
+    /// public_url), or for a name in oauth.audience.
     pub(crate) issuer: Option<String>,
     /// Where the server's keys are. Found through the server's own description when left out.
     pub(crate) jwks_url: Option<String>,

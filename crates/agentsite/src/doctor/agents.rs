@@ -1,7 +1,9 @@
-//! Checks of the agents: what the running site says of each, or, when no site runs, what their files and folders tell.
+//! Checks of the agents: what the running site says of each, or, when no site runs, what their files and
+//! folders tell.
 //!
-//! Promises: a running site is the only judge of its agents, so that the doctor, the status, the lists and the pages agree. Without one
-//! nothing is started: the same checks that the site makes before it starts an agent are made here (`Preflight`).
+//! Promises: a running site is the only judge of its agents, so that the doctor, the status, the lists and
+//! the pages agree. Without one nothing is started: the same checks that the site makes before it starts an
+//! agent are made here (`Preflight`).
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! Checks of the machine, the data folder, the port, the database and the models.
 //!
-//! Promises: nothing is left behind, nothing running is disturbed; a database that a site uses is not opened. Each check is a function of
-//! its own and stands alone.
+//! Promises: nothing is left behind, nothing running is disturbed; a database that a site uses is not opened.
+//! Each check is a function of its own and stands alone.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;

@@ -1,6 +1,7 @@
 //! Asking for a look at the agents folder, and hearing when it was taken.
 //!
-//! Promises: whoever asks is answered after a look that began later than the question; nobody waits for a site that has stopped. It does not look itself.
+//! Promises: whoever asks is answered after a look that began later than the question; nobody waits for a
+//! site that has stopped. It does not look itself.
 
 use tokio::sync::{mpsc, oneshot};
 

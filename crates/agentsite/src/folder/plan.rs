@@ -1,8 +1,8 @@
 //! Decides what a scan of the agents folder changes.
 //!
-//! Promises: a pure function of what is running and what was found. A broken file leaves the last good version of its agent running;
-//! a name belongs to the folder that had it first; each error is told once, when it is new.
-//! It touches neither files nor the site.
+//! Promises: a pure function of what is running and what was found. A broken file leaves the last good
+//! version of its agent running; a name belongs to the folder that had it first; each error is told once,
+//! when it is new. It touches neither files nor the site.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -28,7 +28,8 @@ pub(crate) struct Known {
     pub(crate) agents: BTreeMap<AgentName, Placed>,
     /// What is wrong, by file.
     pub(crate) errors: BTreeMap<String, String>,
-    /// Which of the versions in `agents` the site would not have, by file; they stay refused until they change.
+    /// Which of the versions in `agents` the site would not have, by file; they stay refused until they
+    /// change.
     pub(crate) refused: BTreeMap<String, String>,
 }
 

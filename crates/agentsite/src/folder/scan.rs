@@ -1,7 +1,7 @@
 //! Reads the agents folder: which agents are declared there, and what is wrong with the others.
 //!
-//! Promises: one folder with an `agent.toml` is one finding, sound or broken; nothing else in the folder matters, and names that
-//! begin with a dot are passed over. It decides nothing and keeps nothing.
+//! Promises: one folder with an `agent.toml` is one finding, sound or broken; nothing else in the folder
+//! matters, and names that begin with a dot are passed over. It decides nothing and keeps nothing.
 
 use std::collections::BTreeSet;
 use std::collections::hash_map::DefaultHasher;
@@ -18,7 +18,8 @@ pub(crate) const MANIFEST: &str = "agent.toml";
 /// The file that keeps an agent out while its folder stays.
 pub(crate) const SUSPENDED: &str = ".suspended";
 
-/// Most bytes that are read of a manifest; one more than is allowed, so that the reader of manifests can refuse it by name.
+/// Most bytes that are read of a manifest; one more than is allowed, so that the reader of manifests can
+/// refuse it by name.
 const MOST_READ: u64 = 256 * 1024 + 1;
 
 /// One agent folder.
@@ -56,7 +57,8 @@ pub(crate) fn scan_all(agents: &Path) -> std::io::Result<Vec<Found>> {
     Ok(folders(agents)?.into_iter().filter_map(read).collect())
 }
 
-/// The names of agents that have a folder and do not run: suspended ones, and those whose file cannot be read, by the name of the folder.
+/// The names of agents that have a folder and do not run: suspended ones, and those whose file cannot be
+/// read, by the name of the folder.
 ///
 /// # Errors
 /// As [`scan`].
@@ -74,7 +76,8 @@ pub(crate) fn is_suspended(folder: &Path) -> bool {
     folder.join(SUSPENDED).symlink_metadata().is_ok()
 }
 
-/// The folder whose `agent.toml` bears the name, or which bears the name itself when its file cannot be read; suspended or not.
+/// The folder whose `agent.toml` bears the name, or which bears the name itself when its file cannot be read;
+/// suspended or not.
 ///
 /// # Errors
 /// As [`scan`].

@@ -1,8 +1,8 @@
 //! Tells when something in the agents folder may have changed.
 //!
-//! Promises: a burst of changes is told once, soon after it ends; a folder that appears later is noticed; watched are the agents folder
-//! and the folders in it, not what lies deeper. Where the system cannot watch, it looks once a second.
-//! It does not say what has changed: `scan` finds out.
+//! Promises: a burst of changes is told once, soon after it ends; a folder that appears later is noticed;
+//! watched are the agents folder and the folders in it, not what lies deeper. Where the system cannot watch,
+//! it looks once a second. It does not say what has changed: `scan` finds out.
 
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
@@ -18,7 +18,8 @@ use super::scan;
 /// Quiet time that ends a burst: editors write a file in several steps within a few milliseconds.
 const QUIET: Duration = Duration::from_millis(150);
 
-/// Longest burst: a folder that is written to all the time must not keep changes from being seen within a second.
+/// Longest burst: a folder that is written to all the time must not keep changes from being seen within a
+/// second.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// How often is looked where the system cannot watch.
@@ -36,7 +37,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Begins to watch. It never fails: where the system cannot watch, a warning says so and the folder is looked at every second.
+    /// Begins to watch. It never fails: where the system cannot watch, a warning says so and the folder is
+    /// looked at every second.
     pub(crate) fn begin(agents: &Path) -> Self {
         let (changed, changes) = mpsc::channel(SIGNALS);
         let folder = std::path::absolute(agents).unwrap_or_else(|_| agents.to_owned());
@@ -52,7 +54,8 @@ impl Watch {
         watch
     }
 
-    /// Watches the folders that exist now. To be called before each scan: what is made between the two is then seen by one of them.
+    /// Watches the folders that exist now. To be called before each scan: what is made between the two is
+    /// then seen by one of them.
     pub(crate) fn follow(&mut self) {
         let Some(watcher) = &mut self.watcher else { return };
         let above = self.agents.ancestors().skip(1).map(or_here).find(|folder| folder.is_dir());
@@ -95,8 +98,8 @@ fn own_log() -> Option<FileId> {
     log.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| (found.dev(), found.ino()))
 }
 
-/// Reading a file is no change; outside of the agents folder nothing matters but the folder itself and those above it, and inside of it the site's
-/// own log does not: a look that it causes could write the next line.
+/// Reading a file is no change; outside of the agents folder nothing matters but the folder itself and those
+/// above it, and inside of it the site's own log does not: a look that it causes could write the next line.
 fn matters(event: &notify::Event, agents: &Path, log: Option<FileId>) -> bool {
     let read = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,

@@ -1,7 +1,7 @@
 //! The few lines that a site says when it is ready.
 //!
-//! Promises: where the site is, where its agents are, how to call one, and a one-time link to sign in; on stdout, as JSON when
-//! asked for. It promises nothing about the log, which goes to stderr.
+//! Promises: where the site is, where its agents are, how to call one, and a one-time link to sign in; on
+//! stdout, as JSON when asked for. It promises nothing about the log, which goes to stderr.
 
 use agentsite_dev::conformance::Kit;
 use agentsite_protocol::Caller;

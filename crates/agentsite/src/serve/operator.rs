@@ -1,7 +1,8 @@
 //! Whoever runs the process, as the gateway asks for it: the configuration, and the doctor.
 //!
-//! Promises: the gateway's handle on what only the binary knows; files are read and written on threads of their own. What is in force is what the site was
-//! started with, and what a reload has applied since. It decides nothing: `config` and `doctor` do.
+//! Promises: the gateway's handle on what only the binary knows; files are read and written on threads of
+//! their own. What is in force is what the site was started with, and what a reload has applied since. It
+//! decides nothing: `config` and `doctor` do.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -54,7 +55,8 @@ impl InForce {
         self.reloaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Every key with the value in force and where that came from. A value that waits for a restart is not in force.
+    /// Every key with the value in force and where that came from. A value that waits for a restart is not in
+    /// force.
     fn values(&self) -> Vec<ConfigValue> {
         let newer = docs::explained(&self.reloaded());
         let in_force = |one: Explained| {

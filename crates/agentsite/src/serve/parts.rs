@@ -1,6 +1,7 @@
 //! From the values of the configuration to the settings of each part.
 //!
-//! Promises: pure translation, apart from reading the certificate; what the configuration does not name keeps the part's own default.
+//! Promises: pure translation, apart from reading the certificate; what the configuration does not name keeps
+//! the part's own default.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -19,8 +20,8 @@ use crate::exit::CliError;
 /// Open files that are enough for every connection and every program that the limits allow at once.
 const ENOUGH_FILES: u64 = 65_536;
 
-/// Raises the number of files that may be open at once as far as the system lets us: many systems begin with 1024, which is for
-/// programs that serve nobody.
+/// Raises the number of files that may be open at once as far as the system lets us: many systems begin with
+/// 1024, which is for programs that serve nobody.
 pub(super) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(ENOUGH_FILES, |most| most.min(ENOUGH_FILES));
@@ -41,7 +42,8 @@ pub(super) fn egress(config: &Config) -> Result<Egress, CliError> {
         .map_err(|error| CliError::error(error.to_string()))
 }
 
-/// The authorization server whose tokens are taken; its addresses were checked when the configuration was read.
+/// The authorization server whose tokens are taken; its addresses were checked when the configuration was
+/// read.
 fn issuer(config: &Config) -> Option<TokenIssuer> {
     let oauth = &config.oauth;
     let url = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
@@ -196,7 +198,8 @@ fn tls(config: &Config) -> Result<Option<TlsSettings>, CliError> {
     Ok(Some(TlsSettings { cert_pem, key_pem }))
 }
 
-/// Where the site is reached from this machine. With TLS that is the public address, whose name the certificate bears.
+/// Where the site is reached from this machine. With TLS that is the public address, whose name the
+/// certificate bears.
 pub(super) fn local_url(config: &Config, bound: SocketAddr) -> String {
     let scheme = if config.tls_cert.is_some() { "https" } else { "http" };
     match &config.public_url {

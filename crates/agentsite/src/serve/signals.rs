@@ -1,7 +1,7 @@
 //! The signals that a site heeds.
 //!
-//! Promises: SIGINT and SIGTERM ask for an orderly stop, and a second one of either ends it at once; SIGHUP asks for a reload. It does
-//! nothing itself: `serve` acts.
+//! Promises: SIGINT and SIGTERM ask for an orderly stop, and a second one of either ends it at once; SIGHUP
+//! asks for a reload. It does nothing itself: `serve` acts.
 
 use tokio::signal::unix::{Signal as Listener, SignalKind, signal};
 use tokio_util::sync::CancellationToken;

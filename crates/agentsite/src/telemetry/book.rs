@@ -1,7 +1,8 @@
 //! From an event of the program to a line of its logbook.
 //!
-//! Promises: the same lines as on stderr, by the same rules, but for what the machinery below us says of bytes on the wire: among those are the ones that
-//! carry this very log to a reader, and each would beget more. It keeps nothing itself and never waits.
+//! Promises: the same lines as on stderr, by the same rules, but for what the machinery below us says of
+//! bytes on the wire: among those are the ones that carry this very log to a reader, and each would beget
+//! more. It keeps nothing itself and never waits.
 
 use std::fmt::{Debug, Write as _};
 use std::sync::Arc;

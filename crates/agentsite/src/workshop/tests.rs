@@ -1,5 +1,6 @@
-//! What the pages may do with the agents folder, and what they may not: real files in a folder of its own, and a site that only counts how often it was
-//! asked to look. Who may ask is told in the stories of the gateway.
+//! What the pages may do with the agents folder, and what they may not: real files in a folder of its own,
+//! and a site that only counts how often it was asked to look. Who may ask is told in the stories of the
+//! gateway.
 
 use agentsite_protocol::Visibility;
 use agentsite_site::World;

@@ -1,8 +1,9 @@
 //! Attacks on the real binary, one file for each area of docs/security.md.
 //!
-//! Promises: every attack is a story of its own that fails when the attack succeeds. Ordinary test runs use the short form;
-//! `cargo xtask attack` runs the same stories at full scale against the release binary and prints a table of the rows that
-//! [`report`] wrote. Nothing here measures speed except as a ratio within one run, and only the full form judges it.
+//! Promises: every attack is a story of its own that fails when the attack succeeds. Ordinary test runs use
+//! the short form; `cargo xtask attack` runs the same stories at full scale against the release binary and
+//! prints a table of the rows that [`report`] wrote. Nothing here measures speed except as a ratio within one
+//! run, and only the full form judges it.
 
 mod access;
 mod clock;

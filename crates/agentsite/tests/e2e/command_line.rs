@@ -1,7 +1,7 @@
 //! Every verb of the command line, with the real binary.
 //!
-//! Each story uses a site of its own where it needs one. What is printed is checked as a person or a program reads it: the answer on
-//! stdout, the rest on stderr, and the exit code.
+//! Each story uses a site of its own where it needs one. What is printed is checked as a person or a program
+//! reads it: the answer on stdout, the rest on stderr, and the exit code.
 
 mod calling;
 mod conditions;

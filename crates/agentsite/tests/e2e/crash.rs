@@ -1,10 +1,10 @@
 //! The real binary is killed with SIGKILL at random moments under load, and stopped in good order under load.
 //!
-//! Promises that are tested: what was acknowledged is there; a message that was sent again is still one task; the events of a task
-//! are dense; every task ends; nothing that an agent started outlives the site.
+//! Promises that are tested: what was acknowledged is there; a message that was sent again is still one task;
+//! the events of a task are dense; every task ends; nothing that an agent started outlives the site.
 //!
-//! `AGENTSITE_CRASH_SEED` repeats the plan of a run, `AGENTSITE_CRASH_KILLS` sets how many kills it has. Moments are chosen by
-//! counting acknowledgements and log lines, never by time.
+//! `AGENTSITE_CRASH_SEED` repeats the plan of a run, `AGENTSITE_CRASH_KILLS` sets how many kills it has.
+//! Moments are chosen by counting acknowledgements and log lines, never by time.
 
 mod audit;
 mod dice;
@@ -28,7 +28,8 @@ const CLIENTS: usize = 6;
 /// Most acknowledgements between two kills.
 const MOST_ACKNOWLEDGED: usize = 120;
 
-/// Most lines that a starting site may log before it is killed; it logs about as many when it has something to recover.
+/// Most lines that a starting site may log before it is killed; it logs about as many when it has something
+/// to recover.
 const MOST_LINES: usize = 4;
 
 /// One kill in so many hits a site that is starting, and as many one that has just said that it is ready.

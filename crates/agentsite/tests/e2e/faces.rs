@@ -1,7 +1,7 @@
 //! The faces of a running site, spoken to over plain HTTP as a stranger would.
 //!
-//! Promises that are tested: the A2A methods end to end, clear errors for everything malformed, callers kept apart, health and
-//! metrics, and a crowd that is served or told when to come back.
+//! Promises that are tested: the A2A methods end to end, clear errors for everything malformed, callers kept
+//! apart, health and metrics, and a crowd that is served or told when to come back.
 
 mod a2a;
 mod bad_input;

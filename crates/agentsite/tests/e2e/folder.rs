@@ -1,7 +1,8 @@
 //! The agents folder while the site runs: agents come, change, break, are repaired and go, without a restart.
 //!
-//! Promises that are tested: each change takes effect soon; a broken file is one line in the log with its place, is shown in the
-//! status, and leaves its agent and all others as they were; a name belongs to the folder that had it first.
+//! Promises that are tested: each change takes effect soon; a broken file is one line in the log with its
+//! place, is shown in the status, and leaves its agent and all others as they were; a name belongs to the
+//! folder that had it first.
 
 use std::io::Write;
 

@@ -1,7 +1,7 @@
 //! The pages in a browser: the stories of `web/tests`, run by Node against this binary.
 //!
-//! Promises: each file of stories is one test here; what it printed is shown when it fails. The browser is Debian's, the packages are those that
-//! `cargo xtask test` installed.
+//! Promises: each file of stories is one test here; what it printed is shown when it fails. The browser is
+//! Debian's, the packages are those that `cargo xtask test` installed.
 
 use std::process::Command;
 

@@ -1,7 +1,8 @@
 //! A site in a test: the real binary in a folder of its own.
 //!
-//! Promises: ready when `start` returns; killed, with everything it started, when dropped; can be killed and started again on the same
-//! data. It shows the admin token with each request; a story of an anonymous caller uses a client of its own, from `http()`.
+//! Promises: ready when `start` returns; killed, with everything it started, when dropped; can be killed and
+//! started again on the same data. It shows the admin token with each request; a story of an anonymous caller
+//! uses a client of its own, from `http()`.
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -11,7 +12,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// The binary under test: the one that cargo built for the tests, or the one that `AGENTSITE_TEST_BINARY` names.
+/// The binary under test: the one that cargo built for the tests, or the one that `AGENTSITE_TEST_BINARY`
+/// names.
 pub(crate) fn binary() -> &'static str {
     static BINARY: LazyLock<String> = LazyLock::new(|| {
         let named = std::env::var_os("AGENTSITE_TEST_BINARY").and_then(|path| path.into_string().ok());
@@ -20,8 +22,8 @@ pub(crate) fn binary() -> &'static str {
     &BINARY
 }
 
-/// Longest wait for an event. It is there to name what never came, not to measure: a machine that is busy with anything else may be a
-/// hundred times slower than usual, and only a defect may reach it.
+/// Longest wait for an event. It is there to name what never came, not to measure: a machine that is busy
+/// with anything else may be a hundred times slower than usual, and only a defect may reach it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(600);
 
 /// A folder with a site in it.
@@ -30,7 +32,8 @@ pub(crate) struct TestSite {
     flags: Vec<String>,
     variables: Vec<(String, String)>,
     process: Option<Child>,
-    /// Making a client is slow, so each site has one for all that is asked of it. It shows the admin token, unless a request shows another.
+    /// Making a client is slow, so each site has one for all that is asked of it. It shows the admin token,
+    /// unless a request shows another.
     pub(crate) http: reqwest::Client,
     /// Where the site listens.
     pub(crate) url: String,
@@ -59,7 +62,8 @@ impl TestSite {
         site
     }
 
-    /// A folder for a site at which every caller of this machine is an admin: for counterparts that show no key.
+    /// A folder for a site at which every caller of this machine is an admin: for counterparts that show no
+    /// key.
     pub(crate) fn trusting() -> Self {
         Self::new().flag("--anonymous").flag("admin")
     }
@@ -278,7 +282,8 @@ fn http_with(token: Option<&str>) -> reqwest::Client {
     client.default_headers(headers).build().unwrap()
 }
 
-/// Asks again until there is an answer: for what comes by itself, and soon, but sends no word when it is there.
+/// Asks again until there is an answer: for what comes by itself, and soon, but sends no word when it is
+/// there.
 pub(crate) async fn eventually<T>(what: &str, mut ask: impl AsyncFnMut() -> Option<T>) -> T {
     let asking = async {
         let mut look = tokio::time::interval(Duration::from_millis(20));
@@ -303,7 +308,8 @@ pub(crate) fn exec_agent(name: &str, command: &[&str], rest: &str) -> String {
     format!("{about}[runtime]\nkind = \"exec\"\ncommand = {command:?}\n{rest}\n")
 }
 
-/// A named pipe for an agent to wait at. It is open for both ends, so that neither waits for the other and no word is lost.
+/// A named pipe for an agent to wait at. It is open for both ends, so that neither waits for the other and no
+/// word is lost.
 pub(crate) fn gate(path: &Path) -> std::fs::File {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     std::fs::File::options().read(true).write(true).open(path).unwrap()
@@ -355,7 +361,8 @@ pub(crate) fn mcp_python() -> PathBuf {
     counterpart("AGENTSITE_TEST_PYTHON_MCP")
 }
 
-/// The program or folder that a variable of `cargo xtask test` names; without it the test fails and says what to run.
+/// The program or folder that a variable of `cargo xtask test` names; without it the test fails and says what
+/// to run.
 pub(crate) fn counterpart(variable: &str) -> PathBuf {
     let named = std::env::var_os(variable);
     let path = PathBuf::from(

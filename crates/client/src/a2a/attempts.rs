@@ -1,8 +1,8 @@
 //! Attempts: which endpoint of an agent is tried next, and whether at all.
 //!
-//! Promises: endpoints are tried in the order of the card, those that are left alone are passed over. A request goes to a second
-//! endpoint only when the first surely did not get it, or when getting it twice does no harm; see docs/decisions/0009-failover.md.
-//! It sends nothing: the client does, and tells how it went.
+//! Promises: endpoints are tried in the order of the card, those that are left alone are passed over. A
+//! request goes to a second endpoint only when the first surely did not get it, or when getting it twice does
+//! no harm; see docs/decisions/0009-failover.md. It sends nothing: the client does, and tells how it went.
 
 use std::ops::ControlFlow;
 
@@ -48,7 +48,8 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes note of how an attempt went; breaks with the result, or goes on when another endpoint may be tried.
+    /// Takes note of how an attempt went; breaks with the result, or goes on when another endpoint may be
+    /// tried.
     pub(super) fn judge<T>(
         &mut self,
         attempt: Attempt<'_>,

@@ -1,7 +1,8 @@
 //! Fetching an agent's card and finding in it the address to call.
 //!
-//! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or https, and never
-//! weaker than the card's own. An agent that speaks nothing we speak is told apart from a broken card, with what it offers.
+//! Promises: a card is bounded in size and depth before it is read; an address out of it is absolute, http or
+//! https, and never weaker than the card's own. An agent that speaks nothing we speak is told apart from a
+//! broken card, with what it offers.
 
 use agentsite_egress::Egress;
 use agentsite_protocol::extension::{RESUME, SEND_ONCE};
@@ -39,7 +40,8 @@ pub fn card_url(url: &Url) -> Url {
     card
 }
 
-/// Finds the card of the agent at this address, and where it lies: agents of the older version may have it under the older name.
+/// Finds the card of the agent at this address, and where it lies: agents of the older version may have it
+/// under the older name.
 pub(super) async fn find(
     egress: &Egress,
     url: &Url,
@@ -80,7 +82,8 @@ async fn fetch(egress: &Egress, url: &Url, token: Option<&Token>) -> Result<Agen
         .map_err(|error| ClientError::BadAnswer { from, what: format!("no agent card: {error}") })
 }
 
-/// The addresses that we can call, the preferred one first: in the order of the card, those of the older version last.
+/// The addresses that we can call, the preferred one first: in the order of the card, those of the older
+/// version last.
 pub(super) fn endpoints(card: &AgentCard, from: &Url) -> Result<Vec<Endpoint>, ClientError> {
     let spoken = card.supported_interfaces.iter().filter_map(|offer| Some((Dialect::of(offer)?, offer)));
     let (older, newer): (Vec<_>, Vec<_>) =

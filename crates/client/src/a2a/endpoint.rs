@@ -1,10 +1,10 @@
 //! Endpoint: one address of an agent, and the language that is spoken there.
 //!
-//! Promises: an address is absolute and http or https, also when a card writes a gRPC one as `host:port`; it is never weaker than the
-//! way the card itself came. It asks nothing.
+//! Promises: an address is absolute and http or https, also when a card writes a gRPC one as `host:port`; it
+//! is never weaker than the way the card itself came. It asks nothing.
 //!
-//! A gRPC address without a scheme is taken as plain text when the card came by http or the host is this machine, else as TLS: a card
-//! that came encrypted never leads to an unencrypted call elsewhere.
+//! A gRPC address without a scheme is taken as plain text when the card came by http or the host is this
+//! machine, else as TLS: a card that came encrypted never leads to an unencrypted call elsewhere.
 
 use std::fmt;
 use std::str::FromStr;

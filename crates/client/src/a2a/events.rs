@@ -1,7 +1,7 @@
 //! The stream of an answer: server-sent events in, items out.
 //!
-//! Promises: an event is bounded before it is put together, and a silent server is noticed (comments count as signs of life). It does
-//! not judge where a stream may end: `follow` does.
+//! Promises: an event is bounded before it is put together, and a silent server is noticed (comments count as
+//! signs of life). It does not judge where a stream may end: `follow` does.
 
 use std::time::Duration;
 

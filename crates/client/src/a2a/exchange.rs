@@ -1,7 +1,8 @@
 //! Exchange: one request at one endpoint, in the language that is spoken there.
 //!
-//! Promises: everything goes through the egress, is bounded in time and size, and is read only after the status was looked at. It does
-//! not choose endpoints and tries nothing twice. What the languages look like is in the files beside it.
+//! Promises: everything goes through the egress, is bounded in time and size, and is read only after the
+//! status was looked at. It does not choose endpoints and tries nothing twice. What the languages look like
+//! is in the files beside it.
 
 use std::time::Duration;
 
@@ -117,7 +118,8 @@ impl Exchange<'_> {
         Ok(request.timeout(self.timeout))
     }
 
-    /// The extensions that the caller wants, and the one that numbers events: gRPC has no other place for the numbers.
+    /// The extensions that the caller wants, and the one that numbers events: gRPC has no other place for the
+    /// numbers.
     fn with_resume(&self) -> HeaderValue {
         let wanted = self.headers.get(EXTENSIONS).and_then(|value| value.to_str().ok());
         let both = wanted.map(|wanted| format!("{wanted},{RESUME}"));

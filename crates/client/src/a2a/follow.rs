@@ -1,8 +1,9 @@
 //! Follow: the stream of a task as its caller sees it, over more than one connection if need be.
 //!
-//! Promises: a stream that ends before the task does is an error, not an end; after an error nothing follows. When the server numbers
-//! its events (a site does), a cut stream goes on after the last number without gap or repeat, a bounded number of times. A server
-//! that does not is not asked again here: its caller asks for the task.
+//! Promises: a stream that ends before the task does is an error, not an end; after an error nothing follows.
+//! When the server numbers its events (a site does), a cut stream goes on after the last number without gap
+//! or repeat, a bounded number of times. A server that does not is not asked again here: its caller asks for
+//! the task.
 
 use std::time::Duration;
 
@@ -19,10 +20,12 @@ use crate::ClientError;
 /// Where a client says what it saw last.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Tries in a row to go on without anything new; with the pauses about six seconds, longer than a site takes to start again.
+/// Tries in a row to go on without anything new; with the pauses about six seconds, longer than a site takes
+/// to start again.
 const TRIES: u32 = 6;
 
-/// Cuts that are mended in one stream: a server that gives a little and cuts, again and again, is not followed for ever.
+/// Cuts that are mended in one stream: a server that gives a little and cuts, again and again, is not
+/// followed for ever.
 const MOST_CUTS: u32 = 100;
 
 /// Before the first try to go on; doubled each time.

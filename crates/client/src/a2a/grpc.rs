@@ -1,10 +1,11 @@
 //! The gRPC binding of A2A 1.0: messages in protobuf, over HTTP/2 through the same egress as everything else.
 //!
-//! Promises: a message is bounded before it is put together; an answer without a status at its end is no answer. What came is turned
-//! into the ProtoJSON of the other bindings, so that it is read in one place only.
+//! Promises: a message is bounded before it is put together; an answer without a status at its end is no
+//! answer. What came is turned into the ProtoJSON of the other bindings, so that it is read in one place
+//! only.
 //!
-//! The framing is our own (five bytes before each message): a generated client would bring its own connections, and with them a second
-//! way out of the site past the guard.
+//! The framing is our own (five bytes before each message): a generated client would bring its own
+//! connections, and with them a second way out of the site past the guard.
 
 mod frames;
 mod status;
@@ -174,7 +175,8 @@ fn decode(operation: &Operation<'_>, message: Bytes) -> Result<Value, String> {
     }
 }
 
-/// The items of a stream. gRPC servers give no sign of life in a silent stream, so that silence may be only long work.
+/// The items of a stream. gRPC servers give no sign of life in a silent stream, so that silence may be only
+/// long work.
 pub(super) fn items(
     answer: EgressAnswer,
     from: &str,

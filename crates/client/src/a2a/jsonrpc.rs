@@ -1,7 +1,7 @@
 //! The JSON-RPC binding of A2A 1.0: requests out, answers and events in.
 //!
-//! Promises: foreign JSON is looked at (depth, number of values) before it is parsed; an answer is either a result or an error,
-//! never both. It sends nothing.
+//! Promises: foreign JSON is looked at (depth, number of values) before it is parsed; an answer is either a
+//! result or an error, never both. It sends nothing.
 
 use agentsite_egress::{Egress, EgressRequest};
 use agentsite_protocol::Nesting;
@@ -15,7 +15,8 @@ use super::operation::Operation;
 use super::reason;
 use crate::ClientError;
 
-/// What an answer may hold. Depth as in a request; twenty times its values, because a task brings its whole history.
+/// What an answer may hold. Depth as in a request; twenty times its values, because a task brings its whole
+/// history.
 const ANSWER: Nesting = Nesting { depth: Nesting::REQUEST.depth, nodes: 20 * Nesting::REQUEST.nodes };
 
 /// The version of A2A that we speak, as its header wants it.
@@ -114,7 +115,8 @@ pub(super) fn read_result(from: &str, bytes: &[u8]) -> Result<Value, ClientError
     }
 }
 
-/// Reads an answer that came with an HTTP error status: the protocol's own error if it holds one, else the status.
+/// Reads an answer that came with an HTTP error status: the protocol's own error if it holds one, else the
+/// status.
 pub(super) fn read_status(from: &str, status: u16, bytes: &[u8]) -> ClientError {
     match read_json::<Answer>(from, bytes) {
         Ok(Answer { error: Some(fault), .. }) => refused(fault),

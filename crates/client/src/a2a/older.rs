@@ -1,7 +1,7 @@
 //! JSON-RPC of A2A 0.3: requests are written in its words, answers are read into those of 1.0.
 //!
-//! Promises: the shape of foreign JSON is looked at before it is read, as in 1.0; what 0.3 cannot say is refused before anything is
-//! sent. The translation itself is the protocol's (`protocol::legacy`).
+//! Promises: the shape of foreign JSON is looked at before it is read, as in 1.0; what 0.3 cannot say is
+//! refused before anything is sent. The translation itself is the protocol's (`protocol::legacy`).
 
 use agentsite_egress::{Egress, EgressError, EgressRequest};
 use agentsite_protocol::legacy;

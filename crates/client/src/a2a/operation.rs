@@ -1,7 +1,7 @@
 //! Operation: what is asked of an agent, in no binding yet.
 //!
-//! Promises: the eleven operations of A2A 1.0 with their parameters in ProtoJSON order; whether one may be repeated without harm is
-//! said here, once. It knows no addresses and no wire frames.
+//! Promises: the eleven operations of A2A 1.0 with their parameters in ProtoJSON order; whether one may be
+//! repeated without harm is said here, once. It knows no addresses and no wire frames.
 
 use agentsite_protocol::{Message, PushConfig, TaskState, Timestamp};
 use serde::Serialize;
@@ -105,7 +105,8 @@ impl Operation<'_> {
         }
     }
 
-    /// Whether asking twice does what asking once does. A message is not so: A2A gives no promise about two of the same id.
+    /// Whether asking twice does what asking once does. A message is not so: A2A gives no promise about two
+    /// of the same id.
     pub(super) const fn repeats_safely(&self) -> bool {
         !matches!(self, Self::Send(_) | Self::Stream(_) | Self::CreatePush(_))
     }

@@ -1,7 +1,8 @@
 //! Reason: the error table of A2A, read from the wire of any binding.
 //!
-//! Promises: the same refusal is the same [`ClientError::Refused`] however it travelled. A name of a reason counts more than the
-//! status around it; a status alone is read by its most likely meaning. It invents no words.
+//! Promises: the same refusal is the same [`ClientError::Refused`] however it travelled. A name of a reason
+//! counts more than the status around it; a status alone is read by its most likely meaning. It invents no
+//! words.
 
 use serde_json::Value;
 

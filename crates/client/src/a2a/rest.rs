@@ -1,7 +1,7 @@
 //! The HTTP+JSON binding of A2A 1.0: an address for each operation, errors in the form of AIP-193.
 //!
-//! Promises: ids and tenants of others are written into paths so that they stay one segment; a refusal is read by its reason, not by
-//! its status. It sends nothing.
+//! Promises: ids and tenants of others are written into paths so that they stay one segment; a refusal is
+//! read by its reason, not by its status. It sends nothing.
 
 use agentsite_egress::{Egress, EgressError, EgressRequest};
 use http::Method;

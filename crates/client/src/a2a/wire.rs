@@ -1,7 +1,8 @@
 //! What an A2A agent answers, as values: tasks, messages and the items of a stream.
 //!
-//! Promises: reads the ProtoJSON of A2A 1.0 as servers write it: default values left out, `null` for absent; unknown fields are
-//! kept. Ids of the other side are text, because we do not choose them. It does not send anything.
+//! Promises: reads the ProtoJSON of A2A 1.0 as servers write it: default values left out, `null` for absent;
+//! unknown fields are kept. Ids of the other side are text, because we do not choose them. It does not send
+//! anything.
 
 use agentsite_protocol::{Artifact, JsonMap, Message, TaskState, Timestamp};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -116,7 +117,8 @@ impl StreamItem {
         matches!(self, Self::Message(_)) || self.state().is_some_and(TaskState::is_settled)
     }
 
-    /// Whether nothing can follow. A task that waits for its caller may be only the picture before a further message.
+    /// Whether nothing can follow. A task that waits for its caller may be only the picture before a further
+    /// message.
     pub(super) fn closes(&self) -> bool {
         match self {
             Self::Message(_) => true,

@@ -1,7 +1,7 @@
 //! Session: one connection of an agent to its site, from the introduction to the end.
 //!
-//! Promises: reads all the time, whatever the handlers do; each task is a task of its own that ends with the session. A site that is silent is
-//! left. It does not connect again: see [`super::Agent::serve`].
+//! Promises: reads all the time, whatever the handlers do; each task is a task of its own that ends with the
+//! session. A site that is silent is left. It does not connect again: see [`super::Agent::serve`].
 
 use std::collections::HashMap;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Work: what a handler uses to tell how far it is, and to learn that nobody waits any more.
 //!
-//! Promises: telling waits while the connection is busy, so that a fast handler is slowed down, not buffered. It does not end the task: what the
-//! handler returns does.
+//! Promises: telling waits while the connection is busy, so that a fast handler is slowed down, not buffered.
+//! It does not end the task: what the handler returns does.
 
 use agentsite_protocol::link::{FromAgent, Progress};
 use agentsite_protocol::{Artifact, TaskId};

@@ -1,6 +1,7 @@
 //! The section `[search.embeddings]` of the configuration.
 //!
-//! Promises: plain data with a schema; unknown keys are errors. It reads no file and no variable: the binary does.
+//! Promises: plain data with a schema; unknown keys are errors. It reads no file and no variable: the binary
+//! does.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,7 @@ pub struct EmbeddingsSection {
     pub model: Option<String>,
     /// Name of the environment variable that holds the key.
     pub key_env: Option<String>,
-    /// How many values a vector has: wanted of the endpoint, and checked. Found out at the start when left out.
+    /// How many values a vector has: wanted of the endpoint, and checked. Found out at the start when left
+    /// out.
     pub dimensions: Option<usize>,
 }

@@ -1,7 +1,7 @@
 //! Answers: what a server says, read into our own nouns; and what we say to a server that asks.
 //!
-//! Promises: a result that our nouns hold is read whatever else stands in it; questions go to the calls they are about. It does not
-//! know calls or transports.
+//! Promises: a result that our nouns hold is read whatever else stands in it; questions go to the calls they
+//! are about. It does not know calls or transports.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Call: one request from the moment it leaves until it is answered, and its pauses when the server asks back.
+//! Call: one request from the moment it leaves until it is answered, and its pauses when the server asks
+//! back.
 //!
-//! Promises: a call ends: with an answer, with a question that sets it aside, or in time with an error. Dropping it at any moment tells
-//! the server to stop. It does not read answers.
+//! Promises: a call ends: with an answer, with a question that sets it aside, or in time with an error.
+//! Dropping it at any moment tells the server to stop. It does not read answers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +21,8 @@ use tokio::time::Instant;
 use super::calls::{CallMark, Calls, OnNotice, Question};
 use super::{Limits, McpError, answer};
 
-/// The one field of the state of a call that was set aside here; a server of revision 2026-07-28 gives a text instead.
+/// The one field of the state of a call that was set aside here; a server of revision 2026-07-28 gives a text
+/// instead.
 const STATE: &str = "call";
 
 /// How a call went on.
@@ -71,7 +73,8 @@ pub(super) struct Call {
 }
 
 impl Call {
-    /// Sends a request. `subject` is what it is about, so that answers to a question come back to the same thing.
+    /// Sends a request. `subject` is what it is about, so that answers to a question come back to the same
+    /// thing.
     pub(super) async fn send(
         peer: &Peer<RoleClient>,
         calls: &Arc<Calls>,

@@ -1,8 +1,10 @@
-//! Calls: which requests are under way, whose a notice or a question is, and which calls wait for an answer of our side.
+//! Calls: which requests are under way, whose a notice or a question is, and which calls wait for an answer
+//! of our side.
 //!
-//! Promises: a question of a server reaches the caller whose call it is about, and nobody else: when several calls are under way and the
-//! server does not say which one it means, it waits until only one is left, and is refused after a while. Calls that wait for answers
-//! are bounded in number and time. It does not speak to servers: `call` does.
+//! Promises: a question of a server reaches the caller whose call it is about, and nobody else: when several
+//! calls are under way and the server does not say which one it means, it waits until only one is left, and
+//! is refused after a while. Calls that wait for answers are bounded in number and time. It does not speak to
+//! servers: `call` does.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -24,7 +26,8 @@ const CHANGE_QUEUE: usize = 64;
 /// Questions of one call that may wait to be put to the caller; more than a few at once is a flood.
 const QUESTION_QUEUE: usize = 16;
 
-/// How long a question waits until it is clear whose it is. Other calls end in the meantime, or the server is told to give up.
+/// How long a question waits until it is clear whose it is. Other calls end in the meantime, or the server is
+/// told to give up.
 const UNCLEAR: Duration = Duration::from_secs(30);
 
 /// By which a request is known from before it leaves until it is answered.
@@ -130,7 +133,8 @@ impl Calls {
         self.moved.notify_waiters();
     }
 
-    /// Sets a call aside until its caller comes back with answers; gives the id under which it is taken up again.
+    /// Sets a call aside until its caller comes back with answers; gives the id under which it is taken up
+    /// again.
     pub(super) fn park(self: &Arc<Self>, call: Call) -> Result<String, McpError> {
         let mut id = String::with_capacity(32);
         for byte in self.rng.bytes16() {
@@ -248,7 +252,8 @@ impl Calls {
         }
     }
 
-    /// The server logs something; heard by the only call under way, because nothing says which of several it is about.
+    /// The server logs something; heard by the only call under way, because nothing says which of several it
+    /// is about.
     pub(super) fn logged(&self, notice: Notice) {
         let of = {
             let open = self.open();

@@ -1,7 +1,8 @@
 //! Connect: the first words with a tool server.
 //!
-//! Promises: revision 2026-07-28 is tried first, and a server that does not know it is greeted in the older way; the first words are
-//! bounded in time like everything else. It does not try again when a server is down.
+//! Promises: revision 2026-07-28 is tried first, and a server that does not know it is greeted in the older
+//! way; the first words are bounded in time like everything else. It does not try again when a server is
+//! down.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -39,10 +40,11 @@ type Engine = RunningService<RoleClient, Answering>;
 /// How long the question for the newest revision may stay unanswered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Probe {
-    /// A few seconds, then the older greeting is sent. Fits a server on the network: each request has its own answer.
+    /// A few seconds, then the older greeting is sent. Fits a server on the network: each request has its own
+    /// answer.
     Brief,
-    /// As long as the server may take to start. A process that is slow to start finds every earlier request in its pipe, and would
-    /// take a second greeting for a mistake.
+    /// As long as the server may take to start. A process that is slow to start finds every earlier request
+    /// in its pipe, and would take a second greeting for a mistake.
     Answered,
 }
 
@@ -208,7 +210,8 @@ impl Beginning {
 }
 
 impl Connection {
-    /// Tells a server of an older revision from which level on it is to log; newer ones are told with every request.
+    /// Tells a server of an older revision from which level on it is to log; newer ones are told with every
+    /// request.
     async fn wish_for_logs(&self) {
         let Some(level) = self.options.log else { return };
         if self.modern || !self.about.logging {
@@ -221,7 +224,8 @@ impl Connection {
     }
 }
 
-/// Whether a server that refuses to tell its versions is one of an older revision; newer ones have codes of their own.
+/// Whether a server that refuses to tell its versions is one of an older revision; newer ones have codes of
+/// their own.
 fn is_older(error: &ErrorData) -> bool {
     !matches!(error.code, ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY | ErrorCode::HEADER_MISMATCH)
 }

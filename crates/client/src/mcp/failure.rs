@@ -1,7 +1,8 @@
 //! Why a tool server could not be used.
 //!
-//! Promises: each sentence says what happened, in the server's own words where it has some, and no credential stands in any. Callers ask
-//! by meaning (`is_down`, `is_bad_request`) and need not know the codes of the protocol.
+//! Promises: each sentence says what happened, in the server's own words where it has some, and no credential
+//! stands in any. Callers ask by meaning (`is_down`, `is_bad_request`) and need not know the codes of the
+//! protocol.
 
 use std::time::Duration;
 
@@ -73,7 +74,8 @@ impl McpError {
         matches!(self, Self::Down(_) | Self::Egress(_) | Self::TimedOut { .. })
     }
 
-    /// Whether the server does not take the request as it was made: an unknown tool, or arguments that do not fit.
+    /// Whether the server does not take the request as it was made: an unknown tool, or arguments that do not
+    /// fit.
     #[must_use]
     pub fn is_bad_request(&self) -> bool {
         matches!(self, Self::Refused { code, .. } if *code == i64::from(ErrorCode::INVALID_PARAMS.0))
@@ -159,7 +161,8 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_WORDS).collect()
 }
 
-/// The challenge of a server that refused a request for want of another authorization: nothing was done, so it may be made again.
+/// The challenge of a server that refused a request for want of another authorization: nothing was done, so
+/// it may be made again.
 pub(super) fn challenge_of(error: &ServiceError) -> Option<&str> {
     let ServiceError::TransportSend(error) = error else { return None };
     error.error.downcast_ref::<StreamableHttpError<EgressError>>()?.auth_challenge()

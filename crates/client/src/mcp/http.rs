@@ -1,7 +1,8 @@
 //! HTTP: the streamable HTTP of MCP through the egress.
 //!
-//! Promises: nothing goes past the egress, an answer and each event of a stream is bounded, and a server of the older revisions is
-//! recognized by how it refuses what it does not know. Sessions, resumption and the standard headers are the engine's.
+//! Promises: nothing goes past the egress, an answer and each event of a stream is bounded, and a server of
+//! the older revisions is recognized by how it refuses what it does not know. Sessions, resumption and the
+//! standard headers are the engine's.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -199,7 +200,8 @@ fn challenge(answer: &EgressAnswer) -> Option<Failure> {
     }
 }
 
-/// What an HTTP error means: the server's own error when it has one, a server of older revisions when it does not know discovery.
+/// What an HTTP error means: the server's own error when it has one, a server of older revisions when it does
+/// not know discovery.
 async fn refusal(
     answer: EgressAnswer,
     message: &ClientJsonRpcMessage,
@@ -233,7 +235,8 @@ async fn refusal(
     Err(StreamableHttpError::UnexpectedServerResponse(Cow::Owned(format!("HTTP {status}"))))
 }
 
-/// The events of an answer, each of them bounded: a larger one ends the stream, and the request whose stream it is.
+/// The events of an answer, each of them bounded: a larger one ends the stream, and the request whose stream
+/// it is.
 fn events(answer: EgressAnswer, most: usize, of: Option<RequestId>) -> Events {
     let mut size = EventSize::default();
     let spoiled = Arc::new(AtomicBool::new(false));

@@ -1,8 +1,9 @@
 //! Lines: a tool server that is a process, one message a line each way.
 //!
-//! Promises: a line is bounded before it is read to its end: an answer that is too large fails the request it answers, and a line that
-//! does not end at all ends the connection. Words that are no message (programs print all kinds of things) are passed over, and an
-//! answer that cannot be read fails its request, too. It does not start or stop the process.
+//! Promises: a line is bounded before it is read to its end: an answer that is too large fails the request it
+//! answers, and a line that does not end at all ends the connection. Words that are no message (programs
+//! print all kinds of things) are passed over, and an answer that cannot be read fails its request, too. It
+//! does not start or stop the process.
 
 mod oversize;
 
@@ -21,10 +22,12 @@ use tokio::sync::Mutex;
 use super::options::{Reader, Writer};
 use oversize::Oversize;
 
-/// How many times the size of the largest message may go by until its line ends; a line that is longer has no end.
+/// How many times the size of the largest message may go by until its line ends; a line that is longer has no
+/// end.
 const PATIENCE: usize = 16;
 
-/// The code under which a too large answer travels through the engine; no server can use it, because it is out of their range.
+/// The code under which a too large answer travels through the engine; no server can use it, because it is
+/// out of their range.
 pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Both pipes of a process. Clones share them.

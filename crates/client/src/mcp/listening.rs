@@ -1,7 +1,8 @@
 //! Listening: being told what changes at a server, in the way of its era.
 //!
-//! Promises: one subscription at a time carries everything that is wanted, and a lost one is opened again with growing pauses. Servers
-//! of older revisions tell changes of lists unasked and are asked for each resource. It does not read what changed.
+//! Promises: one subscription at a time carries everything that is wanted, and a lost one is opened again
+//! with growing pauses. Servers of older revisions tell changes of lists unasked and are asked for each
+//! resource. It does not read what changed.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError, Weak};

@@ -1,9 +1,10 @@
 //! Login: getting and keeping the token of one tool server.
 //!
-//! Promises: the server's own challenge says where to ask and for what; an authorization server that changed gets nothing of the old
-//! one; a person is asked by one request at a time, and the others use what came of it. Discovery, registration, proof keys and the
-//! checks of issuer and resource are the engine's. It does not decide how often to try: `Connection` does; a person who logs in
-//! apart from any request does so with `PendingLogin`.
+//! Promises: the server's own challenge says where to ask and for what; an authorization server that changed
+//! gets nothing of the old one; a person is asked by one request at a time, and the others use what came of
+//! it. Discovery, registration, proof keys and the checks of issuer and resource are the engine's. It does
+//! not decide how often to try: `Connection` does; a person who logs in apart from any request does so with
+//! `PendingLogin`.
 
 mod fetch;
 mod kept;
@@ -35,7 +36,8 @@ pub(super) struct Login {
     oauth: OAuth,
     /// Held while a person is asked, so that only one request asks.
     state: Mutex<State>,
-    /// How many tokens there were; tells a request whether the token that was refused is still the one we have.
+    /// How many tokens there were; tells a request whether the token that was refused is still the one we
+    /// have.
     turn: AtomicU64,
 }
 
@@ -154,7 +156,8 @@ impl Login {
         }
     }
 
-    /// Gets a token for a person: silently where the token can be refreshed, otherwise with the person's consent.
+    /// Gets a token for a person: silently where the token can be refreshed, otherwise with the person's
+    /// consent.
     async fn as_person(
         &self,
         manager: AuthorizationManager,
@@ -207,7 +210,8 @@ impl Login {
         AuthorizationSession::new(manager, request).await.map_err(|(_, error)| error)
     }
 
-    /// The engine with what was kept from before, which counts only for the client and the issuer that it is from.
+    /// The engine with what was kept from before, which counts only for the client and the issuer that it is
+    /// from.
     async fn before(&self, state: &mut State) -> Result<AuthorizationManager, AuthError> {
         let mut manager = engine(&self.server, &self.egress).await?;
         state.issuer = None;

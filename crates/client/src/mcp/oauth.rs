@@ -1,7 +1,7 @@
 //! OAuth 2.1 as a client: what somebody must bring who wants to use servers that ask for a token.
 //!
-//! Promises: a person decides ([`Consent`]), and whoever runs the site decides where credentials stay ([`CredentialStore`]). The steps
-//! themselves are in `login`.
+//! Promises: a person decides ([`Consent`]), and whoever runs the site decides where credentials stay
+//! ([`CredentialStore`]). The steps themselves are in `login`.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -18,18 +18,20 @@ use crate::Token;
 pub struct OAuth {
     /// Who the token is for.
     pub grant: Grant,
-    /// Whose credentials they are, such as an agent: two holders never share a token, also at the same server.
+    /// Whose credentials they are, such as an agent: two holders never share a token, also at the same
+    /// server.
     pub holder: String,
     /// Where credentials stay.
     pub store: Arc<dyn CredentialStore>,
     /// A client that was registered before, by hand; preferred to everything else.
     pub client: Option<RegisteredClient>,
-    /// Where the document about our client is, for authorization servers that read one; preferred to registering a client.
+    /// Where the document about our client is, for authorization servers that read one; preferred to
+    /// registering a client.
     pub metadata: Option<Url>,
     /// The name that a person reads when a client is registered.
     pub client_name: String,
-    /// Scopes to ask for, instead of those that the tool server names. A person who is asked in the course of a request is asked for what
-    /// the server names, and for these only when it names none.
+    /// Scopes to ask for, instead of those that the tool server names. A person who is asked in the course of
+    /// a request is asked for what the server names, and for these only when it names none.
     pub scopes: Vec<String>,
 }
 
@@ -43,7 +45,8 @@ pub enum Grant {
         /// Who asks the person.
         consent: Arc<dyn Consent>,
     },
-    /// A person who logged in before ([`PendingLogin`](super::PendingLogin)): what was kept is used and refreshed, and nobody is asked.
+    /// A person who logged in before ([`PendingLogin`](super::PendingLogin)): what was kept is used and
+    /// refreshed, and nobody is asked.
     Kept,
     /// The client itself, with its secret (client credentials); it must be registered before.
     Machine,
@@ -92,7 +95,8 @@ pub struct RegisteredClient {
 
 /// Asks a person for consent.
 pub trait Consent: Send + Sync + fmt::Debug + 'static {
-    /// Shows the address of the authorization server and comes back with the address to which it sent the person.
+    /// Shows the address of the authorization server and comes back with the address to which it sent the
+    /// person.
     fn ask(&self, address: Url) -> BoxFuture<'_, Result<Url, McpError>>;
 }
 

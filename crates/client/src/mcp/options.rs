@@ -1,6 +1,7 @@
 //! Options: where a tool server is, who we say we are to it, and how much is taken from it.
 //!
-//! Promises: every limit that a foreign server could run into stands here with its reason. It does not connect.
+//! Promises: every limit that a foreign server could run into stands here with its reason. It does not
+//! connect.
 
 use std::fmt;
 use std::sync::Arc;
@@ -109,7 +110,8 @@ pub struct Options {
     pub rng: Arc<dyn Rng>,
     /// The answer to `roots/list` when no call is under way whose caller could be asked.
     pub roots: Value,
-    /// Greets a process in the way of the older revisions at once, for one that does not answer what it does not know.
+    /// Greets a process in the way of the older revisions at once, for one that does not answer what it does
+    /// not know.
     pub initialize_first: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Pages: a list of a tool server, fetched whole.
 //!
-//! Promises: a list ends: after so many pages, items or bytes with an error that says so, and at once when a server sends the same page
-//! again. It does not keep lists.
+//! Promises: a list ends: after so many pages, items or bytes with an error that says so, and at once when a
+//! server sends the same page again. It does not keep lists.
 
 use agentsite_protocol::mcp::{Prompt, Resource, ResourceTemplate, Tool};
 use rmcp::model::{

@@ -1,8 +1,9 @@
 //! PendingLogin: a login that a person has begun, apart from any connection.
 //!
-//! Promises: it begins with what the tool server itself asks for (RFC 9728, then RFC 8414), registers a client unless one is given, and
-//! binds the answer to its own state, proof key and issuer. It ends with credentials in the store, once, or with a sentence why not.
-//! It shows no address and waits for nobody: whoever began it does.
+//! Promises: it begins with what the tool server itself asks for (RFC 9728, then RFC 8414), registers a
+//! client unless one is given, and binds the answer to its own state, proof key and issuer. It ends with
+//! credentials in the store, once, or with a sentence why not. It shows no address and waits for nobody:
+//! whoever began it does.
 
 use std::fmt;
 use std::time::Duration;
@@ -69,10 +70,12 @@ impl PendingLogin {
         parameter(back, "state").is_some_and(|state| Token::new(&state) == Token::new(&self.state))
     }
 
-    /// Ends the login with the address to which the authorization server sent the person, and keeps what comes of it.
+    /// Ends the login with the address to which the authorization server sent the person, and keeps what
+    /// comes of it.
     ///
     /// # Errors
-    /// [`McpError`] with the words of the authorization server when the person did not consent, or when it refuses.
+    /// [`McpError`] with the words of the authorization server when the person did not consent, or when it
+    /// refuses.
     pub async fn finish(self, back: &Url) -> Result<(), McpError> {
         if let Some(error) = denial(back) {
             return Err(refused(&failed(error)));

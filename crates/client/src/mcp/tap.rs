@@ -1,7 +1,8 @@
 //! Tap: sees every message between the protocol engine and a transport, in order.
 //!
-//! Promises: a request is known before it leaves, so no notice about it can come too early; notices reach their call or listeners in
-//! the order in which they came, and nothing is started or kept for them, however many there are. It does not change messages.
+//! Promises: a request is known before it leaves, so no notice about it can come too early; notices reach
+//! their call or listeners in the order in which they came, and nothing is started or kept for them, however
+//! many there are. It does not change messages.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Stories of calling an agent by HTTP+JSON, by JSON-RPC of A2A 0.3, and of going from one interface to the next.
+//! Stories of calling an agent by HTTP+JSON, by JSON-RPC of A2A 0.3, and of going from one interface to the
+//! next.
 //!
 //! What we send by HTTP+JSON is compared with `golden/rest_requests.txt`.
 

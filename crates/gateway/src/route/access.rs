@@ -1,8 +1,8 @@
 //! Access: who may use a route, and the one check of it.
 //!
 //! Promises: the check recognises and counts the caller before the handler runs, and hands it on with the
-//! request, the only place where a handler behind it finds one. Rows with `Access::Handler` are the exceptions:
-//! A2A, MCP, pages and `/metrics`. It does not decide what a caller sees: the site does.
+//! request, the only place where a handler behind it finds one. Rows with `Access::Handler` are the
+//! exceptions: A2A, MCP, pages and `/metrics`. It does not decide what a caller sees: the site does.
 
 use agentsite_protocol::Caller;
 use http::request::Parts;

@@ -1,7 +1,8 @@
 //! Which conversation at the agent continues which conversation of ours.
 //!
-//! Promises: bounded, the one unused for longest is forgotten first; a conversation belongs to its owner, so that two callers who
-//! choose the same id do not meet. It is kept in memory only: after a restart a conversation begins anew at the agent.
+//! Promises: bounded, the one unused for longest is forgotten first; a conversation belongs to its owner, so
+//! that two callers who choose the same id do not meet. It is kept in memory only: after a restart a
+//! conversation begins anew at the agent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

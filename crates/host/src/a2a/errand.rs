@@ -1,8 +1,8 @@
 //! Errand: one run of one task, done at the agent.
 //!
-//! Promises: a message is sent once; when the connection breaks, the task is looked for at the agent before the run fails. What
-//! the agent reports is reported at once. A run that is cancelled, dropped or no longer listened to stops the agent's task too, as
-//! far as the agent lets it.
+//! Promises: a message is sent once; when the connection breaks, the task is looked for at the agent before
+//! the run fails. What the agent reports is reported at once. A run that is cancelled, dropped or no longer
+//! listened to stops the agent's task too, as far as the agent lets it.
 //!
 //! It does not judge what the agent says and keeps no clock: the site ends a run that takes too long.
 
@@ -28,8 +28,8 @@ use super::work::RemoteWork;
 use crate::child::Watch;
 use crate::{Credential, Gone, Job, Reporter};
 
-/// How often an agent that cannot be reached is asked for the task before the run fails; with [`LONGEST_PAUSE`] about ten seconds,
-/// which is longer than a small server takes to start again.
+/// How often an agent that cannot be reached is asked for the task before the run fails; with
+/// [`LONGEST_PAUSE`] about ten seconds, which is longer than a small server takes to start again.
 const TRIES: u32 = 8;
 
 /// How long an agent may think before it answers at all; the site's own limits end a run much earlier.
@@ -52,7 +52,8 @@ pub(super) struct Errand {
     output: ByteSize,
     memo: RemoteMemo,
     made: u64,
-    /// Fingerprints of the whole artifacts that were reported, so that asking again does not report them again.
+    /// Fingerprints of the whole artifacts that were reported, so that asking again does not report them
+    /// again.
     shown: HashMap<String, u64>,
     last_words: Option<MessageId>,
     work: Option<RemoteWork>,
@@ -149,7 +150,8 @@ impl Errand {
         }
     }
 
-    /// Finds the work that an earlier run of this task left at the agent; `None` when there is none to go on with.
+    /// Finds the work that an earlier run of this task left at the agent; `None` when there is none to go on
+    /// with.
     async fn begun_before(&mut self, client: &Arc<A2aClient>) -> Result<Option<Next>, Stop> {
         let Some(task) = self.memo.at_work_on(&self.job.message.message_id) else { return Ok(None) };
         let found = match client.get_task(&task, Some(0)).await {
@@ -177,8 +179,9 @@ impl Errand {
 
     async fn send(&mut self, client: &Arc<A2aClient>, parts: Vec<Part>) -> Result<Next, Stop> {
         let message = self.outgoing(parts);
-        // A first message without a stream is answered at once and asked after later, so that the task is known and can be
-        // cancelled. A further message is waited for: an early answer could still be the question that it answers.
+        // A first message without a stream is answered at once and asked after later, so that the task is
+        // known and can be cancelled. A further message is waited for: an early answer could still be the
+        // question that it answers.
         let streams = client.card().capabilities.streaming;
         let options = SendOptions {
             return_immediately: !streams && message.task_id.is_none(),
@@ -198,7 +201,8 @@ impl Errand {
         Ok(outcome.map_or(Next::Ask, Next::Done))
     }
 
-    /// The client, with the caller's trace in every request, and with those of the wanted extensions that the agent has.
+    /// The client, with the caller's trace in every request, and with those of the wanted extensions that the
+    /// agent has.
     fn traced(&self, client: Arc<A2aClient>) -> Arc<A2aClient> {
         let mut headers = self.job.ephemeral.trace_headers();
         let known = &client.card().capabilities.extensions;
@@ -216,7 +220,8 @@ impl Errand {
         Arc::new(A2aClient::clone(&client).with_headers(headers))
     }
 
-    /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it has given some.
+    /// The caller's words as the agent gets them: with the agent's own ids of task and conversation, if it
+    /// has given some.
     fn outgoing(&mut self, parts: Vec<Part>) -> Message {
         let Job { owner, context, ids, .. } = &self.job;
         let known = || self.contexts.find(owner, context);
@@ -264,7 +269,8 @@ impl Errand {
         Ok(waiting.map_or(Next::Ask, Next::Done))
     }
 
-    /// Asks the agent where the task stands until it is settled, and follows it again where the agent streams.
+    /// Asks the agent where the task stands until it is settled, and follows it again where the agent
+    /// streams.
     async fn ask(&mut self) -> Result<Next, Stop> {
         let Some(task) = self.work.as_ref().map(|work| work.task.clone()) else {
             return Err(Stop::Failed("the agent ended the connection before it took the task".into()));
@@ -421,7 +427,8 @@ impl Errand {
     }
 }
 
-/// What else the message says, with the credential that the caller gave for this run: an agent of another site reads it there.
+/// What else the message says, with the credential that the caller gave for this run: an agent of another
+/// site reads it there.
 fn with_credential(mut extra: JsonMap, credential: Option<&Credential>) -> JsonMap {
     let Some(credential) = credential else { return extra };
     let metadata = extra.entry("metadata").or_insert_with(|| JsonMap::new().into());
@@ -445,8 +452,9 @@ fn joined(mut artifact: Artifact) -> Artifact {
     artifact
 }
 
-/// The id under which the agent gets the caller's words: the same in every run, so that an agent which takes a message only once
-/// gives the same task to a run that was started again before it could note which task that was.
+/// The id under which the agent gets the caller's words: the same in every run, so that an agent which takes
+/// a message only once gives the same task to a run that was started again before it could note which task
+/// that was.
 fn message_id(job: &Job) -> MessageId {
     let turn = job.history.iter().filter(|message| message.role == Role::User).count();
     format!("{}-{turn}", job.task).parse().unwrap_or_else(|_| job.ids.message())

@@ -1,8 +1,8 @@
 //! Server: the agent's own program, started as an A2A server on a free port of this machine.
 //!
-//! Promises: it gets `PORT` and `HOST`, and of the site's variables only those that are named; what it prints goes to the agent's
-//! log line by line, bounded. It runs in a process group of its own: dropping the server kills the whole group.
-//! It does not restart itself; see `supervisor`.
+//! Promises: it gets `PORT` and `HOST`, and of the site's variables only those that are named; what it prints
+//! goes to the agent's log line by line, bounded. It runs in a process group of its own: dropping the server
+//! kills the whole group. It does not restart itself; see `supervisor`.
 
 use std::io;
 use std::path::Path;
@@ -52,8 +52,8 @@ impl ServerCommand {
     }
 }
 
-/// A port that was free a moment ago. Another program may take it before the server does; then the server ends and the next
-/// start gets another.
+/// A port that was free a moment ago. Another program may take it before the server does; then the server
+/// ends and the next start gets another.
 async fn free_port() -> io::Result<u16> {
     TcpListener::bind((HOST, 0)).await?.local_addr().map(|address| address.port())
 }

@@ -1,7 +1,7 @@
 //! Supervisor: the driver that keeps an agent reachable and tells how it stands.
 //!
-//! Promises: it alone starts, probes and stops the agent's server, and it alone writes the standing. It decides nothing itself:
-//! `supervision` does. Stopping it ends the server with it.
+//! Promises: it alone starts, probes and stops the agent's server, and it alone writes the standing. It
+//! decides nothing itself: `supervision` does. Stopping it ends the server with it.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Stories of agents that live elsewhere: the contract of every runner, and what A2A adds to it.
 //!
-//! The agent is a small A2A server in this process (`troupe`), or the official SDK's one in Python (`python`).
+//! The agent is a small A2A server in this process (`troupe`), or the official SDK's one in Python
+//! (`python`).
 
 mod python;
 mod troupe;

@@ -1,8 +1,9 @@
 //! Connection: one life of an ACP agent's process, and the talk with it.
 //!
-//! Promises: answers find who asked, updates and questions find the turn of their session, in the order in which they came. Nothing that the
-//! agent does holds memory without bound: lines, waiting updates and open requests are limited. Updates that belong to no turn are
-//! dropped, questions that belong to none are answered as cancelled. Whoever waits when the talk ends is told so.
+//! Promises: answers find who asked, updates and questions find the turn of their session, in the order in
+//! which they came. Nothing that the agent does holds memory without bound: lines, waiting updates and open
+//! requests are limited. Updates that belong to no turn are dropped, questions that belong to none are
+//! answered as cancelled. Whoever waits when the talk ends is told so.
 //!
 //! It does not know what an update means; see `turn`.
 
@@ -87,7 +88,8 @@ pub(super) struct Connection {
 }
 
 impl Connection {
-    /// Talks through these pipes until the talk ends; says why, or `None` when the agent hung up. Declares the agent ready on the bulletin.
+    /// Talks through these pipes until the talk ends; says why, or `None` when the agent hung up. Declares
+    /// the agent ready on the bulletin.
     pub(super) async fn serve(
         life: u64,
         from: impl AsyncRead + Unpin,

@@ -1,8 +1,9 @@
 //! Errand: one run of one task at an ACP agent.
 //!
-//! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a question of the task, and the
-//! caller's next message goes on with the same turn. When that turn is lost meanwhile, the caller is told and may begin again. A run that
-//! is cancelled or no longer listened to cancels the turn.
+//! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a
+//! question of the task, and the caller's next message goes on with the same turn. When that turn is lost
+//! meanwhile, the caller is told and may begin again. A run that is cancelled or no longer listened to
+//! cancels the turn.
 //!
 //! It keeps no clock: the site ends a run that takes too long.
 
@@ -127,7 +128,8 @@ impl Errand {
         self.follow(hold, true).await
     }
 
-    /// Begins a turn with the caller's message, or with the first one of the task when that is to be done again.
+    /// Begins a turn with the caller's message, or with the first one of the task when that is to be done
+    /// again.
     async fn begin(&self, hold: &mut Hold, memo: &Memo) -> Result<Outcome, End> {
         let first = self.job.history.iter().find(|message| message.role == Role::User);
         let again = first.filter(|_| memo.lost && means_again(&self.job.message));

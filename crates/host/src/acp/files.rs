@@ -1,7 +1,8 @@
 //! FileDoor: the files that an agent may read and write through the site.
 //!
-//! Promises: only files in the agent's own folder, whatever links lead elsewhere; only what `files` in its `agent.toml` allows; bounded in
-//! size. Its `agent.toml` is never written: an agent does not change its own rights.
+//! Promises: only files in the agent's own folder, whatever links lead elsewhere; only what `files` in its
+//! `agent.toml` allows; bounded in size. Its `agent.toml` is never written: an agent does not change its own
+//! rights.
 //!
 //! It does not hide files from the agent's process itself, which runs as the site's user.
 
@@ -101,7 +102,8 @@ impl FileDoor {
         Ok(json!({}))
     }
 
-    /// The real place of a path, which must lie in the folder. Of a file that is not there yet, the nearest folder that is counts.
+    /// The real place of a path, which must lie in the folder. Of a file that is not there yet, the nearest
+    /// folder that is counts.
     async fn inside(&self, path: &Path) -> Result<PathBuf, RpcError> {
         let outside = || {
             RpcError::refused(format!(

@@ -1,7 +1,9 @@
-//! Permissions: the agent's questions in words for a person, and the person's words as an answer to the agent.
+//! Permissions: the agent's questions in words for a person, and the person's words as an answer to the
+//! agent.
 //!
-//! Promises: a question names what the agent wants to do and all that can be answered, in words and as data; an answer is taken by the id
-//! of an option, its name, its number, a plain yes or no, or as data. What could mean two things is no answer.
+//! Promises: a question names what the agent wants to do and all that can be answered, in words and as data;
+//! an answer is taken by the id of an option, its name, its number, a plain yes or no, or as data. What could
+//! mean two things is no answer.
 
 use agentsite_protocol::{Message, Part};
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! Port and Inbox: what comes for a session while a turn listens to it.
 //!
-//! Promises: in order, and bounded in number and in bytes. While the turn works, an agent that talks faster than the site writes is slowed
-//! down; while the turn waits for a person, an agent that talks on beyond the bounds loses the turn instead of holding up the others.
+//! Promises: in order, and bounded in number and in bytes. While the turn works, an agent that talks faster
+//! than the site writes is slowed down; while the turn waits for a person, an agent that talks on beyond the
+//! bounds loses the turn instead of holding up the others.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

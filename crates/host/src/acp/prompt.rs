@@ -1,7 +1,8 @@
 //! Prompt: a message of the caller as the blocks of content that an agent takes.
 //!
-//! Promises: text stays text; files go as the richest kind that the agent can take; a file that it cannot take is refused with a sentence,
-//! never left out in silence. An agent that has lost the conversation gets what was said before as text.
+//! Promises: text stays text; files go as the richest kind that the agent can take; a file that it cannot
+//! take is refused with a sentence, never left out in silence. An agent that has lost the conversation gets
+//! what was said before as text.
 
 use agentsite_protocol::{Message, Part, Role};
 use base64::Engine;

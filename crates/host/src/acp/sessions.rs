@@ -1,8 +1,8 @@
 //! Sessions: which session of the agent belongs to which conversation, and which turns wait for a person.
 //!
-//! Promises: one turn at a time in a conversation; further ones wait for their seat. Bounded: the conversation that was not used for longest
-//! is given up, and its session closed where the agent can. A session of an earlier life of the agent is loaded where the agent can,
-//! else begun anew.
+//! Promises: one turn at a time in a conversation; further ones wait for their seat. Bounded: the
+//! conversation that was not used for longest is given up, and its session closed where the agent can. A
+//! session of an earlier life of the agent is loaded where the agent can, else begun anew.
 //!
 //! It is kept in memory only: a turn that waits is lost when the site stops.
 

@@ -1,8 +1,9 @@
 //! Story: what the agent tells in the course of a turn, made into steps of the task.
 //!
-//! Promises: what it says becomes one artifact, piece by piece as it comes; what it thinks, does and plans becomes words that a person can
-//! read, each once. A task never runs out of events because its agent talks in very small pieces, and never grows beyond its limit.
-//! Kinds of news that this version does not know are passed over.
+//! Promises: what it says becomes one artifact, piece by piece as it comes; what it thinks, does and plans
+//! becomes words that a person can read, each once. A task never runs out of events because its agent talks
+//! in very small pieces, and never grows beyond its limit. Kinds of news that this version does not know are
+//! passed over.
 
 use std::collections::HashMap;
 
@@ -14,7 +15,8 @@ use crate::{Gone, Job, Reporter};
 /// The artifact that the agent's words become.
 const ANSWER: &str = "answer";
 
-/// Pieces that are reported as they come. A task has 10,000 events at most; from here on, pieces are gathered until they are large.
+/// Pieces that are reported as they come. A task has 10,000 events at most; from here on, pieces are gathered
+/// until they are large.
 const FLOWING: usize = 4_000;
 
 /// How large a piece must be to be reported once pieces are gathered.

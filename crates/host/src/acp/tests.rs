@@ -1,7 +1,9 @@
-//! Stories of agents that speak ACP: the contract of every runner, what the protocol adds to it, and children that mean no good.
+//! Stories of agents that speak ACP: the contract of every runner, what the protocol adds to it, and children
+//! that mean no good.
 //!
-//! The agent is this test binary itself, started as the `actor` below; what the test harness prints around it is the noise that
-//! real agents print too. Agents written with the published SDK are called in the tests of the binary.
+//! The agent is this test binary itself, started as the `actor` below; what the test harness prints around it
+//! is the noise that real agents print too. Agents written with the published SDK are called in the tests of
+//! the binary.
 
 mod actor;
 

@@ -1,7 +1,7 @@
 //! Turn: one prompt and everything that follows from it until the agent answers it.
 //!
-//! Promises: news is told in the order in which it came, and before the end of the turn. A turn that is dropped before its end is
-//! cancelled at the agent, and its open questions are answered as cancelled.
+//! Promises: news is told in the order in which it came, and before the end of the turn. A turn that is
+//! dropped before its end is cancelled at the agent, and its open questions are answered as cancelled.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,7 +17,8 @@ use super::story::{Listener, Stop, Story};
 use super::wire::{PermissionRequest, RpcError};
 use crate::Permissions;
 
-/// How long an agent may take to end a turn that was cancelled; the caller waits for it, and the site at most five seconds.
+/// How long an agent may take to end a turn that was cancelled; the caller waits for it, and the site at most
+/// five seconds.
 const CANCEL: Duration = Duration::from_secs(3);
 
 /// Questions that may be open at once; further ones are answered as cancelled.

@@ -1,7 +1,9 @@
-//! The words of ACP (Agent Client Protocol, version 1) as they stand on the wire: JSON-RPC 2.0, one message a line.
+//! The words of ACP (Agent Client Protocol, version 1) as they stand on the wire: JSON-RPC 2.0, one message a
+//! line.
 //!
-//! Promises: reading is lenient, because agents add fields and kinds; what is not understood is `None` or left as it came. Only what
-//! the client side needs is here. The numbers of errors are JSON-RPC's and ACP's own, in no face of the site.
+//! Promises: reading is lenient, because agents add fields and kinds; what is not understood is `None` or
+//! left as it came. Only what the client side needs is here. The numbers of errors are JSON-RPC's and ACP's
+//! own, in no face of the site.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};

@@ -1,8 +1,8 @@
 //! calc: works out expressions.
 //!
-//! Promises: whole numbers stay exact as long as they fit 128 bits, everything else is floating point, written with 15 significant
-//! digits. Whatever is wrong with an expression is said in a sentence with its position. Length and depth are limited, so no
-//! expression takes long.
+//! Promises: whole numbers stay exact as long as they fit 128 bits, everything else is floating point,
+//! written with 15 significant digits. Whatever is wrong with an expression is said in a sentence with its
+//! position. Length and depth are limited, so no expression takes long.
 //!
 //! It knows no variables and no units, and angles are in radians.
 

@@ -1,8 +1,8 @@
 //! clock: tells the time anywhere and converts times between places.
 //!
-//! Promises: the moment comes from the job's clock and the rules of the time zones are those built into the binary, so the same
-//! question at the same moment has the same answer on every machine. A place it does not know is answered with the nearest
-//! ones that it does.
+//! Promises: the moment comes from the job's clock and the rules of the time zones are those built into the
+//! binary, so the same question at the same moment has the same answer on every machine. A place it does not
+//! know is answered with the nearest ones that it does.
 //!
 //! It knows only today: a time to convert is one of the present day in the place it is of.
 

@@ -1,7 +1,7 @@
 //! echo: says what was said to it.
 //!
-//! Promises: every part of the message comes back as it was, text, files and data alike. It is the agent to try a connection with,
-//! so it does nothing that could fail.
+//! Promises: every part of the message comes back as it was, text, files and data alike. It is the agent to
+//! try a connection with, so it does nothing that could fail.
 
 use agentsite_protocol::{Artifact, Message, Part};
 

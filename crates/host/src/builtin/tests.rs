@@ -1,4 +1,5 @@
-//! Facts about the built-in agents as runners: the contract, multi-turn, and that the demos do what they declare.
+//! Facts about the built-in agents as runners: the contract, multi-turn, and that the demos do what they
+//! declare.
 //!
 //! What each of them can work out is told beside it.
 

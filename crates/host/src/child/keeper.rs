@@ -1,8 +1,8 @@
 //! Keeper: keeps one child that is spoken with alive, and tells how it stands.
 //!
-//! Promises: it alone starts and stops the child, and it alone writes the standing, except that whoever serves the child declares it
-//! ready. A child that ends, or that is no longer served, is started again after a wait that `supervision` decides. Stopping the keeper ends
-//! the child with it.
+//! Promises: it alone starts and stops the child, and it alone writes the standing, except that whoever
+//! serves the child declares it ready. A child that ends, or that is no longer served, is started again after
+//! a wait that `supervision` decides. Stopping the keeper ends the child with it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,8 +49,8 @@ impl<T> Keeper<T> {
         Self { command, bulletin, log, stop, child: None }
     }
 
-    /// Works until it is stopped. `serve` speaks with each new child: it declares it ready on the bulletin, works until nothing more can be
-    /// said, and tells why, or `None` when the child hung up.
+    /// Works until it is stopped. `serve` speaks with each new child: it declares it ready on the bulletin,
+    /// works until nothing more can be said, and tells why, or `None` when the child hung up.
     pub(crate) async fn run<S>(mut self, serve: S)
     where
         S: Fn(Pipes, Arc<Bulletin<T>>) -> BoxFuture<'static, Option<String>>,

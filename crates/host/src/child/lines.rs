@@ -1,7 +1,8 @@
 //! Lines: what a program says to the site, one message a line.
 //!
-//! Promises: a line that is longer than allowed is an error and is never held whole; a last line without a line feed counts. Reading
-//! can be dropped and taken up again: what was read of a line is kept. It does not know what a line means.
+//! Promises: a line that is longer than allowed is an error and is never held whole; a last line without a
+//! line feed counts. Reading can be dropped and taken up again: what was read of a line is kept. It does not
+//! know what a line means.
 
 use std::io;
 

@@ -1,8 +1,9 @@
 //! Standing: whether an agent's server can be called now, as its supervisor last found it.
 //!
-//! Promises: one writer, the supervisor; readers see the latest state and can wait for the server to be ready. When the supervisor
-//! is gone, the server is down. A server that keeps failing is reported as failing, with the count and the time of the first failure, also while it
-//! is being started once more. It does not know what the way to the server is: that is its parameter.
+//! Promises: one writer, the supervisor; readers see the latest state and can wait for the server to be
+//! ready. When the supervisor is gone, the server is down. A server that keeps failing is reported as
+//! failing, with the count and the time of the first failure, also while it is being started once more. It
+//! does not know what the way to the server is: that is its parameter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,7 +13,8 @@ use tokio::sync::watch;
 
 use crate::{AgentLog, Health};
 
-/// How long a call waits for a server that is down: twice the first pause before a restart, short enough for a caller.
+/// How long a call waits for a server that is down: twice the first pause before a restart, short enough for
+/// a caller.
 const SOON: Duration = Duration::from_secs(1);
 
 /// A server that stayed up this long has recovered: its earlier failures are no longer reported.
@@ -166,8 +168,8 @@ impl<T> Watch<T> {
         let _ = self.0.wait_for(|standing| standing.health != Health::Ready || !same(&standing.way)).await;
     }
 
-    /// Waits until the server can be called, at most `patience` while it is being started and a short while when it is down, because a
-    /// server that just died is soon back; a reason when it stays down.
+    /// Waits until the server can be called, at most `patience` while it is being started and a short while
+    /// when it is down, because a server that just died is soon back; a reason when it stays down.
     pub(crate) async fn ready(&mut self, patience: Duration) -> Result<Arc<T>, String> {
         let soon =
             async { self.0.wait_for(|standing| !matches!(standing.health, Health::Down(_))).await.is_ok() };

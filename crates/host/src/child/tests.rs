@@ -40,7 +40,8 @@ fn a_child_sees_only_what_is_named() {
     assert!(!format!("{command:?}").contains("KEY"));
 }
 
-/// Serves a child that repeats lines: declares it ready with the first line it says, and works until it says no more.
+/// Serves a child that repeats lines: declares it ready with the first line it says, and works until it says
+/// no more.
 fn serve_lines(
     pipes: Pipes,
     bulletin: Arc<Bulletin<String>>,

@@ -1,7 +1,8 @@
 //! Errand: one run of one task by a program at the other end of a link.
 //!
-//! Promises: a run that has not begun waits for a program that is away; one whose connection is lost is begun again while the agent
-//! allows, from its beginning; a cancel reaches the program. It watches no deadline of its own: the site cancels.
+//! Promises: a run that has not begun waits for a program that is away; one whose connection is lost is begun
+//! again while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline of
+//! its own: the site cancels.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,8 +14,8 @@ use super::place::{Heard, Place, Seat};
 use super::words;
 use crate::{Job, Reporter};
 
-/// How long a run that has not begun waits for a program that is away: longer than one that comes back takes, also after a restart of the
-/// site, and no longer than people wait for an answer.
+/// How long a run that has not begun waits for a program that is away: longer than one that comes back takes,
+/// also after a restart of the site, and no longer than people wait for an answer.
 const RETURN_GRACE: Duration = Duration::from_secs(15);
 
 /// The artifact that pieces of text become.

@@ -1,7 +1,8 @@
 //! Link: one connection of a program, as whoever drives the socket sees it.
 //!
-//! Promises: [`Link::next`] gives what must be sent, or why the connection ends; [`Link::hear`] takes what was received and slows its
-//! caller down rather than to buffer. Dropping it is the end of the connection: its runs learn it at once. It reads and writes nothing.
+//! Promises: [`Link::next`] gives what must be sent, or why the connection ends; [`Link::hear`] takes what
+//! was received and slows its caller down rather than to buffer. Dropping it is the end of the connection:
+//! its runs learn it at once. It reads and writes nothing.
 
 use std::sync::{Arc, OnceLock};
 
@@ -75,7 +76,8 @@ impl Link {
         self.reason()
     }
 
-    /// Takes what the program said; waits while the site is busy writing. Gives what must be sent back at once.
+    /// Takes what the program said; waits while the site is busy writing. Gives what must be sent back at
+    /// once.
     pub async fn hear(&self, frame: FromAgent) -> Option<FromSite> {
         match frame {
             FromAgent::Step { task, progress } => self.tell(task, Heard::Progress(Box::new(progress))).await,
@@ -96,7 +98,8 @@ impl Link {
         }
     }
 
-    /// Takes it that the program said something about a task that cannot be understood: the task fails with these words.
+    /// Takes it that the program said something about a task that cannot be understood: the task fails with
+    /// these words.
     pub async fn misheard(&self, task: TaskId, what: String) {
         self.place.note(&format!("its program is not understood: {what}"));
         self.tell(task, Heard::Nonsense(what)).await;

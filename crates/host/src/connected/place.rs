@@ -1,7 +1,7 @@
 //! Place: where an agent's connections and its runs meet.
 //!
-//! Promises: at most one connection counts at a time; a run belongs to the connection over which it was begun and ends with it. Locks are
-//! held for a look-up, never across an await.
+//! Promises: at most one connection counts at a time; a run belongs to the connection over which it was begun
+//! and ends with it. Locks are held for a look-up, never across an await.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,6 +1,7 @@
 //! Stories of programs at the other end of a link, told without a socket.
 //!
-//! The program is a task of the test that reads what a link gives it and says what its script wants. It never sleeps.
+//! The program is a task of the test that reads what a link gives it and says what its script wants. It never
+//! sleeps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

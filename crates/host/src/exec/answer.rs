@@ -1,8 +1,8 @@
 //! The answer of a command: its standard output, reported piece by piece as it comes.
 //!
-//! Promises: a character is never cut in two, bytes that are no UTF-8 become U+FFFD; what is held in memory is one piece. A
-//! command that prints more than the limit is stopped at the limit. A task never runs out of events because its command prints in
-//! very small pieces.
+//! Promises: a character is never cut in two, bytes that are no UTF-8 become U+FFFD; what is held in memory
+//! is one piece. A command that prints more than the limit is stopped at the limit. A task never runs out of
+//! events because its command prints in very small pieces.
 
 use agentsite_protocol::ByteSize;
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -17,8 +17,8 @@ const ANSWER: &str = "answer";
 /// Largest piece that is read at once: a quarter of what a pipe holds.
 const PIECE: usize = 16 * 1024;
 
-/// Pieces that are reported as they come. A task has 10,000 events at most; from here on, pieces are gathered until they are
-/// large, so that the events suffice for every output that the limit allows.
+/// Pieces that are reported as they come. A task has 10,000 events at most; from here on, pieces are gathered
+/// until they are large, so that the events suffice for every output that the limit allows.
 const FLOWING: usize = 4_000;
 
 /// Longest last line that is kept as the question of a command that asks back.
@@ -105,7 +105,8 @@ impl Answer {
     }
 }
 
-/// Reads what is there. Zero at the end, on an error, and when nothing is there although the program has ended long ago.
+/// Reads what is there. Zero at the end, on an error, and when nothing is there although the program has
+/// ended long ago.
 pub(super) async fn read(
     reader: &mut (impl AsyncRead + Unpin),
     buffer: &mut [u8],

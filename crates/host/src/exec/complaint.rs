@@ -1,7 +1,8 @@
-//! The complaint of a command: its standard error, line by line into the agent's log, its end kept for the words of a failure.
+//! The complaint of a command: its standard error, line by line into the agent's log, its end kept for the
+//! words of a failure.
 //!
-//! Promises: bounded in memory whatever is printed; a line that does not end is cut. It never ends a run: a command may print as
-//! much here as it likes for as long as it may run.
+//! Promises: bounded in memory whatever is printed; a line that does not end is cut. It never ends a run: a
+//! command may print as much here as it likes for as long as it may run.
 
 use std::collections::VecDeque;
 

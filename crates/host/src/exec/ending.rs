@@ -1,7 +1,8 @@
 //! What the end of a command means for its task, and in which words.
 //!
-//! Promises: zero completes, [`EXIT_INPUT_REQUIRED`] asks the caller, [`EXIT_AUTH_REQUIRED`] asks for a credential, everything else fails with the code or the signal and the end
-//! of what the command said on stderr. A limit that was the likely reason is named.
+//! Promises: zero completes, [`EXIT_INPUT_REQUIRED`] asks the caller, [`EXIT_AUTH_REQUIRED`] asks for a
+//! credential, everything else fails with the code or the signal and the end of what the command said on
+//! stderr. A limit that was the likely reason is named.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -13,12 +14,13 @@ use rustix::process::Signal;
 use super::start::Start;
 use crate::Job;
 
-/// A command that ends with this code asks the caller; its last line of output is the question. The next message of the caller
-/// starts the command again, with `history` in its JSON. Ten is used by no shell and by few programs.
+/// A command that ends with this code asks the caller; its last line of output is the question. The next
+/// message of the caller starts the command again, with `history` in its JSON. Ten is used by no shell and by
+/// few programs.
 pub(super) const EXIT_INPUT_REQUIRED: i32 = 10;
 
-/// A command that ends with this code needs a credential; its last line of output says which. The caller's next message starts it
-/// again, with the credential in its environment.
+/// A command that ends with this code needs a credential; its last line of output says which. The caller's
+/// next message starts it again, with the credential in its environment.
 pub(super) const EXIT_AUTH_REQUIRED: i32 = 11;
 
 /// The demand of a command that needs a credential and does not say which.

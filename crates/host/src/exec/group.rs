@@ -1,10 +1,11 @@
 //! ProcessGroup: a program and everything it starts, ended together.
 //!
-//! Promises: the program runs bounded, in a group of its own; dropping the group kills every process in it at once, `terminate` asks
-//! first. What outlives the program itself is killed when the program's end is noticed.
+//! Promises: the program runs bounded, in a group of its own; dropping the group kills every process in it at
+//! once, `terminate` asks first. What outlives the program itself is killed when the program's end is
+//! noticed.
 //!
-//! A confined program has a launcher (see `sandbox`), which ends also what left the group. Without one, a process that leaves
-//! the group (`setsid`) is bounded all the same, and loses its pipes.
+//! A confined program has a launcher (see `sandbox`), which ends also what left the group. Without one, a
+//! process that leaves the group (`setsid`) is bounded all the same, and loses its pipes.
 
 use std::io;
 use std::process::ExitStatus;
@@ -19,9 +20,11 @@ use crate::sandbox::{Confined, END_ALL};
 #[derive(Debug)]
 pub(crate) struct ProcessGroup {
     child: Child,
-    /// The group's number, which is the program's; `None` once the group was killed and the number may belong to others.
+    /// The group's number, which is the program's; `None` once the group was killed and the number may belong
+    /// to others.
     group: Option<Pid>,
-    /// Whether the program is the launcher of a confined one: it is told to end everything, and does so before it ends itself.
+    /// Whether the program is the launcher of a confined one: it is told to end everything, and does so
+    /// before it ends itself.
     launcher: bool,
 }
 
@@ -36,12 +39,14 @@ impl ProcessGroup {
         Ok(Self { child, group, launcher: confined.has_launcher() })
     }
 
-    /// The program itself, to take its pipes. Wait for its end with [`Self::wait`], which also ends what it left behind.
+    /// The program itself, to take its pipes. Wait for its end with [`Self::wait`], which also ends what it
+    /// left behind.
     pub(crate) fn child(&mut self) -> &mut Child {
         &mut self.child
     }
 
-    /// Waits until the program has ended, then kills what it left behind in its group. Can be dropped and called again.
+    /// Waits until the program has ended, then kills what it left behind in its group. Can be dropped and
+    /// called again.
     ///
     /// # Errors
     /// What the system says when it cannot be waited for.
@@ -51,7 +56,8 @@ impl ProcessGroup {
         ended
     }
 
-    /// Asks the group to end and kills it after `grace`. Gives the program's exit status when it could be had.
+    /// Asks the group to end and kills it after `grace`. Gives the program's exit status when it could be
+    /// had.
     pub(crate) async fn terminate(&mut self, grace: Duration) -> Option<ExitStatus> {
         self.signal(Signal::TERM);
         if tokio::time::timeout(grace, self.child.wait()).await.is_err() {

@@ -1,7 +1,9 @@
 //! What a command reads on its standard input.
 //!
-//! Promises: a command that reads text gets the text of the message, its structured content as JSON and its text files, each part on a line of its own. The input is written while the output is read, so neither side can hold the other up; a command that does not read, or
-//! stops reading, is none the worse for it. The pipe is closed after the last byte.
+//! Promises: a command that reads text gets the text of the message, its structured content as JSON and its
+//! text files, each part on a line of its own. The input is written while the output is read, so neither side
+//! can hold the other up; a command that does not read, or stops reading, is none the worse for it. The pipe
+//! is closed after the last byte.
 
 use agentsite_protocol::{Message, Part};
 use serde::Serialize;

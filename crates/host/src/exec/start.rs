@@ -1,7 +1,8 @@
 //! How a command is started: its program, its folder, its variables, its bounds.
 //!
-//! Promises: a command sees only the variables named here and in its `agent.toml`; a relative path is one of the agent's folder,
-//! whatever the site's own folder is. When it cannot be started, the caller learns what is wrong and the log learns where.
+//! Promises: a command sees only the variables named here and in its `agent.toml`; a relative path is one of
+//! the agent's folder, whatever the site's own folder is. When it cannot be started, the caller learns what
+//! is wrong and the log learns where.
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind};

@@ -1,7 +1,7 @@
 //! Stories about commands, told with real ones: what they print, how they end, and what is left of them.
 //!
-//! No story waits for time to pass: a command that never answers holds one end of a named pipe, and the other end tells when it
-//! is gone.
+//! No story waits for time to pass: a command that never answers holds one end of a named pipe, and the other
+//! end tells when it is gone.
 
 use std::fs;
 
@@ -68,11 +68,13 @@ impl Bench {
         contract::run(&self.runner(), job(text)).await
     }
 
-    /// Makes the named pipe `alive` in the folder. The event comes when a process has opened it for writing and all who have are gone.
+    /// Makes the named pipe `alive` in the folder. The event comes when a process has opened it for writing
+    /// and all who have are gone.
     fn all_gone(&self) -> BoxFuture<'static, ()> {
         let file = self.folder.path().join("alive");
         mknodat(CWD, &file, FileType::Fifo, Mode::RWXU, 0).unwrap();
-        // Reading before anybody writes would look like the end; a writer of our own that is let go with the first byte prevents it.
+        // Reading before anybody writes would look like the end; a writer of our own that is let go with the
+        // first byte prevents it.
         let own = pipe::OpenOptions::new().read_write(true).unchecked(true).open_sender(&file).unwrap();
         let mut reader = pipe::OpenOptions::new().open_receiver(&file).unwrap();
         Box::pin(async move {

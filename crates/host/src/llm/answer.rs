@@ -1,7 +1,7 @@
 //! The answer of an agent while its model writes it: the artifact `answer`, in chunks.
 //!
-//! Promises: words are passed on as they come; an answer of any length stays within the events that a task may have, because
-//! later chunks are larger. Words of several turns are set apart by an empty line.
+//! Promises: words are passed on as they come; an answer of any length stays within the events that a task
+//! may have, because later chunks are larger. Words of several turns are set apart by an empty line.
 
 use agentsite_protocol::{Artifact, Step};
 
@@ -10,8 +10,8 @@ use crate::{Gone, Reporter};
 /// The artifact that holds the answer.
 const ANSWER: &str = "answer";
 
-/// How many bytes a chunk has at least, after so many chunks. A task has at most 10,000 events; this keeps an answer of 8 MiB
-/// within 8,000 of them, and nobody reads along after the first thousand.
+/// How many bytes a chunk has at least, after so many chunks. A task has at most 10,000 events; this keeps an
+/// answer of 8 MiB within 8,000 of them, and nobody reads along after the first thousand.
 const LEAST: [(usize, usize); 3] = [(3_000, 2_048), (1_000, 32), (0, 1)];
 
 /// The answer while it is written.

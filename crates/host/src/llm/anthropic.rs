@@ -1,7 +1,7 @@
 //! The messages API of Anthropic, version 2023-06-01.
 //!
-//! Promises: pure; turns a request into a body and each event of the stream into a further piece of the draft. Events and
-//! blocks of kinds it does not know, thinking among them, are passed over. It does no IO.
+//! Promises: pure; turns a request into a body and each event of the stream into a further piece of the
+//! draft. Events and blocks of kinds it does not know, thinking among them, are passed over. It does no IO.
 
 use serde_json::{Value, json};
 use url::Url;

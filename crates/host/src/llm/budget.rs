@@ -1,7 +1,7 @@
 //! Whether an agent may spend more: the decision, and nothing else.
 //!
-//! Promises: pure; zero means no limit; what is allowed never passes a limit by more than the estimate of what a turn reads
-//! was wrong. A refusal names the limit, its value, what was used and where to change it.
+//! Promises: pure; zero means no limit; what is allowed never passes a limit by more than the estimate of
+//! what a turn reads was wrong. A refusal names the limit, its value, what was used and where to change it.
 //!
 //! It does not count (see `ledger`) and does not measure time: `limits.timeout` is the site's.
 
@@ -102,7 +102,8 @@ pub fn check(budget: &Budget, task: &Usage, today: &Usage, about_to: Spend) -> R
     }
 }
 
-/// How many tokens a turn may write that reads about `reads`: at most `wanted`, and no more than the budget has left.
+/// How many tokens a turn may write that reads about `reads`: at most `wanted`, and no more than the budget
+/// has left.
 #[must_use]
 pub fn allowance(budget: &Budget, task: &Usage, today: &Usage, reads: u64, wanted: u32) -> u32 {
     let left = |value: u64, used: u64| if value == 0 { u64::MAX } else { value.saturating_sub(used) };

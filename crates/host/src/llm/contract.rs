@@ -1,7 +1,8 @@
 //! The contract suite of the Model seam: what every model must do, whatever is behind it.
 //!
-//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, and must be told in the
-//! same events. What each server sends is in `contract/wire.rs`, which also says where it comes from.
+//! Promises: each scene is played by the fake and by a server on this machine in both wire forms, and must be
+//! told in the same events. What each server sends is in `contract/wire.rs`, which also says where it comes
+//! from.
 
 mod stage;
 mod wire;

@@ -1,7 +1,7 @@
 //! The answer of a model while it is being received: what both wire forms are assembled into.
 //!
-//! Promises: bounded in calls; gives the events of the seam in their promised order whatever the order on the wire. Counts
-//! tokens by size when the server does not count. It knows no wire form.
+//! Promises: bounded in calls; gives the events of the seam in their promised order whatever the order on the
+//! wire. Counts tokens by size when the server does not count. It knows no wire form.
 
 use agentsite_protocol::Usage;
 
@@ -35,8 +35,8 @@ impl Draft {
         Some(text).filter(|text| !text.is_empty())
     }
 
-    /// The call that the wire continues under `index`. Another id under the same number begins another call: some servers
-    /// number all their calls zero.
+    /// The call that the wire continues under `index`. Another id under the same number begins another call:
+    /// some servers number all their calls zero.
     pub(super) fn call(&mut self, index: u64, id: &str) -> Result<&mut ToolCall, Flaw> {
         let known =
             self.calls.iter().rposition(|(at, call)| *at == index && (id.is_empty() || call.id == id));

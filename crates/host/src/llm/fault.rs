@@ -1,7 +1,8 @@
 //! What model servers say when something is wrong, in the shapes in which they say it, and what it means.
 //!
-//! Promises: pure; reads any bytes without failing; the words of a server are shortened, cleaned of control characters and of
-//! the key before anybody sees them. It knows the statuses that model servers use and no others.
+//! Promises: pure; reads any bytes without failing; the words of a server are shortened, cleaned of control
+//! characters and of the key before anybody sees them. It knows the statuses that model servers use and no
+//! others.
 
 use std::time::Duration;
 
@@ -57,8 +58,8 @@ impl Complaint {
         Self { status, retry_after, ..read }
     }
 
-    /// Finds a complaint in JSON: `{"error": {…}}`, `{"error": "…"}`, `[{"error": …}]`, `{"object": "error", …}`,
-    /// `{"type": "error", …}` and `{"detail": …}`.
+    /// Finds a complaint in JSON: `{"error": {…}}`, `{"error": "…"}`, `[{"error": …}]`, `{"object": "error",
+    /// …}`, `{"type": "error", …}` and `{"detail": …}`.
     pub(super) fn find(value: &Value) -> Option<Self> {
         let value = value.as_array().and_then(|list| list.first()).unwrap_or(value);
         match value.get("error") {

@@ -1,8 +1,9 @@
 //! The Ledger: what all runs of one agent have spent today, tasks at work included.
 //!
-//! Promises: a turn is reserved before it is sent, so that many tasks at once cannot pass a daily limit together; what was
-//! reserved and not used is given back, even when a run is dropped. A new day (UTC) begins at zero.
-//! It decides nothing itself (see `budget`) and keeps nothing on disk: the site does, and hands it in with each job.
+//! Promises: a turn is reserved before it is sent, so that many tasks at once cannot pass a daily limit
+//! together; what was reserved and not used is given back, even when a run is dropped. A new day (UTC) begins
+//! at zero. It decides nothing itself (see `budget`) and keeps nothing on disk: the site does, and hands it
+//! in with each job.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

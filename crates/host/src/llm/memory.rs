@@ -1,8 +1,8 @@
 //! What a model sees of a conversation.
 //!
-//! Promises: pure; earlier tasks, then this task, then the last message, oldest first, trimmed from the oldest until it fits;
-//! the last message is always there. Speakers alternate and the caller begins, because many models want it so.
-//! Remarks about progress are no part of a conversation.
+//! Promises: pure; earlier tasks, then this task, then the last message, oldest first, trimmed from the
+//! oldest until it fits; the last message is always there. Speakers alternate and the caller begins, because
+//! many models want it so. Remarks about progress are no part of a conversation.
 
 use agentsite_protocol::{Message, Part, Role};
 use serde_json::json;
@@ -10,7 +10,8 @@ use serde_json::json;
 use super::model::ChatMessage;
 use crate::Job;
 
-/// Most tokens of memory. It fits into the context of the models in use, beside a prompt, tools and an answer.
+/// Most tokens of memory. It fits into the context of the models in use, beside a prompt, tools and an
+/// answer.
 pub(super) const MEMORY_TOKENS: u32 = 16_000;
 
 /// The mark of a message that only says how it goes, within its metadata.

@@ -1,7 +1,8 @@
 //! The Model seam: one verb, a chat that is answered as a stream of events.
 //!
-//! Promises: a stream is any number of texts and tool calls, then one usage, then one end; or it breaks off with one error.
-//! Every error says what to do and never contains a key. Dropping the stream ends the request.
+//! Promises: a stream is any number of texts and tool calls, then one usage, then one end; or it breaks off
+//! with one error. Every error says what to do and never contains a key. Dropping the stream ends the
+//! request.
 //!
 //! It does not know budgets, tools or conversations; the runner does. See docs/decisions/0003-model-seam.md.
 

@@ -1,7 +1,8 @@
 //! A running Ollama, found by itself.
 //!
-//! Promises: looking never takes longer than [`PATIENCE`] and happens at most every [`AGAIN`]; a glance at what is known costs
-//! nothing and begins a new look in the background when the knowledge is old. It starts nothing and loads no model.
+//! Promises: looking never takes longer than [`PATIENCE`] and happens at most every [`AGAIN`]; a glance at
+//! what is known costs nothing and begins a new look in the background when the knowledge is old. It starts
+//! nothing and loads no model.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -15,8 +16,8 @@ use url::Url;
 use super::server::{IDLE, ModelServer, ServerAddress};
 use crate::ModelApi;
 
-/// How long a look may take; a server on the same machine answers within a few milliseconds. Tests share their machine with
-/// compilers and wait longer.
+/// How long a look may take; a server on the same machine answers within a few milliseconds. Tests share
+/// their machine with compilers and wait longer.
 const PATIENCE: Duration = Duration::from_millis(if cfg!(test) { 10_000 } else { 300 });
 
 /// How long what was seen counts; people start and stop Ollama by hand.
@@ -138,7 +139,8 @@ impl Ollama {
     }
 }
 
-/// The model to use of those that are there: the wanted one and no other, or the first that can chat when none is wanted.
+/// The model to use of those that are there: the wanted one and no other, or the first that can chat when
+/// none is wanted.
 pub(super) fn pick<'a>(models: &'a [String], wanted: Option<&str>) -> Option<&'a str> {
     // Models that only embed are listed too and cannot chat.
     let chats = |model: &&String| !model.to_lowercase().contains("embed");

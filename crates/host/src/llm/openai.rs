@@ -1,8 +1,8 @@
 //! Chat completions as OpenAI, Ollama (`/v1`), vLLM, llama.cpp and many others speak them.
 //!
-//! Promises: pure; turns a request into a body and each event of the stream into a further piece of the draft. Takes what
-//! servers are known to send beside the specification: null contents, empty choices, errors within the stream, whole answers
-//! where a stream was asked for. It does no IO.
+//! Promises: pure; turns a request into a body and each event of the stream into a further piece of the
+//! draft. Takes what servers are known to send beside the specification: null contents, empty choices, errors
+//! within the stream, whole answers where a stream was asked for. It does no IO.
 
 use serde_json::{Value, json};
 use url::Url;

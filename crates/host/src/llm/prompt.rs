@@ -1,7 +1,7 @@
 //! The system prompt of an agent.
 //!
-//! Promises: a prompt file is read once, lies within the agent's folder (symbolic links included) and is bounded. An agent
-//! without a prompt is told its name and description.
+//! Promises: a prompt file is read once, lies within the agent's folder (symbolic links included) and is
+//! bounded. An agent without a prompt is told its name and description.
 
 use std::fs::File;
 use std::io::{self, Read};

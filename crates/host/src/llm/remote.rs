@@ -1,7 +1,7 @@
 //! An agent elsewhere as a tool: found by its card, asked by A2A.
 //!
-//! Promises: its card is fetched when it is first needed and again when it is old; nothing is asked that the site's egress
-//! refuses. It sends no credentials and keeps no conversation: each question stands for itself.
+//! Promises: its card is fetched when it is first needed and again when it is old; nothing is asked that the
+//! site's egress refuses. It sends no credentials and keeps no conversation: each question stands for itself.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

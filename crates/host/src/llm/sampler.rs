@@ -1,7 +1,8 @@
 //! Sampler: the site's model, asked by a tool server.
 //!
-//! Promises: the question and the answer are in the form of MCP's `sampling/createMessage`; what it costs counts against the agent's
-//! daily budget, and against that of the message for which the tool works. Only words are sampled: pictures and sounds are refused in a sentence. It offers the model no tools.
+//! Promises: the question and the answer are in the form of MCP's `sampling/createMessage`; what it costs
+//! counts against the agent's daily budget, and against that of the message for which the tool works. Only
+//! words are sampled: pictures and sounds are refused in a sentence. It offers the model no tools.
 
 use std::sync::Arc;
 

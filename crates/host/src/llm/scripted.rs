@@ -1,7 +1,7 @@
 //! The fake of the Model seam: a model that says what a script tells it.
 //!
-//! Promises: keeps the contract of the seam; plays one turn per request, in order, and remembers every request. It is part
-//! of the crate so that tests of a whole site can use it; nothing but tests makes one.
+//! Promises: keeps the contract of the seam; plays one turn per request, in order, and remembers every
+//! request. It is part of the crate so that tests of a whole site can use it; nothing but tests makes one.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,8 +1,9 @@
 //! Which model an agent uses: its own server, a configured provider, or a running Ollama.
 //!
-//! Promises: the choice is made once, from the agent's file and the settings; asking about it later is cheap. The prompt goes to
-//! the provider and model that were named or configured, never to a substitute: a provider that is misspelt, not configured or without its
-//! key is missing, and the words say what to set. It sends no chat.
+//! Promises: the choice is made once, from the agent's file and the settings; asking about it later is cheap.
+//! The prompt goes to the provider and model that were named or configured, never to a substitute: a provider
+//! that is misspelt, not configured or without its key is missing, and the words say what to set. It sends no
+//! chat.
 
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use crate::{Health, LlmRuntime, Workshop};
 pub const NEEDS_A_MODEL: &str = "needs a model: set OPENAI_API_KEY or ANTHROPIC_API_KEY, start Ollama, or add [models.NAME] \
     base_url = ... to agentsite.toml; see docs/agents.md";
 
-/// The model name sent to a server when neither the agent nor the provider names one; servers with a single model accept any.
+/// The model name sent to a server when neither the agent nor the provider names one; servers with a single
+/// model accept any.
 const ANY_MODEL: &str = "default";
 
 /// The provider name that means the running Ollama.
@@ -142,8 +144,9 @@ enum Choice<'a> {
     Missing(String),
 }
 
-/// Reads `PROVIDER:MODEL` or `MODEL`. A text with a colon names its provider; only that provider gets the prompt. Names of Ollama's
-/// models have colons too (`qwen3:4b`): without any configured provider such a text is looked for in Ollama, as a whole and exactly.
+/// Reads `PROVIDER:MODEL` or `MODEL`. A text with a colon names its provider; only that provider gets the
+/// prompt. Names of Ollama's models have colons too (`qwen3:4b`): without any configured provider such a text
+/// is looked for in Ollama, as a whole and exactly.
 fn choice<'a>(settings: &'a ModelSettings, wanted: Option<&str>) -> Choice<'a> {
     let providers = &settings.providers;
     if let Some((name, model)) = wanted.and_then(|wanted| wanted.split_once(':')) {
@@ -201,8 +204,8 @@ fn unknown(providers: &[ProviderSettings], name: &str, model: &str) -> String {
 }
 
 impl ModelSettings {
-    /// What must be set before an agent that asks for `wanted` has a model. `None` when nothing is missing as far as the settings
-    /// tell; whether Ollama runs and has the model is not looked up.
+    /// What must be set before an agent that asks for `wanted` has a model. `None` when nothing is missing as
+    /// far as the settings tell; whether Ollama runs and has the model is not looked up.
     #[must_use]
     pub fn missing(&self, wanted: Option<&str>) -> Option<String> {
         match choice(self, wanted) {
@@ -213,7 +216,8 @@ impl ModelSettings {
     }
 }
 
-/// What must be set before an agent has a model, after a look whether Ollama runs if that is where its model comes from. Sends no prompt.
+/// What must be set before an agent has a model, after a look whether Ollama runs if that is where its model
+/// comes from. Sends no prompt.
 pub async fn missing_model(runtime: &LlmRuntime, workshop: &Workshop) -> Option<String> {
     Source::choose(runtime, workshop).model().await.err()
 }

@@ -1,7 +1,7 @@
 //! ModelServer: a model behind HTTP, in either wire form.
 //!
-//! Promises: keeps the contract of the Model seam whatever the server sends; the silence it bears is bounded, and so is what
-//! it reads. Only the one address that was configured is reachable beside the open internet.
+//! Promises: keeps the contract of the Model seam whatever the server sends; the silence it bears is bounded,
+//! and so is what it reads. Only the one address that was configured is reachable beside the open internet.
 //! It does not retry: the caller knows better whether the answer is still wanted.
 
 use std::collections::VecDeque;
@@ -59,7 +59,8 @@ impl fmt::Debug for ModelServer {
 }
 
 impl ModelServer {
-    /// A model server that may be silent for `idle`. Its host and port are allowed even when they are private.
+    /// A model server that may be silent for `idle`. Its host and port are allowed even when they are
+    /// private.
     pub(super) fn new(address: ServerAddress, egress: &Egress, idle: Duration) -> Self {
         let egress = egress.trusting(&address.base_url);
         let host = address.base_url.host_str().unwrap_or_default();

@@ -1,7 +1,8 @@
 //! Server-sent events, put together from pieces of a body (WHATWG HTML, section 9.2.6).
 //!
-//! Promises: pure; the same events however the body is cut; linear in its length; bounded in the size of an event. Only `data`
-//! is kept: both wire forms repeat the kind of an event inside it. An event that the body does not complete is dropped.
+//! Promises: pure; the same events however the body is cut; linear in its length; bounded in the size of an
+//! event. Only `data` is kept: both wire forms repeat the kind of an event inside it. An event that the body
+//! does not complete is dropped.
 //!
 //! Not eventsource-stream: that reads a long line again from its beginning with every piece.
 

@@ -1,4 +1,5 @@
-//! Stories of llm agents, told with the scripted model: answers, tools, memory, budgets, and what happens when things break.
+//! Stories of llm agents, told with the scripted model: answers, tools, memory, budgets, and what happens
+//! when things break.
 //!
 //! The model servers themselves are in `contract`; how a model is found is in `tests/found.rs`,
 //! and agents elsewhere are in `tests/elsewhere.rs`.

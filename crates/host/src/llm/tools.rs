@@ -1,8 +1,8 @@
 //! What a model may call in one run: agents that are asked in words, and sets of tools.
 //!
-//! Promises: every offer has a name of its own that all model servers take; results and descriptions are bounded; a call that means
-//! nothing gives words for the model, never a failure of the run. It does not count calls: the run does.
-//! [`ToolSource`] is the one place where a new kind of tools is added.
+//! Promises: every offer has a name of its own that all model servers take; results and descriptions are
+//! bounded; a call that means nothing gives words for the model, never a failure of the run. It does not
+//! count calls: the run does. [`ToolSource`] is the one place where a new kind of tools is added.
 
 mod agent;
 mod toolbox;

@@ -1,8 +1,9 @@
 //! One run of an llm agent: the model speaks, tools are asked, until the model has nothing more to ask.
 //!
-//! Promises: no turn and no call happens that the budget does not allow, nor that of an agent that called this one; what was used is reported after each, and what a
-//! broken or cancelled turn used is reported as far as it can be known. A cancel stops it at the next await.
-//! It does not measure time: the site ends a run that takes too long.
+//! Promises: no turn and no call happens that the budget does not allow, nor that of an agent that called
+//! this one; what was used is reported after each, and what a broken or cancelled turn used is reported as
+//! far as it can be known. A cancel stops it at the next await. It does not measure time: the site ends a run
+//! that takes too long.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +25,8 @@ use crate::task_budget::Share;
 use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 
-/// Bytes per token above which a server evidently does not heed `max_tokens`; long words of any language stay far below.
+/// Bytes per token above which a server evidently does not heed `max_tokens`; long words of any language stay
+/// far below.
 const MAX_BYTES_PER_TOKEN: usize = 32;
 
 /// How long a run that is told to stop still waits to report what it used.
@@ -367,8 +369,8 @@ impl Flight {
     }
 }
 
-/// The call as it goes back to the model. Several servers fail on arguments that are no JSON object, so those are left out;
-/// the result tells the model what it wrote.
+/// The call as it goes back to the model. Several servers fail on arguments that are no JSON object, so those
+/// are left out; the result tells the model what it wrote.
 fn readable(call: &ToolCall) -> ToolCall {
     let is_object = serde_json::from_str::<serde_json::Map<_, _>>(&call.arguments).is_ok();
     let arguments = if is_object { call.arguments.clone() } else { "{}".into() };

@@ -1,7 +1,8 @@
 //! The body of a model server's answer, cut into the events of its stream.
 //!
-//! Promises: bounded in bytes, in the size of an event and in silence; any bytes give events or one [`Break`]. An answer that
-//! is one JSON document where a stream was asked for counts as one event. It knows no wire form of any model.
+//! Promises: bounded in bytes, in the size of an event and in silence; any bytes give events or one
+//! [`Break`]. An answer that is one JSON document where a stream was asked for counts as one event. It knows
+//! no wire form of any model.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -13,7 +14,8 @@ use futures::stream::{BoxStream, unfold};
 
 use super::sse::Events;
 
-/// Most bytes of one answer on the wire. An event of one token takes about 300 bytes, so this is more than 50,000 tokens.
+/// Most bytes of one answer on the wire. An event of one token takes about 300 bytes, so this is more than
+/// 50,000 tokens.
 pub(super) const MAX_STREAM: usize = 16 << 20;
 
 /// Most bytes of an error's body that are read; its sentence stands at the beginning.

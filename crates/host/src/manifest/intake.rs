@@ -1,7 +1,8 @@
 //! Intake: which content of a message reaches an agent, by how the agent runs.
 //!
-//! Promises: content that a runtime would lose is not in its intake, so that the site can refuse it and the card does not offer
-//! it. Agents that judge messages themselves (A2A, ACP) take everything here. It does not look at media types.
+//! Promises: content that a runtime would lose is not in its intake, so that the site can refuse it and the
+//! card does not offer it. Agents that judge messages themselves (A2A, ACP) take everything here. It does not
+//! look at media types.
 
 use agentsite_protocol::Part;
 

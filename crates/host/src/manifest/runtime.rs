@@ -115,7 +115,8 @@ pub enum Builtin {
     Clock,
 }
 
-/// Answers questions from the documents of a folder. `host` only reads what the file says of it; `site` runs it.
+/// Answers questions from the documents of a folder. `host` only reads what the file says of it; `site` runs
+/// it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LibraryRuntime {
     /// The folder, relative to the agent's own; the documentation of agentsite itself when left out.
@@ -124,7 +125,8 @@ pub struct LibraryRuntime {
     pub talk: bool,
     /// What that model is told besides how to quote.
     pub prompt: Option<String>,
-    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
+    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left
+    /// out.
     pub model: Option<String>,
 }
 
@@ -245,7 +247,8 @@ pub struct OpenApiRuntime {
     pub base_url: Option<Url>,
     /// Name of the variable that holds the API's bearer token.
     pub token_env: Option<String>,
-    /// Names of the variables that hold the API's other secrets, by the names of the document's security schemes.
+    /// Names of the variables that hold the API's other secrets, by the names of the document's security
+    /// schemes.
     pub keys: BTreeMap<String, String>,
 }
 
@@ -344,7 +347,8 @@ pub struct McpRuntime {
     pub talk: bool,
     /// What that model is told about the tools, besides what they say themselves.
     pub prompt: Option<String>,
-    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left out.
+    /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left
+    /// out.
     pub model: Option<String>,
 }
 
@@ -396,8 +400,8 @@ pub enum ServerGrant {
     Machine,
 }
 
-/// Which tools of a server must be approved by the operator before they can be used. What a server says of its tools steers the models
-/// that read it, so a tool that is not what it was is always flagged.
+/// Which tools of a server must be approved by the operator before they can be used. What a server says of
+/// its tools steers the models that read it, so a tool that is not what it was is always flagged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Approve {

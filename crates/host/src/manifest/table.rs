@@ -1,7 +1,7 @@
 //! The shape of `agent.toml` as it stands in the file, and the checks that turn it into a Manifest.
 //!
-//! Promises: one flat table for all runtimes, so that the reader knows the position of every key; keys that belong to another
-//! kind of runtime are refused by name. It is private to `manifest`.
+//! Promises: one flat table for all runtimes, so that the reader knows the position of every key; keys that
+//! belong to another kind of runtime are refused by name. It is private to `manifest`.
 
 mod mcp;
 
@@ -85,7 +85,8 @@ struct RuntimeTable {
     kind: RuntimeKind,
     /// builtin: which one.
     builtin: Option<BuiltinWord>,
-    /// builtin library: the folder with the documents, relative to the agent's own; left out: the documentation of agentsite.
+    /// builtin library: the folder with the documents, relative to the agent's own; left out: the
+    /// documentation of agentsite.
     path: Option<String>,
     /// exec, a2a, acp, mcp: the program and its arguments.
     command: Option<Vec<String>>,
@@ -120,9 +121,11 @@ struct RuntimeTable {
     auth_method: Option<String>,
     /// openapi: the document, a file in the agent's folder or an address.
     document: Option<String>,
-    /// openapi: variables that hold other secrets of the API, by the names of the document's security schemes.
+    /// openapi: variables that hold other secrets of the API, by the names of the document's security
+    /// schemes.
     keys: Option<BTreeMap<String, String>>,
-    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools; library: about the documents.
+    /// llm: who the agent is and how it should answer; mcp: what a model is told about the tools; library:
+    /// about the documents.
     prompt: Option<String>,
     /// llm: a file in the agent's folder with the prompt.
     prompt_file: Option<String>,
@@ -146,9 +149,11 @@ struct RuntimeTable {
     /// mcp: address of the server.
     #[schemars(with = "Option<String>")]
     url: Option<Url>,
-    /// mcp: how the site gets a token from the authorization server that the tool server names: login (a person logs in once) or machine.
+    /// mcp: how the site gets a token from the authorization server that the tool server names: login (a
+    /// person logs in once) or machine.
     auth: Option<ServerGrant>,
-    /// mcp: the client that was registered by hand at that authorization server; auth = "login" registers one by itself without it.
+    /// mcp: the client that was registered by hand at that authorization server; auth = "login" registers one
+    /// by itself without it.
     client_id: Option<String>,
     /// mcp: name of the variable that holds that client's secret.
     client_secret_env: Option<String>,
@@ -158,7 +163,8 @@ struct RuntimeTable {
     approve: Option<Approve>,
     /// mcp: whether the server may ask the site's model when its caller has none.
     sampling: Option<bool>,
-    /// mcp: whether plain words are understood with the help of a model, when there is one; builtin library: whether it writes the answers.
+    /// mcp: whether plain words are understood with the help of a model, when there is one; builtin library:
+    /// whether it writes the answers.
     talk: Option<bool>,
 }
 

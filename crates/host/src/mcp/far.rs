@@ -1,8 +1,8 @@
 //! Far: keeps the connection to a tool server that lives elsewhere.
 //!
-//! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once when somebody logged in; a
-//! server that wants a login is left alone until then. Everything goes through the egress. It does not start anything: the server is
-//! somebody else's.
+//! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once
+//! when somebody logged in; a server that wants a login is left alone until then. Everything goes through the
+//! egress. It does not start anything: the server is somebody else's.
 
 use std::sync::Arc;
 use std::time::Duration;

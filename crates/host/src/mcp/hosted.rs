@@ -1,8 +1,9 @@
 //! HostedServer: a tool server of the site, as a toolbox.
 //!
-//! Promises: tools, resources, prompts, completions and changes are passed through as the server has them, bounded. A tool that awaits
-//! approval is neither listed nor called. A call to a server that dies fails with a sentence, and the next one reaches the server that was
-//! started again. It does not start or connect the server: its keeper does.
+//! Promises: tools, resources, prompts, completions and changes are passed through as the server has them,
+//! bounded. A tool that awaits approval is neither listed nor called. A call to a server that dies fails with
+//! a sentence, and the next one reaches the server that was started again. It does not start or connect the
+//! server: its keeper does.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,8 @@ use crate::{
     About, AgentLog, Change, Exchange, Health, LogLevel, LogSource, ServerLogin, ToolFault, Toolbox,
 };
 
-/// How often the site answers a server's questions in one call by itself; a server that asks on and on is stopped.
+/// How often the site answers a server's questions in one call by itself; a server that asks on and on is
+/// stopped.
 const MAX_ROUNDS: usize = 8;
 
 /// The revision of the protocol from which on servers know what the caller can do.
@@ -160,7 +162,8 @@ impl HostedServer {
     }
 }
 
-/// The same server for callers who send messages: they are people or agents and no models, so the site's model is asked before them.
+/// The same server for callers who send messages: they are people or agents and no models, so the site's
+/// model is asked before them.
 #[derive(Debug)]
 pub(super) struct Spoken(pub(super) Arc<HostedServer>);
 

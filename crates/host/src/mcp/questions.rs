@@ -1,8 +1,9 @@
 //! Questions of a tool server: those that the site answers by itself, and those that go to the caller.
 //!
-//! Promises: a server here learns its own folder and one elsewhere no folder at all, whoever asks; the caller's folders are none of its
-//! business. A question for a model goes to the caller's, or to the site's where the operator allows it. What the caller cannot be
-//! asked is called off. Answers that the site has are kept in the state until the caller's come, so that the server gets them together.
+//! Promises: a server here learns its own folder and one elsewhere no folder at all, whoever asks; the
+//! caller's folders are none of its business. A question for a model goes to the caller's, or to the site's
+//! where the operator allows it. What the caller cannot be asked is called off. Answers that the site has are
+//! kept in the state until the caller's come, so that the server gets them together.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +32,8 @@ pub(super) enum Settled {
 }
 
 impl Clerk {
-    /// Answers what the site can answer. `modern` servers are told by the protocol what the caller can do, and a caller is refused
-    /// in its own words; older ones are told that nobody answered.
+    /// Answers what the site can answer. `modern` servers are told by the protocol what the caller can do,
+    /// and a caller is refused in its own words; older ones are told that nobody answered.
     pub(super) async fn settle(
         &self,
         needed: InputNeeded,

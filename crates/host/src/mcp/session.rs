@@ -1,7 +1,8 @@
 //! Session: one life of the connection to a tool server, from the first words to its end.
 //!
-//! Promises: the server is declared ready once its tools are known. They are looked at again when the server says that they changed, at
-//! most once a second however often it says so; changes are passed on. It does not start, stop or restart a server: its keeper does.
+//! Promises: the server is declared ready once its tools are known. They are looked at again when the server
+//! says that they changed, at most once a second however often it says so; changes are passed on. It does not
+//! start, stop or restart a server: its keeper does.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,10 +18,12 @@ use tokio::time::Instant;
 use crate::child::Bulletin;
 use crate::{AgentLog, Change, LogSource, ServerLogin, ToolPins};
 
-/// Least time between two looks at the tools; a server that says all the time that they changed is looked at this often.
+/// Least time between two looks at the tools; a server that says all the time that they changed is looked at
+/// this often.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// How often a server elsewhere is asked for its tools: nothing else tells that it is gone, or that its tools changed unsaid.
+/// How often a server elsewhere is asked for its tools: nothing else tells that it is gone, or that its tools
+/// changed unsaid.
 const PROBE: Duration = Duration::from_secs(60);
 
 /// Probes that a server elsewhere may miss in a row before it counts as gone.
@@ -125,7 +128,8 @@ impl Session {
         };
         match tokio::time::timeout(self.start_timeout, talk).await {
             Err(_) => {
-                // It may be one that ignores what it does not know; its next life is greeted in the other way.
+                // It may be one that ignores what it does not know; its next life is greeted in the other
+                // way.
                 self.stayed_silent.fetch_xor(true, Ordering::Relaxed);
                 let limit = Period(self.start_timeout);
                 Err(Lost::Because(format!("its server did not answer within {limit}; see its log")))

@@ -1,6 +1,7 @@
 //! Stories of hosted tool servers: the contract of every runner, and what MCP adds to it.
 //!
-//! The servers are real ones: the official Python package (`tests/python/mcp_server.py`) and the protocol's own example server.
+//! The servers are real ones: the official Python package (`tests/python/mcp_server.py`) and the protocol's
+//! own example server.
 
 mod approval;
 

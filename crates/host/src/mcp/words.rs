@@ -1,8 +1,8 @@
 //! Words: what a message to a tool server means.
 //!
-//! Promises: a data part that names a tool is a call. So are plain words that begin with the name of a tool, followed by its arguments as
-//! JSON, by nothing, or by the one text that it takes. Other words go to a model when there is one; a server with a single tool
-//! understands them without. It calls nothing itself.
+//! Promises: a data part that names a tool is a call. So are plain words that begin with the name of a tool,
+//! followed by its arguments as JSON, by nothing, or by the one text that it takes. Other words go to a model
+//! when there is one; a server with a single tool understands them without. It calls nothing itself.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! A section `[models.NAME]` of the configuration.
 //!
-//! Promises: plain data with a schema; unknown keys are errors. Where a key lies is named here, and the binary reads it from there.
+//! Promises: plain data with a schema; unknown keys are errors. Where a key lies is named here, and the
+//! binary reads it from there.
 
 use std::path::PathBuf;
 

@@ -1,7 +1,8 @@
 //! Answer: what an API answers, as the result of a tool.
 //!
-//! Promises: JSON comes as structure and as words, text as words, everything else as bytes with its media type. An error status is a result that says so,
-//! with the beginning of what came with it, so that a model can try otherwise. Bounded by the reader.
+//! Promises: JSON comes as structure and as words, text as words, everything else as bytes with its media
+//! type. An error status is a result that says so, with the beginning of what came with it, so that a model
+//! can try otherwise. Bounded by the reader.
 
 use agentsite_egress::{EgressAnswer, EgressError};
 use agentsite_protocol::mcp::{Content, Contents, ToolResult};

@@ -1,7 +1,7 @@
 //! Api: all operations of a document, ready to be called.
 //!
-//! Promises: bounded in number, in a fixed order (paths, then methods). Every operation has an absolute address; credentials go only to the place of the
-//! document itself or to one that the operator named.
+//! Promises: bounded in number, in a fixed order (paths, then methods). Every operation has an absolute
+//! address; credentials go only to the place of the document itself or to one that the operator named.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

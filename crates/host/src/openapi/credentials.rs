@@ -1,7 +1,8 @@
 //! Credentials: the secrets that an API wants, and which of them go with an operation.
 //!
-//! Promises: secrets are never printed; they go only where the document's security schemes say, and only what the operator gave. An operation for which no
-//! secret is at hand is called without one: the API itself says what is missing.
+//! Promises: secrets are never printed; they go only where the document's security schemes say, and only what
+//! the operator gave. An operation for which no secret is at hand is called without one: the API itself says
+//! what is missing.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -53,7 +54,8 @@ impl Credentials {
     ) {
         let open = |way: &&Vec<Scheme>| way.iter().all(|scheme| self.of(scheme).is_some());
         let Some(way) = ways.iter().find(open) else {
-            // A document that tells nothing of security is called with the token all the same: the operator gave it for this API.
+            // A document that tells nothing of security is called with the token all the same: the operator
+            // gave it for this API.
             if let (true, Some(token)) = (ways.is_empty(), &self.token) {
                 put(headers, AUTHORIZATION, &format!("Bearer {token}"));
             }

@@ -1,7 +1,8 @@
 //! Document: an OpenAPI document as it was read, JSON or YAML, and the references inside it.
 //!
-//! Promises: bounded in size, depth and what aliases unfold to; only OpenAPI 3.0 and 3.1. A reference is followed inside the document only
-//! and never in circles; one that leads elsewhere leads nowhere. It does not know what an operation is.
+//! Promises: bounded in size, depth and what aliases unfold to; only OpenAPI 3.0 and 3.1. A reference is
+//! followed inside the document only and never in circles; one that leads elsewhere leads nowhere. It does
+//! not know what an operation is.
 
 use agentsite_protocol::ByteSize;
 use serde_json::Value;

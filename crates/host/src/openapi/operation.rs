@@ -1,7 +1,8 @@
 //! Operation: one operation of a document, and the tool that it becomes.
 //!
-//! Promises: names are unique, at most 64 characters of letters, digits, `_` and `-`, and the same for the same document. Parameters stand beside each
-//! other in the tool's arguments, the body under `body`; names that occur twice are told apart by their place.
+//! Promises: names are unique, at most 64 characters of letters, digits, `_` and `-`, and the same for the
+//! same document. Parameters stand beside each other in the tool's arguments, the body under `body`; names
+//! that occur twice are told apart by their place.
 
 use std::collections::BTreeSet;
 

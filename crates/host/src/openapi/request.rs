@@ -1,7 +1,8 @@
 //! Request: the arguments of a call as an HTTP request of the API.
 //!
-//! Promises: every value is percent-encoded where it stands, so that no argument changes the path, adds a parameter or a header; the request
-//! goes to the operation's own server and below its base path. Headers that carry credentials or frame the message cannot be set by arguments.
+//! Promises: every value is percent-encoded where it stands, so that no argument changes the path, adds a
+//! parameter or a header; the request goes to the operation's own server and below its base path. Headers
+//! that carry credentials or frame the message cannot be set by arguments.
 
 use agentsite_protocol::JsonMap;
 use bytes::Bytes;

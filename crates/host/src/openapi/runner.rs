@@ -1,7 +1,7 @@
 //! OpenApiRunner: an agent whose tools are the operations of an API.
 //!
-//! Promises: the variables that its manifest names are there when it is made, or it is not made. It is talked to as every set of tools is; see
-//! `toolbox_runner`.
+//! Promises: the variables that its manifest names are there when it is made, or it is not made. It is talked
+//! to as every set of tools is; see `toolbox_runner`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! Schemas: JSON Schemas as OpenAPI writes them, made into ones that stand for themselves.
 //!
-//! Promises: references become `$defs` of the schema that is made, so recursion stays what it is; what OpenAPI 3.0 says in words of its own is said in
-//! those of JSON Schema. Bounded: what is too deep or too much becomes a schema that takes everything. References that lead elsewhere do, too.
+//! Promises: references become `$defs` of the schema that is made, so recursion stays what it is; what
+//! OpenAPI 3.0 says in words of its own is said in those of JSON Schema. Bounded: what is too deep or too
+//! much becomes a schema that takes everything. References that lead elsewhere do, too.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,5 @@
-//! Stories of APIs that are used by their documents: a shop of pets that listens on this machine, described in both versions.
+//! Stories of APIs that are used by their documents: a shop of pets that listens on this machine, described
+//! in both versions.
 //!
 //! The shop answers with what it was asked, so that each story sees the request as it arrived.
 

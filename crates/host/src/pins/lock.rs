@@ -1,6 +1,7 @@
 //! The file `tools.lock` in an agent's folder: the tools of its server as they were approved.
 //!
-//! Promises: readable, in a fixed order, fit to be kept under version control; written whole or not at all. It decides nothing.
+//! Promises: readable, in a fixed order, fit to be kept under version control; written whole or not at all.
+//! It decides nothing.
 
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read};

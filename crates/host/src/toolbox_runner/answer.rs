@@ -1,7 +1,7 @@
 //! Answers to what a tool asked, read from structured content or from plain words.
 //!
-//! Promises: an answer has the form that MCP gives to the answer of its question. Words that do not fit are refused with what would. It
-//! does not check a filled form against its schema: the tool does.
+//! Promises: an answer has the form that MCP gives to the answer of its question. Words that do not fit are
+//! refused with what would. It does not check a filled form against its schema: the tool does.
 
 use agentsite_protocol::mcp::InputRequest;
 use serde_json::{Value, json};
@@ -16,7 +16,8 @@ const NO: [&str; 5] = ["no", "n", "false", "never", "0"];
 const DECLINE: [&str; 1] = ["decline"];
 const CANCEL: [&str; 1] = ["cancel"];
 
-/// The answer in a value; the content of a form may come without its wrapping. `None` when it is no answer at all.
+/// The answer in a value; the content of a form may come without its wrapping. `None` when it is no answer at
+/// all.
 pub(super) fn of_data(request: &InputRequest, value: Value) -> Option<Value> {
     if !value.is_object() {
         return None;

@@ -1,7 +1,8 @@
 //! A tool's result as an artifact, and back.
 //!
-//! Promises: readers of A2A find words, files and structured content where they look for them; whoever knows MCP gets the result back as
-//! the tool gave it, because what A2A has no place for stands in the metadata. Nothing of size is there twice.
+//! Promises: readers of A2A find words, files and structured content where they look for them; whoever knows
+//! MCP gets the result back as the tool gave it, because what A2A has no place for stands in the metadata.
+//! Nothing of size is there twice.
 
 use agentsite_protocol::extension::MCP;
 use agentsite_protocol::mcp::{Content, Contents, ToolResult};
@@ -44,7 +45,8 @@ pub fn result_of(artifact: &Artifact) -> Option<ToolResult> {
     Some(result)
 }
 
-/// A piece of content as a part; what has no place in one becomes its note, without what the part holds already.
+/// A piece of content as a part; what has no place in one becomes its note, without what the part holds
+/// already.
 fn part_of(mut content: Content) -> Part {
     if content.kind == "text" && content.extra.is_empty() && content.mime_type.is_none() {
         return Part::text(content.text.unwrap_or_default());

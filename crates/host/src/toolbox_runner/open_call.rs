@@ -1,8 +1,8 @@
 //! OpenCall: a call of a tool that has not ended, with the questions that wait and the answers that came.
 //!
-//! Promises: it fits in the memo of a task, so that nothing is lost when the site stops between question and answer. The name of a
-//! question is unique over the life of the task: the round in which it was asked stands before the tool's own name. Answers may come one by
-//! one; what nobody asked for is ignored.
+//! Promises: it fits in the memo of a task, so that nothing is lost when the site stops between question and
+//! answer. The name of a question is unique over the life of the task: the round in which it was asked stands
+//! before the tool's own name. Answers may come one by one; what nobody asked for is ignored.
 
 use std::collections::BTreeMap;
 
@@ -105,7 +105,8 @@ impl OpenCall {
         Ok(())
     }
 
-    /// Takes the answers of a message: those of its data parts, or its words when only one thing is asked. Gives what could not be read.
+    /// Takes the answers of a message: those of its data parts, or its words when only one thing is asked.
+    /// Gives what could not be read.
     pub(crate) fn hear(&mut self, message: &Message) -> Option<String> {
         if self.asked.is_empty() {
             return None;
@@ -156,7 +157,8 @@ impl OpenCall {
     }
 }
 
-/// The questions that a task waits for, by names that are unique in its life; none when it waits for nothing or is no call of a tool.
+/// The questions that a task waits for, by names that are unique in its life; none when it waits for nothing
+/// or is no call of a tool.
 #[must_use]
 pub fn open_questions(task: &Task) -> BTreeMap<String, InputRequest> {
     let waits = task.head.state.is_interrupted();

@@ -1,7 +1,7 @@
 //! What a tool wants to know, in words for people.
 //!
-//! Promises: every field of a form is named with its kind and its choices, and the words say how to answer. It is bounded, whatever the
-//! tool wrote.
+//! Promises: every field of a form is named with its kind and its choices, and the words say how to answer.
+//! It is bounded, whatever the tool wrote.
 
 use std::collections::BTreeMap;
 

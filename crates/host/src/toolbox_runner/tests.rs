@@ -1,4 +1,5 @@
-//! Facts about a toolbox that is talked to in messages: a call, its progress, its questions over several runs, and its end.
+//! Facts about a toolbox that is talked to in messages: a call, its progress, its questions over several
+//! runs, and its end.
 //!
 //! The toolbox of these tests is a list of closures; real ones are tested where they live.
 

@@ -1,7 +1,8 @@
 //! Answer: the results of another registry, each read like an entry that is imported.
 //!
-//! Promises: whatever was sent, what comes out is small and named by a name everywhere; a result that is none is left out and the others count.
-//! An answer that is no list of results is refused. It does not say whether what it reads is true.
+//! Promises: whatever was sent, what comes out is small and named by a name everywhere; a result that is none
+//! is left out and the others count. An answer that is no list of results is refused. It does not say whether
+//! what it reads is true.
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::read_unambiguous;

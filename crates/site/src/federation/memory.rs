@@ -1,6 +1,8 @@
-//! Memory: what registries answered a moment ago, so that the pages of one search and the same question of many are asked once.
+//! Memory: what registries answered a moment ago, so that the pages of one search and the same question of
+//! many are asked once.
 //!
-//! Promises: bounded in answers and in bytes, the oldest go first; nothing is older than [`FRESH`]. Failures are not remembered here.
+//! Promises: bounded in answers and in bytes, the oldest go first; nothing is older than [`FRESH`]. Failures
+//! are not remembered here.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,6 +1,7 @@
 //! Rest: how long a registry that failed is left alone, so that a dead one does not hold up every search.
 //!
-//! Promises: pure; time is handed in. The rest doubles with each failure in a row up to [`LONGEST`], and one answer ends it. It knows no addresses.
+//! Promises: pure; time is handed in. The rest doubles with each failure in a row up to [`LONGEST`], and one
+//! answer ends it. It knows no addresses.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ impl Rest {
         self.until.map(|until| until.since(now)).filter(|left| !left.is_zero())
     }
 
-    /// It failed; gives how long it is left alone. Failures of questions that were under way together count once.
+    /// It failed; gives how long it is left alone. Failures of questions that were under way together count
+    /// once.
     pub(super) fn failed(&mut self, now: Timestamp) -> Duration {
         if let Some(left) = self.left(now) {
             return left;

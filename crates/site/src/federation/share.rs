@@ -1,7 +1,8 @@
 //! Share: how the findings of several registries become one list.
 //!
-//! Promises: by score, those of this site first among equals; scores of others are only their word, so of the places so far no registry has more
-//! than half and one, as long as anybody else has something left. The same findings give the same list, whatever page is shown of it.
+//! Promises: by score, those of this site first among equals; scores of others are only their word, so of the
+//! places so far no registry has more than half and one, as long as anybody else has something left. The same
+//! findings give the same list, whatever page is shown of it.
 
 use std::collections::VecDeque;
 
@@ -52,7 +53,8 @@ fn next<T>(finders: &[Finder<T>], places: usize) -> Option<usize> {
     let best = |may: &dyn Fn(&Finder<T>) -> bool| {
         let each = finders.iter().enumerate().filter(|(_, finder)| may(finder));
         let scored = each.filter_map(|(number, finder)| Some((number, finder.best()?)));
-        // The first of equals stays: this site, then registries in the order in which the operator named them.
+        // The first of equals stays: this site, then registries in the order in which the operator named
+        // them.
         scored.reduce(|one, other| if other.1 > one.1 { other } else { one }).map(|(number, _)| number)
     };
     best(&|finder| finder.may(places)).or_else(|| best(&|_| true))

@@ -1,7 +1,7 @@
 //! Cards: how the site presents its agents, and itself, to other agents.
 //!
-//! Promises: addresses are always the site's own, also for agents that live elsewhere; nothing of an agent's inner address leaks. Only
-//! what works is declared.
+//! Promises: addresses are always the site's own, also for agents that live elsewhere; nothing of an agent's
+//! inner address leaks. Only what works is declared.
 
 use agentsite_host::{Repeats, SkillEntry};
 use agentsite_protocol::extension::SEND_ONCE;
@@ -15,7 +15,8 @@ use super::media::MODES;
 use super::{Entry, Hub};
 use crate::{SiteError, SiteSettings};
 
-/// The bindings of A2A that are spoken at an address of HTTP and their versions, the preferred one first: the one that every client knows.
+/// The bindings of A2A that are spoken at an address of HTTP and their versions, the preferred one first: the
+/// one that every client knows.
 const BINDINGS: [(&str, &str); 2] = [("JSONRPC", "1.0"), ("HTTP+JSON", "1.0")];
 
 /// The older version, declared last, for those who know no other.
@@ -83,7 +84,8 @@ impl Entry {
         card
     }
 
-    /// What the agent can do. One that opens a task for every message does not promise to take each only once.
+    /// What the agent can do. One that opens a task for every message does not promise to take each only
+    /// once.
     fn capabilities(&self, remote: Option<&AgentCard>, settings: &SiteSettings) -> AgentCapabilities {
         let mut declared = capabilities(remote, settings);
         if self.manifest.repeats == Repeats::New {
@@ -102,7 +104,8 @@ impl Entry {
         }
     }
 
-    /// The skills of the file that `shows` picks, or all that an agent elsewhere tells of itself; none of them incomplete.
+    /// The skills of the file that `shows` picks, or all that an agent elsewhere tells of itself; none of
+    /// them incomplete.
     fn shown_skills(&self, shows: impl Fn(&SkillEntry) -> bool) -> Vec<Skill> {
         let skills = if self.manifest.skills.is_empty() {
             self.skills()
@@ -113,8 +116,8 @@ impl Entry {
     }
 }
 
-/// A skill in which no required member is empty: the readings of the rules for signing differ about those, and a card without any
-/// verifies under all of them.
+/// A skill in which no required member is empty: the readings of the rules for signing differ about those,
+/// and a card without any verifies under all of them.
 fn complete(mut skill: Skill, description: &str) -> Skill {
     if skill.tags.is_empty() {
         skill.tags.push(skill.id.clone());
@@ -192,8 +195,8 @@ fn grpc_target(base: &str) -> String {
     }
 }
 
-/// The card with what readers of A2A 0.3 look for beside what those of 1.0 do. It does not tell them of an extended card: in 0.3 that is
-/// never given without a credential, and people at this machine need none.
+/// The card with what readers of A2A 0.3 look for beside what those of 1.0 do. It does not tell them of an
+/// extended card: in 0.3 that is never given without a credential, and people at this machine need none.
 pub(crate) fn for_both_versions(card: AgentCard) -> AgentCard {
     let hybrid = serde_json::to_value(&card).map(legacy::hybrid_card).and_then(serde_json::from_value);
     let mut hybrid: AgentCard = hybrid.unwrap_or(card);
@@ -223,8 +226,8 @@ fn capabilities(remote: Option<&AgentCard>, settings: &SiteSettings) -> AgentCap
     }
 }
 
-/// Keys are taken as bearer tokens. Declared only where one is needed: readers take what is declared for what is required, and
-/// checkers of conformance call an agent that then answers without it broken.
+/// Keys are taken as bearer tokens. Declared only where one is needed: readers take what is declared for what
+/// is required, and checkers of conformance call an agent that then answers without it broken.
 fn security(visibility: Visibility) -> JsonMap {
     let mut extra = JsonMap::new();
     if visibility != Visibility::Public {

@@ -1,7 +1,9 @@
 //! Media types: what an agent takes, and the refusal of what it does not.
 //!
-//! Promises: content that would not reach the agent is refused, so that nothing disappears. A type that a part names is judged by what
-//! the agent's card declares for the agent and its skills; text in any textual form counts as text, in a file too. Agents that tell what they take when they are called (A2A, ACP) judge for themselves. It does not look into content.
+//! Promises: content that would not reach the agent is refused, so that nothing disappears. A type that a
+//! part names is judged by what the agent's card declares for the agent and its skills; text in any textual
+//! form counts as text, in a file too. Agents that tell what they take when they are called (A2A, ACP) judge
+//! for themselves. It does not look into content.
 
 use agentsite_host::RuntimeKind;
 use agentsite_protocol::{Message, Part};

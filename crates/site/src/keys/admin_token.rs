@@ -1,8 +1,9 @@
 //! The admin token: how the command line on this machine proves itself.
 //!
-//! Promises: there is one at any time after a start. It cannot be revoked, only replaced, and the one before ends in the same
-//! transaction. A token file that is lost, or that does not fit the store (a restored backup, a stop between two writes), gets
-//! a new token at the next start. It does not write the file: the binary does.
+//! Promises: there is one at any time after a start. It cannot be revoked, only replaced, and the one before
+//! ends in the same transaction. A token file that is lost, or that does not fit the store (a restored
+//! backup, a stop between two writes), gets a new token at the next start. It does not write the file: the
+//! binary does.
 
 use std::sync::PoisonError;
 
@@ -19,8 +20,8 @@ pub(super) const SETTING: &str = "admin-token";
 const LABEL: &str = "admin token";
 
 impl Keys {
-    /// Makes sure that there is an admin token: `kept` when it is good, otherwise a new one, which is given back once.
-    /// `founding` goes into the transaction that keeps a new one.
+    /// Makes sure that there is an admin token: `kept` when it is good, otherwise a new one, which is given
+    /// back once. `founding` goes into the transaction that keeps a new one.
     pub(crate) async fn ensure_admin_token(
         &self,
         kept: Option<&str>,
@@ -29,7 +30,8 @@ impl Keys {
         let good = |record: &KeyRecord| !record.session && record.scopes.contains(&Scope::Admin);
         match kept.and_then(|secret| self.proven(secret).ok()).filter(|record| good(record)) {
             Some(record) if self.is_admin_token(&record.id) => Ok(None),
-            // A data folder from before the token was marked, or another key of an admin that somebody put into the file.
+            // A data folder from before the token was marked, or another key of an admin that somebody put
+            // into the file.
             Some(record) if self.admin_token().is_none() => {
                 let what = format!("took the key {} as the admin token", record.id);
                 let line = self.line(kinds::key::ADMIN_TOKEN, "site", &record.id, what);

@@ -1,8 +1,9 @@
 //! Sessions: how browsers stay signed in.
 //!
-//! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key that it was begun with; it may do what
-//! that key may at the moment, belongs to the same owner, and ends with the key. Sessions are in the store, so they outlast a restart. One-time
-//! links work once and for a short while; they are only in memory, so a restart ends them and nothing piles up.
+//! Promises: a session has a secret of its own, which is kept only as a hash and says nothing about the key
+//! that it was begun with; it may do what that key may at the moment, belongs to the same owner, and ends
+//! with the key. Sessions are in the store, so they outlast a restart. One-time links work once and for a
+//! short while; they are only in memory, so a restart ends them and nothing piles up.
 
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -17,14 +18,15 @@ use crate::SiteError;
 /// How long a one-time sign-in link works.
 const SIGN_IN_LIFE: Duration = Duration::from_secs(15 * 60);
 
-/// Most one-time links that wait to be used: one for each start and each `agentsite open` of a quarter of an hour. The oldest gives way.
+/// Most one-time links that wait to be used: one for each start and each `agentsite open` of a quarter of an
+/// hour. The oldest gives way.
 const MAX_LINKS: usize = 100;
 
 /// How long a browser stays signed in.
 const SESSION_LIFE: Duration = Duration::from_secs(30 * 86_400);
 
-/// Browsers that are signed in with one key at once: every machine of a person several times over. The one that was used longest ago gives way, so that
-/// signing in again and again fills nothing.
+/// Browsers that are signed in with one key at once: every machine of a person several times over. The one
+/// that was used longest ago gives way, so that signing in again and again fills nothing.
 const MAX_SESSIONS: usize = 32;
 
 /// A browser's session just begun.
@@ -79,7 +81,8 @@ impl Keys {
         self.begin(None, label).await
     }
 
-    /// Begins a session for whoever holds this key, in the browser that calls itself `label`. A session is no key, or it could prolong itself for ever.
+    /// Begins a session for whoever holds this key, in the browser that calls itself `label`. A session is no
+    /// key, or it could prolong itself for ever.
     pub(crate) async fn begin_session(&self, secret: &str, label: &str) -> Result<Session, SiteError> {
         self.follow().await?;
         let key = self.proven(secret)?;
@@ -129,7 +132,8 @@ impl Keys {
         }
     }
 
-    /// Who sits at a browser with this session. A key is no session: a browser that was handed one by anything but signing in is a stranger.
+    /// Who sits at a browser with this session. A key is no session: a browser that was handed one by
+    /// anything but signing in is a stranger.
     pub(crate) async fn sitting(&self, secret: &str) -> Result<Caller, SiteError> {
         self.follow().await?;
         if !self.proven(secret)?.session {

@@ -1,7 +1,8 @@
 //! Admission: how a new entry, or a new version of one, gets into the registry.
 //!
-//! Promises: an owner has no more entries, and no more unproven ones, than it may have; a proven registration takes the place of an unproven
-//! one; what others changed in the meantime is read again before the decision is made anew. It does not find out what is proven (`proof`).
+//! Promises: an owner has no more entries, and no more unproven ones, than it may have; a proven registration
+//! takes the place of an unproven one; what others changed in the meantime is read again before the decision
+//! is made anew. It does not find out what is proven (`proof`).
 
 use agentsite_protocol::listing::{Listing, Proof, Standing};
 use agentsite_protocol::{Caller, JournalLine, JournalSubject, Visibility};
@@ -14,8 +15,9 @@ use super::{
 use crate::names::NameChange;
 use crate::{SiteError, kinds};
 
-/// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them keeps a name from others who have
-/// no proof either, and half of the default quota is more than anybody proves in a day.
+/// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them
+/// keeps a name from others who have no proof either, and half of the default quota is more than anybody
+/// proves in a day.
 const MAX_PENDING: usize = 50;
 
 impl Registry {
@@ -95,7 +97,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the agent is theirs.
+    /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the
+    /// agent is theirs.
     pub(super) fn check_released(
         &self,
         caller: &Caller,
@@ -181,10 +184,12 @@ impl Registry {
     }
 }
 
-/// Whether a new registration takes the name of another owner's entry: it is proven, and nothing proves that the entry is its owner's.
+/// Whether a new registration takes the name of another owner's entry: it is proven, and nothing proves that
+/// the entry is its owner's.
 ///
-/// An answer that was signed with the card's own key proves who posted the card, not whose domain it names; such an entry gives way to what
-/// the domain itself serves. Entries that an admin vouches for or has suspended stay.
+/// An answer that was signed with the card's own key proves who posted the card, not whose domain it names;
+/// such an entry gives way to what the domain itself serves. Entries that an admin vouches for or has
+/// suspended stay.
 fn is_displaced(known: &Registration, candidate: &Candidate, caller: &Caller) -> bool {
     let listing = &known.listing;
     if caller.owner().as_str() == listing.owner || known.barred || candidate.proof < Proof::Domain {

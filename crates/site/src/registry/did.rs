@@ -1,7 +1,9 @@
-//! Identities by `did:web`: the keys that a host publishes in its DID document, and what they prove of a card or of a trust manifest.
+//! Identities by `did:web`: the keys that a host publishes in its DID document, and what they prove of a card
+//! or of a trust manifest.
 //!
-//! Promises: a document is read only for the host of the entry itself, within bounds, and only from there; a manifest proves an entry only when it
-//! names that entry and the entry is at that host. What does not hold is told in a sentence that says what to do. It changes no entry.
+//! Promises: a document is read only for the host of the entry itself, within bounds, and only from there; a
+//! manifest proves an entry only when it names that entry and the entry is at that host. What does not hold
+//! is told in a sentence that says what to do. It changes no entry.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +20,15 @@ use crate::identity::TRUST_MANIFEST;
 /// Largest DID document that is read; ours have 2 kB.
 const MAX_DOCUMENT: usize = 64 << 10;
 
-/// Most different identities that one batch of an import is checked for: catalogues have one publisher, or a few. Entries of further ones are looked at
-/// later, as all are.
+/// Most different identities that one batch of an import is checked for: catalogues have one publisher, or a
+/// few. Entries of further ones are looked at later, as all are.
 const MAX_IDENTITIES: usize = 16;
 
 /// Documents that are fetched together.
 const AT_ONCE: usize = 8;
 
-/// The trust framework whose signatures are understood: a detached JWS over the canonical JSON of the manifest without `signature`. See docs/ard.md.
+/// The trust framework whose signatures are understood: a detached JWS over the canonical JSON of the
+/// manifest without `signature`. See docs/ard.md.
 const TRUST_SCHEMA: &str = "urn:agentsite:trust:detached-jws";
 
 /// The keys of a DID document by their names, or why there are none.
@@ -41,7 +44,8 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// The claim of an entry whose manifest is signed in the form that is understood here; other entries claim nothing.
+    /// The claim of an entry whose manifest is signed in the form that is understood here; other entries
+    /// claim nothing.
     pub(super) fn of(entry: &Value) -> Option<Self> {
         let mut manifest = entry.get("trustManifest")?.clone();
         let did = manifest["identity"].as_str().filter(|did| did.starts_with("did:web:"))?.to_owned();

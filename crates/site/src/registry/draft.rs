@@ -1,7 +1,8 @@
 //! Draft: what a foreign document says of an agent, cut to what the hub keeps.
 //!
-//! Promises: whatever a document holds, a draft is small: texts are cut, lists are cut, control characters go. A document that is none of
-//! the known forms is refused with a sentence. It decides nothing about who stands behind it.
+//! Promises: whatever a document holds, a draft is small: texts are cut, lists are cut, control characters
+//! go. A document that is none of the known forms is refused with a sentence. It decides nothing about who
+//! stands behind it.
 
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
@@ -67,7 +68,8 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Reads any form that an agent is handed on in: a card, an entry of a catalogue, a server file of the MCP registry, a line of an export.
+    /// Reads any form that an agent is handed on in: a card, an entry of a catalogue, a server file of the
+    /// MCP registry, a line of an export.
     pub(crate) fn read(value: &Value) -> Result<Self, SiteError> {
         if value.get("mediaType").is_some() && value.get("owner").is_some() {
             return Self::of_listing(value);

@@ -1,6 +1,7 @@
 //! Export: entries in the forms in which others keep them.
 //!
-//! Promises: pure; every entry of a catalogue is valid by its schema. Which entries are handed on is decided elsewhere.
+//! Promises: pure; every entry of a catalogue is valid by its schema. Which entries are handed on is decided
+//! elsewhere.
 
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD};
 use serde_json::{Value, json};

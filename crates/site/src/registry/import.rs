@@ -1,9 +1,11 @@
 //! Import: many entries at once, from the forms in which others keep them.
 //!
-//! Promises: a batch is one commit; what cannot be taken of it is told by its place and does not hold up the rest. Every entry of the source is
-//! counted once: as added, renewed, unchanged, joined to the entry of the same agent, or refused. What a document claims about standing, proof
-//! and owner counts for nothing: entries of admins count at once, those of others when they have been checked. An import does not bring a
-//! suspended entry back, and does not move a proven one to another host. Long sources come page by page: each answer names what comes next.
+//! Promises: a batch is one commit; what cannot be taken of it is told by its place and does not hold up the
+//! rest. Every entry of the source is counted once: as added, renewed, unchanged, joined to the entry of the
+//! same agent, or refused. What a document claims about standing, proof and owner counts for nothing: entries
+//! of admins count at once, those of others when they have been checked. An import does not bring a suspended
+//! entry back, and does not move a proven one to another host. Long sources come page by page: each answer
+//! names what comes next.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +41,8 @@ const MAX_NESTED: usize = 64;
 /// Media type of a catalogue inside a catalogue.
 const CATALOGUE: &str = "application/ai-catalog+json";
 
-/// Media type of a registry in a catalogue. It lists everything page by page, of which a catalogue has only the first part.
+/// Media type of a registry in a catalogue. It lists everything page by page, of which a catalogue has only
+/// the first part.
 const REGISTRY: &str = "application/ai-registry+json";
 
 /// Entries asked of a registry at once: the most that the specification lets one answer have.
@@ -170,8 +173,8 @@ impl Registry {
         Ok(Imported { added, renewed, listed: 1, ..Imported::default() })
     }
 
-    /// The list of the registry that a catalogue names on its own origin, which has every entry; the catalogue itself when there is none, and a
-    /// note when the registry cannot be read.
+    /// The list of the registry that a catalogue names on its own origin, which has every entry; the
+    /// catalogue itself when there is none, and a note when the registry cannot be read.
     async fn whole_list(&self, value: Value, from: Url) -> (Value, Url, Option<String>) {
         let entries = value["entries"].as_array().into_iter().flatten();
         let mut registries = entries.filter(|entry| entry["type"] == REGISTRY);
@@ -487,7 +490,8 @@ fn entries_of(value: &Value) -> Option<&Vec<Value>> {
     ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array())
 }
 
-/// What makes two imports of an entry the same. Whether it answers, when it changed, and its further interfaces are not part of it.
+/// What makes two imports of an entry the same. Whether it answers, when it changed, and its further
+/// interfaces are not part of it.
 fn digest(draft: &Draft) -> String {
     let plain = Listing { interfaces: Vec::new(), protocols: Vec::new(), ..bare(draft) };
     let text = serde_json::to_vec(&plain).unwrap_or_default();

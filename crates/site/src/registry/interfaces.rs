@@ -1,7 +1,8 @@
 //! Interfaces: one entry for an agent that catalogues name several times, once for each protocol.
 //!
-//! Promises: pure. Two forms are the same agent only when one says so or both have the same publisher, name and description, and when both lie
-//! at the same host; the A2A form describes the entry, and the others become its further interfaces. It does not read or write entries.
+//! Promises: pure. Two forms are the same agent only when one says so or both have the same publisher, name
+//! and description, and when both lie at the same host; the A2A form describes the entry, and the others
+//! become its further interfaces. It does not read or write entries.
 
 use std::collections::BTreeMap;
 
@@ -12,15 +13,16 @@ use url::Url;
 use super::Candidate;
 use super::draft::{Draft, MAX_INTERFACES};
 
-/// The namespace of agents in identifiers, and those of the same agents as tool servers: this program's own, and the registry's.
+/// The namespace of agents in identifiers, and those of the same agents as tool servers: this program's own,
+/// and the registry's.
 const AGENTS: &str = "agents";
 const SERVERS: [&str; 2] = ["mcp", "servers"];
 
 /// Candidates of a batch by identifier, each with its place in what was sent.
 pub(super) type Batch = BTreeMap<String, (usize, Candidate)>;
 
-/// The identifiers under which the entry of the same agent may be, if this draft is a further interface: the one that it names, and the one
-/// that an agent of the same publisher and name has.
+/// The identifiers under which the entry of the same agent may be, if this draft is a further interface: the
+/// one that it names, and the one that an agent of the same publisher and name has.
 pub(super) fn main_ids(id: &str, draft: &Draft) -> Vec<String> {
     let named = draft.interface_of.clone();
     let derived = match parts(id) {
@@ -60,7 +62,8 @@ pub(super) fn is_further(entry: &Registration, draft: &Draft) -> bool {
         && is_same_host(listing.url.as_deref(), draft.url.as_deref())
 }
 
-/// Joins the further interfaces of a batch to the entries of the same agents in it; gives how many were joined.
+/// Joins the further interfaces of a batch to the entries of the same agents in it; gives how many were
+/// joined.
 pub(super) fn join(batch: &mut Batch) -> usize {
     let main_of = |id: &String, one: &Draft| {
         let is_main = |main: &String| {

@@ -1,8 +1,9 @@
 //! Proof: who stands behind a document, found out by looking where it says it comes from.
 //!
-//! Promises: a signature counts with a key that the document's own origin publishes, or the `did:web` of the agent's host; a document counts as its domain's when it came from
-//! the host at which its agent is called; whoever posts a document proves to be its owner with its key or from its domain. A document
-//! signed by another key than before, without that key's word, is told apart. It writes nothing but the proven entry.
+//! Promises: a signature counts with a key that the document's own origin publishes, or the `did:web` of the
+//! agent's host; a document counts as its domain's when it came from the host at which its agent is called;
+//! whoever posts a document proves to be its owner with its key or from its domain. A document signed by
+//! another key than before, without that key's word, is told apart. It writes nothing but the proven entry.
 
 use agentsite_client::{
     CardRefusal, KnownBy, KnownKeys, SignedCard, card_url, did_web_of, key_set_url, verify_card,
@@ -140,7 +141,8 @@ impl Registry {
         Ok(Judged { draft, proof, key, warning, other_key })
     }
 
-    /// Adds the keys of the `did:web` that a signature names, if it is the identity of the agent's host; else gives why there are none.
+    /// Adds the keys of the `did:web` that a signature names, if it is the identity of the agent's host; else
+    /// gives why there are none.
     async fn with_did(
         &self,
         keys: KnownKeys,
@@ -167,7 +169,8 @@ impl Registry {
         }
     }
 
-    /// Takes the answer to the challenge of an entry: signed with its key, or served on its domain when none is given.
+    /// Takes the answer to the challenge of an entry: signed with its key, or served on its domain when none
+    /// is given.
     pub(crate) async fn prove(
         &self,
         caller: &Caller,

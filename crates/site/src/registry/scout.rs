@@ -1,8 +1,9 @@
-//! Scout: the seam through which the registry looks at what others publish, and a search asks other registries.
+//! Scout: the seam through which the registry looks at what others publish, and a search asks other
+//! registries.
 //!
-//! Promises: every look is bounded in size and time. The real one is the egress, so that the inside of the operator's network is not
-//! looked at unless the operator allowed it; stories have one that follows a script. What is said about a refused address tells nothing
-//! of the inside of the network.
+//! Promises: every look is bounded in size and time. The real one is the egress, so that the inside of the
+//! operator's network is not looked at unless the operator allowed it; stories have one that follows a
+//! script. What is said about a refused address tells nothing of the inside of the network.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! Names as people see them: which two can be taken for each other.
 //!
-//! Promises: pure; letters of Latin, Cyrillic and Greek that look alike have one shape, and so have capitals, separators and accents. It
-//! warns and never forbids: two honest agents may have like names.
+//! Promises: pure; letters of Latin, Cyrillic and Greek that look alike have one shape, and so have capitals,
+//! separators and accents. It warns and never forbids: two honest agents may have like names.
 
 /// Longest shape that is compared, in letters; more than any name is read.
 const MAX_SHAPE: usize = 64;
@@ -58,7 +58,8 @@ fn letter(letter: char) -> Option<char> {
     letter.is_alphanumeric().then_some(letter)
 }
 
-/// Shapes that can be taken for this one: itself, and those that are one slip away (a letter more, less or other, or two swapped).
+/// Shapes that can be taken for this one: itself, and those that are one slip away (a letter more, less or
+/// other, or two swapped).
 pub(crate) fn alike(shape: &str) -> Vec<String> {
     const ALPHABET: &str = "abcdefghjklmnopqrstuvwxyz2346789";
     let letters: Vec<char> = shape.chars().collect();

@@ -1,8 +1,8 @@
 //! Upkeep: entries are looked at again and again, so that the hub shows what is there.
 //!
-//! Promises: an entry that answers has its lease renewed; one that does not is tried again after a wait that grows with full jitter, and
-//! lapses when its lease has run out; it comes back when it answers. A document that was changed is judged like a new one. At most
-//! [`AT_ONCE`] looks go on together.
+//! Promises: an entry that answers has its lease renewed; one that does not is tried again after a wait that
+//! grows with full jitter, and lapses when its lease has run out; it comes back when it answers. A document
+//! that was changed is judged like a new one. At most [`AT_ONCE`] looks go on together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,7 +91,8 @@ impl Registry {
         Err(being_changed())
     }
 
-    /// Looks at one entry and writes what was found. One that names no address cannot be looked at and stays as it is.
+    /// Looks at one entry and writes what was found. One that names no address cannot be looked at and stays
+    /// as it is.
     async fn look(&self, entry: &Registration) -> Result<Registration, SiteError> {
         if entry.listing.url.is_none() && entry.endpoint.is_none() {
             return Ok(entry.clone());
@@ -196,7 +197,8 @@ fn wait_ceiling(failures: u32, lease: Duration) -> Duration {
     doubled.unwrap_or(highest).min(highest)
 }
 
-/// Takes a new document, unless another key signed it than before: then the old one stays and the entry waits for its owner.
+/// Takes a new document, unless another key signed it than before: then the old one stays and the entry waits
+/// for its owner.
 fn renew(entry: &mut Registration, judged: super::proof::Judged, etag: Option<String>, now: Timestamp) {
     entry
         .listing

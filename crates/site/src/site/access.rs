@@ -1,7 +1,8 @@
-//! The verbs of a site about access: API keys, the admin token, tokens of an authorization server, and browsers that sign in.
+//! The verbs of a site about access: API keys, the admin token, tokens of an authorization server, and
+//! browsers that sign in.
 //!
-//! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end keys. How keys are kept is
-//! `keys`' matter.
+//! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end
+//! keys. How keys are kept is `keys`' matter.
 
 use agentsite_protocol::{Caller, JournalLine, KeyId, Scope, Timestamp};
 use agentsite_store::{Change, KeyRecord};
@@ -67,7 +68,8 @@ impl Site {
     /// Ends an API key or session; false when there is none. Agents that connected with it are taken out.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::AdminToken`] for the admin token.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::AdminToken`] for the
+    /// admin token.
     pub async fn revoke_key(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
         admin_only(by)?;
         let revoked = self.0.keys.revoke(by.owner().as_str(), id).await?;
@@ -75,8 +77,8 @@ impl Site {
         Ok(revoked)
     }
 
-    /// Makes sure that the site has an admin token: the one that the binary kept when it is good, otherwise a new one, which is given back
-    /// to be kept. The one before ends.
+    /// Makes sure that the site has an admin token: the one that the binary kept when it is good, otherwise a
+    /// new one, which is given back to be kept. The one before ends.
     ///
     /// # Errors
     /// [`SiteError::Store`].
@@ -99,7 +101,8 @@ impl Site {
         self.0.keys.replace_admin_token(by.owner().as_str(), Vec::new()).await
     }
 
-    /// Keeps what a site must remember and did not commit with a new admin token, such as one made by an earlier version.
+    /// Keeps what a site must remember and did not commit with a new admin token, such as one made by an
+    /// earlier version.
     pub(super) async fn commit_founding(&self) -> Result<(), SiteError> {
         let mut founding = self.0.founding.lock().await;
         if !founding.is_empty() {
@@ -128,7 +131,8 @@ impl Site {
         self.0.keys.sign_in(one_time, browser).await
     }
 
-    /// Signs a browser in with a key; `browser` is what it calls itself. What belongs to the key belongs to the browser, too, until the key ends.
+    /// Signs a browser in with a key; `browser` is what it calls itself. What belongs to the key belongs to
+    /// the browser, too, until the key ends.
     ///
     /// # Errors
     /// [`SiteError::BadKey`] when it is unknown, revoked or expired.

@@ -1,7 +1,8 @@
 //! The verbs of a site about the agents that it runs: put in, replaced, taken out, shown.
 //!
-//! Promises: replacing an agent stops its earlier version and leaves nothing of it behind; callers see only the agents that they may call. How an agent
-//! runs is `host`'s matter, agents from elsewhere are `hub`'s, programs that connect `connect`'s.
+//! Promises: replacing an agent stops its earlier version and leaves nothing of it behind; callers see only
+//! the agents that they may call. How an agent runs is `host`'s matter, agents from elsewhere are `hub`'s,
+//! programs that connect `connect`'s.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -23,7 +24,8 @@ impl Site {
         self.set_up(manifest, folder, false).await
     }
 
-    /// Like [`Self::install`], also when the manifest is unchanged: for an agent whose other files have changed.
+    /// Like [`Self::install`], also when the manifest is unchanged: for an agent whose other files have
+    /// changed.
     ///
     /// # Errors
     /// [`SiteError::Agent`] says what the agent lacks; the earlier version then goes on.
@@ -59,7 +61,8 @@ impl Site {
         self.relay_changes(&name);
     }
 
-    /// Takes an agent out; false when there was none. The name of one of the site's own stays reserved for a while.
+    /// Takes an agent out; false when there was none. The name of one of the site's own stays reserved for a
+    /// while.
     pub async fn uninstall(&self, name: &AgentName) -> bool {
         match self.0.hub.uninstall(name) {
             Some(entry) => {
@@ -83,7 +86,8 @@ impl Site {
         }
     }
 
-    /// Says which agents have a folder and do not run, because they are suspended or cannot be read; their names stay reserved.
+    /// Says which agents have a folder and do not run, because they are suspended or cannot be read; their
+    /// names stay reserved.
     pub fn set_idle(&self, names: BTreeSet<AgentName>) {
         self.0.names.set_idle(names);
     }

@@ -1,7 +1,8 @@
 //! The verb of a site by which tasks are listed with what was asked, and looked for by it.
 //!
-//! Promises: whoever may list tasks sees what was asked in them, nobody else. A search looks at a bounded number of tasks and then gives what it has with a
-//! cursor to go on from, so that no request reads everything. It looks at the first message only: answers are the conversations' matter.
+//! Promises: whoever may list tasks sees what was asked in them, nobody else. A search looks at a bounded
+//! number of tasks and then gives what it has with a cursor to go on from, so that no request reads
+//! everything. It looks at the first message only: answers are the conversations' matter.
 
 use agentsite_protocol::{Caller, TaskEventKind, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
@@ -25,8 +26,8 @@ pub struct AskedTask {
 }
 
 impl Site {
-    /// Tasks like [`Self::tasks`], each with what was asked; with `text`, only those whose question, agent or id has it. A page may have fewer rows
-    /// than asked for, or none, and still a next one.
+    /// Tasks like [`Self::tasks`], each with what was asked; with `text`, only those whose question, agent or
+    /// id has it. A page may have fewer rows than asked for, or none, and still a next one.
     ///
     /// # Errors
     /// [`SiteError::Store`].

@@ -1,7 +1,8 @@
 //! The verb of a site that goes through every agent of the hub, page by page.
 //!
-//! Promises: in the order of their names everywhere, each once, whether the site runs it or only knows it; one who may not see an agent does not meet it.
-//! Entries that do not count (pending, suspended, lapsed) are not here; their owners find them in the hub.
+//! Promises: in the order of their names everywhere, each once, whether the site runs it or only knows it;
+//! one who may not see an agent does not meet it. Entries that do not count (pending, suspended, lapsed) are
+//! not here; their owners find them in the hub.
 
 use agentsite_protocol::Caller;
 use agentsite_protocol::listing::{Listing, Standing};
@@ -11,7 +12,8 @@ use super::{MAX_PAGE, Site};
 use crate::SiteError;
 
 impl Site {
-    /// The agents after `after` that this caller may see, by their names everywhere; at most 500. Fewer than `limit` are the last ones.
+    /// The agents after `after` that this caller may see, by their names everywhere; at most 500. Fewer than
+    /// `limit` are the last ones.
     ///
     /// # Errors
     /// [`SiteError::Store`].

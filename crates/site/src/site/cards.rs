@@ -1,7 +1,8 @@
 //! The verbs of a site about cards and identity: how it presents its agents and itself, and by which keys.
 //!
-//! Promises: an agent that is not for a caller answers like none; every card is signed, and readers of both versions of A2A find in the
-//! public ones what they look for. How a card is put together is `hub`'s matter, how it is signed `identity`'s.
+//! Promises: an agent that is not for a caller answers like none; every card is signed, and readers of both
+//! versions of A2A find in the public ones what they look for. How a card is put together is `hub`'s matter,
+//! how it is signed `identity`'s.
 
 use agentsite_protocol::{AgentCard, AgentName, Caller, Timestamp};
 
@@ -10,8 +11,8 @@ use crate::hub::for_both_versions;
 use crate::{IdentityView, SiteError};
 
 impl Site {
-    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by the site. Readers of
-    /// A2A 1.0 and of 0.3 find in it what they look for.
+    /// An agent's card with the addresses of this site under `base`, such as `https://example.org`, signed by
+    /// the site. Readers of A2A 1.0 and of 0.3 find in it what they look for.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
@@ -21,7 +22,8 @@ impl Site {
         Ok(card)
     }
 
-    /// An agent's extended card, for callers who are known: all its skills and the bounds within which it works.
+    /// An agent's extended card, for callers who are known: all its skills and the bounds within which it
+    /// works.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
@@ -75,7 +77,8 @@ impl Site {
     /// Takes new keys, for which the old ones vouch in a rotation record.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys stay as they were.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys
+    /// stay as they were.
     pub async fn rotate_identity(&self, by: &Caller) -> Result<IdentityView, SiteError> {
         admin_only(by)?;
         // The keys that the new ones replace are on disk first.
@@ -83,8 +86,9 @@ impl Site {
         self.0.identity.rotate(by.owner().as_str()).await
     }
 
-    /// The site's signature of what is said under `base` of who stands behind an entry of a catalogue: a detached JWS over the canonical form of
-    /// `manifest`, whose header is of the type `trust-manifest+jose`. `None` when it has no canonical form.
+    /// The site's signature of what is said under `base` of who stands behind an entry of a catalogue: a
+    /// detached JWS over the canonical form of `manifest`, whose header is of the type `trust-manifest+jose`.
+    /// `None` when it has no canonical form.
     #[must_use]
     pub fn sign_manifest(&self, manifest: &serde_json::Value, base: &str) -> Option<String> {
         self.0.identity.sign_manifest(manifest, base)
@@ -96,7 +100,8 @@ impl Site {
         self.0.identity.remembered()
     }
 
-    /// When the agents of the site last changed; no card is younger, but for what an agent elsewhere says of itself.
+    /// When the agents of the site last changed; no card is younger, but for what an agent elsewhere says of
+    /// itself.
     #[must_use]
     pub fn agents_changed_at(&self) -> Timestamp {
         self.0.hub.changed_at()
@@ -108,8 +113,8 @@ impl Site {
         self.0.concierge.clone()
     }
 
-    /// The agent that answers this caller for the site itself: the one that the settings name, as long as it is there and this caller
-    /// may call it, else the concierge.
+    /// The agent that answers this caller for the site itself: the one that the settings name, as long as it
+    /// is there and this caller may call it, else the concierge.
     #[must_use]
     pub fn default_agent(&self, caller: &Caller) -> AgentName {
         let named = self.0.settings.default_agent.as_ref();

@@ -1,6 +1,8 @@
-//! The verbs of a site about challenges of other hubs: it serves a word, or signs it, and so proves that its agents are its own.
+//! The verbs of a site about challenges of other hubs: it serves a word, or signs it, and so proves that its
+//! agents are its own.
 //!
-//! Promises: only the people who run the site add words and have them signed; what is served everybody may read. It asks no hub for anything.
+//! Promises: only the people who run the site add words and have them signed; what is served everybody may
+//! read. It asks no hub for anything.
 
 use agentsite_protocol::{Caller, CardSignature};
 
@@ -14,8 +16,8 @@ impl Site {
     /// Serves the challenge of another hub for an hour.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::BadMessage`] for what is no word,
-    /// [`SiteError::TooManyChallenges`].
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::BadMessage`] for what
+    /// is no word, [`SiteError::TooManyChallenges`].
     pub async fn serve_challenge(&self, by: &Caller, word: &str) -> Result<ServedChallenge, SiteError> {
         admin_only(by)?;
         self.0.challenges.add(by.owner().as_str(), word).await
@@ -48,7 +50,8 @@ impl Site {
     /// Answers the challenge of an entry in another hub with the key that signs the site's cards.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::BadMessage`] for what is no word or no name.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::BadMessage`] for what
+    /// is no word or no name.
     pub fn answer_challenge(&self, by: &Caller, entry: &str, word: &str) -> Result<CardSignature, SiteError> {
         admin_only(by)?;
         challenges::check(word)?;

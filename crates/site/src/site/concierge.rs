@@ -1,10 +1,13 @@
-//! Concierge: the agent that answers for the site itself. It takes a request in plain language, finds the agents that could do it, compares them, hands
-//! over to the best, and says whom it asked and why.
+//! Concierge: the agent that answers for the site itself. It takes a request in plain language, finds the
+//! agents that could do it, compares them, hands over to the best, and says whom it asked and why.
 //!
-//! Promises: it only hands over to agents of this site that the caller could call without it. It names its choice. Where nobody stands out it asks
-//! instead of guessing, once; where the first is down or will not do it, the next is asked, a bounded number of times. Files go along, what the agent makes
-//! is passed on as it comes, and when it asks back, the caller is asked and the answer is given to it. It calls no agent that the site only knows from
-//! elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers itself, with the agents that the caller may use. How well an agent fits is `find`'s matter; what follows from it is `choice`'s.
+//! Promises: it only hands over to agents of this site that the caller could call without it. It names its
+//! choice. Where nobody stands out it asks instead of guessing, once; where the first is down or will not do
+//! it, the next is asked, a bounded number of times. Files go along, what the agent makes is passed on as it
+//! comes, and when it asks back, the caller is asked and the answer is given to it. It calls no agent that
+//! the site only knows from elsewhere. What is said to itself (a greeting, "help", "who are you?") it answers
+//! itself, with the agents that the caller may use. How well an agent fits is `find`'s matter; what follows
+//! from it is `choice`'s.
 
 mod choice;
 mod errand;
@@ -106,7 +109,8 @@ impl Errand {
         }
     }
 
-    /// The agents that could do it, the best first; one that the caller named, or whose examples are of the same kind, before all others.
+    /// The agents that could do it, the best first; one that the caller named, or whose examples are of the
+    /// same kind, before all others.
     async fn candidates(&self, caller: &Caller, request: &Request) -> Result<Vec<Candidate>, SiteError> {
         let agents = self.site.0.hub.list(caller);
         let names: Vec<&AgentName> = agents.iter().map(|entry| &entry.manifest.name).collect();
@@ -221,7 +225,8 @@ fn unsure(some: &[Candidate]) -> String {
     )
 }
 
-/// Whether an agent does one small thing only, so that a request must be near to it: what repeats a text could be asked anything.
+/// Whether an agent does one small thing only, so that a request must be near to it: what repeats a text
+/// could be asked anything.
 fn is_narrow(entry: &Entry) -> bool {
     matches!(entry.manifest.runtime, Runtime::Builtin(Builtin::Echo | Builtin::Clock | Builtin::Calc))
 }
@@ -244,7 +249,8 @@ struct Request {
 }
 
 impl Request {
-    /// The message of a job; after a question of ours, the request before it and the answer. An answer that only names an agent is no part of it.
+    /// The message of a job; after a question of ours, the request before it and the answer. An answer that
+    /// only names an agent is no part of it.
     fn of(job: &Job) -> Self {
         let last = job.message.plain_text();
         let said: Vec<&Message> = job.history.iter().filter(|message| message.role == Role::User).collect();
@@ -267,8 +273,8 @@ impl Request {
 }
 
 impl Site {
-    /// The caller behind an owner, with no more powers than it has now: a key as it is kept, a token while it is good. Whoever is not known here counts
-    /// as unknown.
+    /// The caller behind an owner, with no more powers than it has now: a key as it is kept, a token while it
+    /// is good. Whoever is not known here counts as unknown.
     pub(super) fn caller_of(&self, owner: &Owner) -> Caller {
         let unknown = || Caller::anonymous(std::net::Ipv4Addr::UNSPECIFIED.into());
         match owner.as_str().split_once(':') {

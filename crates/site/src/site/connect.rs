@@ -1,8 +1,9 @@
 //! The verbs of a site about programs that connect to be its agents.
 //!
-//! Promises: only callers who are known connect; nobody takes the name of another, nor of an agent of the site; a program that shows its
-//! resume token takes the place of its earlier connection. An agent whose program stays away is shown as down until its lease is over, then
-//! it is taken out. How the connection is driven is `gateway`'s matter.
+//! Promises: only callers who are known connect; nobody takes the name of another, nor of an agent of the
+//! site; a program that shows its resume token takes the place of its earlier connection. An agent whose
+//! program stays away is shown as down until its lease is over, then it is taken out. How the connection is
+//! driven is `gateway`'s matter.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,7 +60,8 @@ impl Site {
     /// Makes a program that connects an agent of the site, or brings one back.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`], [`SiteError::BadListing`].
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::BadListing`].
     pub async fn connect_agent(
         &self,
         caller: &Caller,
@@ -102,7 +104,8 @@ impl Site {
     /// Takes out an agent whose program connects; its connection ends.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchAgent`], [`SiteError::Forbidden`] for all but its owner and the people who run the site.
+    /// [`SiteError::NoSuchAgent`], [`SiteError::Forbidden`] for all but its owner and the people who run the
+    /// site.
     pub async fn disconnect_agent(&self, caller: &Caller, name: &AgentName) -> Result<(), SiteError> {
         let entry = self.0.hub.visible(caller, name)?;
         let Some(holder) = &entry.holder else {
@@ -142,7 +145,8 @@ impl Site {
         Ok(())
     }
 
-    /// Takes out an agent whose program stayed away longer than the lease; nothing happens to one that is here or has time.
+    /// Takes out an agent whose program stayed away longer than the lease; nothing happens to one that is
+    /// here or has time.
     async fn lapse(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
         let connected = &self.0.connected;
         let _one_at_a_time = connected.changing.lock().await;
@@ -180,7 +184,8 @@ impl Site {
         }
     }
 
-    /// Takes over what is done in the background for them: writes down who went, and takes out who stays away.
+    /// Takes over what is done in the background for them: writes down who went, and takes out who stays
+    /// away.
     pub(super) async fn keep_connected(self, worker: Worker, stop: CancellationToken) {
         loop {
             match self.look_after_connected().await {
@@ -272,8 +277,8 @@ impl Site {
         runner
     }
 
-    /// Refuses names that the site gives itself or that belong to its own agents: running, hidden, suspended, or with a folder that cannot be read
-    /// now.
+    /// Refuses names that the site gives itself or that belong to its own agents: running, hidden, suspended,
+    /// or with a folder that cannot be read now.
     fn check_name(&self, name: &AgentName) -> Result<(), SiteError> {
         name.check_choice().map_err(|reserved| SiteError::NameTaken(reserved.to_string()))?;
         let taken = self.0.hub.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);

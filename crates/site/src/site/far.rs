@@ -1,9 +1,11 @@
-//! The verb of a site by which its callers talk with agents from elsewhere: an entry of the hub is opened as an agent of this site.
+//! The verb of a site by which its callers talk with agents from elsewhere: an entry of the hub is opened as
+//! an agent of this site.
 //!
-//! Promises: only who sees the entry opens it, and only callers who are known talk through it: the site is no relay for strangers. It runs like any agent
-//! elsewhere that a file declares: through the egress, with a circuit for each endpoint, within limits, with durable tasks. It is not listed, because
-//! the hub lists the entry. It is closed when the entry is suspended, removed or seen by fewer, and when too many are open. No credential of the
-//! site goes with it.
+//! Promises: only who sees the entry opens it, and only callers who are known talk through it: the site is no
+//! relay for strangers. It runs like any agent elsewhere that a file declares: through the egress, with a
+//! circuit for each endpoint, within limits, with durable tasks. It is not listed, because the hub lists the
+//! entry. It is closed when the entry is suspended, removed or seen by fewer, and when too many are open. No
+//! credential of the site goes with it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -59,10 +61,12 @@ impl Far {
 }
 
 impl Site {
-    /// Opens an entry of the hub, so that it is called like an agent of this site; gives the name by which it is called.
+    /// Opens an entry of the hub, so that it is called like an agent of this site; gives the name by which it
+    /// is called.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot be called or no more may be open.
+    /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
+    /// be called or no more may be open.
     pub async fn hub_open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
         let entry = self.0.registry.entry_for(caller, id).await?;
         let manifest = manifest(&entry)?;
@@ -172,7 +176,8 @@ fn web_address(text: &str) -> Result<Url, SiteError> {
     Err(refused("the address must begin with https:// or http://".into()))
 }
 
-/// What tells this agent from every other that an entry of the same name may lead to: whose entry it is, and at which origin it is called.
+/// What tells this agent from every other that an entry of the same name may lead to: whose entry it is, and
+/// at which origin it is called.
 fn instance(entry: &Registration) -> AgentInstance {
     let address = entry.endpoint.as_deref().or(entry.listing.url.as_deref()).unwrap_or_default();
     let origin = Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default();

@@ -1,7 +1,9 @@
-//! The verbs of a site that find agents by what they do: here, and in the registries elsewhere that the operator has named.
+//! The verbs of a site that find agents by what they do: here, and in the registries elsewhere that the
+//! operator has named.
 //!
-//! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site knows at this moment, or that a registry elsewhere
-//! told of. A part of the search that fails is left out and named, and the rest is answered. How well something fits is `search`'s matter.
+//! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site
+//! knows at this moment, or that a registry elsewhere told of. A part of the search that fails is left out
+//! and named, and the rest is answered. How well something fits is `search`'s matter.
 
 use std::collections::{HashMap, HashSet};
 
@@ -36,10 +38,12 @@ pub struct Matches {
 const TOOLS_NAMESPACE: &str = "mcp";
 
 impl Site {
-    /// The agents that fit a query best and that this caller may see, with the addresses of the site under `base`.
+    /// The agents that fit a query best and that this caller may see, with the addresses of the site under
+    /// `base`.
     ///
     /// # Errors
-    /// [`SiteError::BadQuery`] says what is wrong with the query; [`SiteError::Search`] when the index does not answer.
+    /// [`SiteError::BadQuery`] says what is wrong with the query; [`SiteError::Search`] when the index does
+    /// not answer.
     pub async fn find(&self, caller: &Caller, query: &Query, base: &str) -> Result<Matches, SiteError> {
         query.check()?;
         match query.reach {
@@ -71,8 +75,8 @@ impl Site {
         Ok(Matches { matches, considered: here.considered, without, coverage })
     }
 
-    /// What the registries know that the operator has named. What this site knows itself is not among it, whatever they say of it, and what it has
-    /// suspended does not come back that way.
+    /// What the registries know that the operator has named. What this site knows itself is not among it,
+    /// whatever they say of it, and what it has suspended does not come back that way.
     ///
     /// # Errors
     /// [`SiteError::Store`].
@@ -88,7 +92,8 @@ impl Site {
         Ok(Elsewhere { entries, ..found })
     }
 
-    /// Whether an agent is this site's by its name. Under a domain every name is; an address of a machine has no such owner.
+    /// Whether an agent is this site's by its name. Under a domain every name is; an address of a machine has
+    /// no such owner.
     fn is_own(&self, id: &str, base: &str) -> bool {
         let base = url::Url::parse(base).ok();
         let domain = base.as_ref().and_then(|base| base.domain()).filter(|domain| *domain != "localhost");
@@ -124,7 +129,8 @@ impl Site {
     ) -> Result<Matches, SiteError> {
         let behind = self.settle().await.err();
         let audience = audience(caller);
-        // A key that names agents finds public ones too, which it may not call: so many more are asked for as may have to go.
+        // A key that names agents finds public ones too, which it may not call: so many more are asked for as
+        // may have to go.
         let foreign = self.out_of_reach(caller);
         let (wanted, skipped) = if foreign == 0 { (limit, offset) } else { (limit + offset + foreign, 0) };
         let ask = Ask {

@@ -1,8 +1,9 @@
 //! Finding: the index of the agents, kept in step with them.
 //!
-//! Promises: whoever asks finds the agents as they are at that moment: what changed in the hub is put into the index before a question is answered, also
-//! when the worker has not come to it. Work of the index never holds up the runtime. An index that lost something gets it again at the start.
-//! It does not rank (`search` does) and does not decide who may see what (`find` does).
+//! Promises: whoever asks finds the agents as they are at that moment: what changed in the hub is put into
+//! the index before a question is answered, also when the worker has not come to it. Work of the index never
+//! holds up the runtime. An index that lost something gets it again at the start. It does not rank (`search`
+//! does) and does not decide who may see what (`find` does).
 
 mod registered;
 
@@ -24,13 +25,16 @@ use super::{SearchStatus, Site};
 use crate::{SiteError, Worker, hub};
 use registered::Registered;
 
-/// How the ids of the site's own agents begin in the index. Those of others are their names everywhere, which begin otherwise.
+/// How the ids of the site's own agents begin in the index. Those of others are their names everywhere, which
+/// begin otherwise.
 const OWN: &str = "agent:";
 
-/// Questions at work at once: each keeps a core busy while it is not waiting for an endpoint, and more threads would only take turns.
+/// Questions at work at once: each keeps a core busy while it is not waiting for an endpoint, and more
+/// threads would only take turns.
 const AT_ONCE: usize = 16;
 
-/// Entries that get their full vectors at a time: a portion ends within a second or two, so that a stop is never held up.
+/// Entries that get their full vectors at a time: a portion ends within a second or two, so that a stop is
+/// never held up.
 const PORTION: usize = 8;
 
 /// How often is looked for what nobody tells of, such as an agent elsewhere that learned a skill.
@@ -50,7 +54,8 @@ pub(super) struct Finding {
     /// How often something was written, so that kept queries are asked again after it.
     writes: AtomicU64,
     /// What the index has of each of the site's own agents.
-    // Held across awaits on purpose: whoever writes keeps it until the index has acknowledged, so that an older state never overtakes a newer one.
+    // Held across awaits on purpose: whoever writes keeps it until the index has acknowledged, so that an
+    // older state never overtakes a newer one.
     own: Mutex<BTreeMap<AgentName, Known>>,
     /// What the index does not have yet of the entries of others; held across awaits for the same reason.
     registered: Mutex<Registered>,
@@ -202,8 +207,8 @@ impl Site {
                     AFTER_FAILURE
                 }
             };
-            // A pass reads all agents, so under constant change it may use at most half of the time. Searches bring the index up to date
-            // themselves.
+            // A pass reads all agents, so under constant change it may use at most half of the time. Searches
+            // bring the index up to date themselves.
             let rest = begun.elapsed().min(LOOK_AGAIN);
             let changed = async {
                 self.0.hub.changed.notified().await;
@@ -218,7 +223,8 @@ impl Site {
         }
     }
 
-    /// One look; true when more is left to do. Kept queries are asked again when something was written since they were `asked`.
+    /// One look; true when more is left to do. Kept queries are asked again when something was written since
+    /// they were `asked`.
     async fn settle_and_deepen(&self, worker: &Worker, asked: &mut u64) -> Result<bool, SiteError> {
         self.settle().await?;
         if self.catch_up().await? {

@@ -1,6 +1,7 @@
 //! The verbs of a site about agents from elsewhere: registered, proven, kept, handed on.
 //!
-//! Promises: an entry that a caller may not see does not exist for it; only its owner and the people who run the site change it.
+//! Promises: an entry that a caller may not see does not exist for it; only its owner and the people who run
+//! the site change it.
 
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{Caller, CardSignature, Timestamp, Visibility};
@@ -22,7 +23,8 @@ pub struct HubEntry {
     /// What everybody sees.
     #[serde(flatten)]
     pub listing: Listing,
-    /// What its owner must do to prove to be the owner; only the owner and the people who run the site see it.
+    /// What its owner must do to prove to be the owner; only the owner and the people who run the site see
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<Challenge>,
     /// When it is looked at next.
@@ -76,8 +78,8 @@ impl Site {
     /// Registers the agent or tool server at an address.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`], [`SiteError::Unreachable`],
-    /// [`SiteError::BadListing`].
+    /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
+    /// [`SiteError::Unreachable`], [`SiteError::BadListing`].
     pub async fn hub_register(
         &self,
         caller: &Caller,
@@ -183,12 +185,14 @@ impl Site {
     /// Takes lines of JSON in one commit: cards, entries of catalogues, server files, lines of an export.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for strangers; [`SiteError::BadListing`] for too many lines. Single bad lines are told in the answer.
+    /// [`SiteError::Forbidden`] for strangers; [`SiteError::BadListing`] for too many lines. Single bad lines
+    /// are told in the answer.
     pub async fn hub_import(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, SiteError> {
         self.0.registry.import_lines(caller, lines).await
     }
 
-    /// Takes what is at an address: a catalogue, a page of another registry, or one agent. The answer names where it goes on.
+    /// Takes what is at an address: a catalogue, a page of another registry, or one agent. The answer names
+    /// where it goes on.
     ///
     /// # Errors
     /// As [`Self::hub_register`].
@@ -196,7 +200,8 @@ impl Site {
         self.0.registry.import_from(caller, &address(url)?, &self.own_names()).await
     }
 
-    /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own whatever their standing.
+    /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own
+    /// whatever their standing.
     ///
     /// # Errors
     /// [`SiteError::Store`].
@@ -234,8 +239,8 @@ impl Site {
         Ok(Page { items: page.items.iter().filter_map(written).collect(), next: page.next })
     }
 
-    /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has missed some and reads
-    /// everything again with [`Self::hub_page`].
+    /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has
+    /// missed some and reads everything again with [`Self::hub_page`].
     #[must_use]
     pub fn hub_changes(&self) -> broadcast::Receiver<String> {
         self.0.registry.changes()

@@ -1,7 +1,8 @@
 //! The verbs of a site about where tasks lead: the tasks that one started, and one that asks the same again.
 //!
-//! Promises: a foreign task answers like none. A graph is bounded in depth and number and says when it was cut. Asking again makes a new task
-//! and leaves the old one as it is; in a conversation it is a branch. It decides nothing about how agents call each other.
+//! Promises: a foreign task answers like none. A graph is bounded in depth and number and says when it was
+//! cut. Asking again makes a new task and leaves the old one as it is; in a conversation it is a branch. It
+//! decides nothing about how agents call each other.
 
 use agentsite_protocol::{Caller, Task, TaskHead, TaskId};
 use agentsite_store::TaskFilter;
@@ -58,10 +59,12 @@ impl Site {
         Ok(graph)
     }
 
-    /// Asks the agent of an ended task the same again: a new task, in a conversation a turn beside the old one.
+    /// Asks the agent of an ended task the same again: a new task, in a conversation a turn beside the old
+    /// one.
     ///
     /// # Errors
-    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not ended; whatever the agent refuses.
+    /// [`SiteError::NoSuchTask`], also when it is somebody else's; [`SiteError::TaskBusy`] while it has not
+    /// ended; whatever the agent refuses.
     pub async fn retry_task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
         let task = self.task(caller, id).await?;
         if task.head.owner != *caller.owner() {

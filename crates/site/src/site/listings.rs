@@ -1,7 +1,7 @@
 //! The verbs of a site about its hub: every agent that it runs or knows, in one form.
 //!
-//! Promises: one who may not see an agent is told that it does not exist. Names and addresses are those of the site under `base`, such as
-//! `https://example.org`.
+//! Promises: one who may not see an agent is told that it does not exist. Names and addresses are those of
+//! the site under `base`, such as `https://example.org`.
 
 use agentsite_protocol::listing::{A2A_CARD, Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Skill};

@@ -1,7 +1,7 @@
 //! The verbs of a site about logins of agents to their servers: begin, finish, forget.
 //!
-//! Promises: only the people who run the site log in or out, and the journal says that they did. How a login goes is `host`'s matter,
-//! where it is kept is `logins`'.
+//! Promises: only the people who run the site log in or out, and the journal says that they did. How a login
+//! goes is `host`'s matter, where it is kept is `logins`'.
 
 use std::sync::Arc;
 
@@ -14,12 +14,13 @@ use super::{Site, admin_only};
 use crate::{SiteError, kinds};
 
 impl Site {
-    /// Begins the login of an agent to its server; the person consents at the address and comes back to `redirect`, a port of their own
-    /// machine.
+    /// Begins the login of an agent to its server; the person consents at the address and comes back to
+    /// `redirect`, a port of their own machine.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for an agent without a login;
-    /// [`SiteError::BadMessage`] when the redirect cannot be used; [`SiteError::Agent`] when the server does not go along.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// an agent without a login; [`SiteError::BadMessage`] when the redirect cannot be used;
+    /// [`SiteError::Agent`] when the server does not go along.
     pub async fn begin_login(
         &self,
         caller: &Caller,
@@ -32,7 +33,8 @@ impl Site {
     /// Finishes the login with the address to which the person was sent back.
     ///
     /// # Errors
-    /// As [`Self::begin_login`]; [`SiteError::BadMessage`] when the address is not the answer to the login that was begun.
+    /// As [`Self::begin_login`]; [`SiteError::BadMessage`] when the address is not the answer to the login
+    /// that was begun.
     pub async fn finish_login(&self, caller: &Caller, name: &AgentName, back: &Url) -> Result<(), SiteError> {
         self.login(caller, name)?.finish(back).await.map_err(told)?;
         self.tell_login(caller, name, "logged the agent in to its server").await

@@ -1,7 +1,7 @@
 //! The verbs of a site about names that are reserved for their previous owners.
 //!
-//! Promises: only admins see and end reservations; each end has its line in the journal. Tasks are not affected: they stay bound to the agent
-//! that they were opened with.
+//! Promises: only admins see and end reservations; each end has its line in the journal. Tasks are not
+//! affected: they stay bound to the agent that they were opened with.
 
 use agentsite_protocol::{Caller, JournalLine, JournalSubject};
 use agentsite_store::Change;
@@ -11,7 +11,8 @@ use crate::names::NameChange;
 use crate::{ReleasedName, SiteError, kinds};
 
 impl Site {
-    /// The names that were given up and are reserved for their previous owners, the one released longest ago first.
+    /// The names that were given up and are reserved for their previous owners, the one released longest ago
+    /// first.
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for all but admins.

@@ -1,7 +1,8 @@
 //! The verbs of a site for the people who run it: how it fares, what happened, a copy of everything.
 //!
-//! Promises: nothing here changes an agent or a task; figures that are for the people who run the site are refused to everybody else. What lies behind
-//! the door (connections, the process, its log) is `gateway`'s to tell.
+//! Promises: nothing here changes an agent or a task; figures that are for the people who run the site are
+//! refused to everybody else. What lies behind the door (connections, the process, its log) is `gateway`'s to
+//! tell.
 
 use std::path::Path;
 
@@ -126,7 +127,8 @@ impl Site {
     /// Writes a consistent copy of everything to a new file.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file cannot be written.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file
+    /// cannot be written.
     pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
         admin_only(caller)?;
         Ok(self.0.store.backup(to).await?)

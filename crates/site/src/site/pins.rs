@@ -1,6 +1,8 @@
-//! The verbs of a site about tools of servers that are not ours: how they stand to what was approved, and their approval.
+//! The verbs of a site about tools of servers that are not ours: how they stand to what was approved, and
+//! their approval.
 //!
-//! Promises: only the people who run the site see and approve them. What a pin is and where it is kept is `host`'s matter.
+//! Promises: only the people who run the site see and approve them. What a pin is and where it is kept is
+//! `host`'s matter.
 
 use std::sync::Arc;
 
@@ -14,16 +16,18 @@ impl Site {
     /// The tools of an agent that is a tool server, with how they stand to what was approved.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for an agent without such tools.
+    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// an agent without such tools.
     pub fn pinned_tools(&self, caller: &Caller, name: &AgentName) -> Result<Vec<PinnedTool>, SiteError> {
         Ok(self.pins(caller, name)?.list())
     }
 
-    /// Approves tools as they are now, all of them when none is named; gives the names of those that were flagged before.
+    /// Approves tools as they are now, all of them when none is named; gives the names of those that were
+    /// flagged before.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`], [`SiteError::NoSuchAgent`] as above; [`SiteError::BadMessage`] when there is no such tool;
-    /// [`SiteError::Agent`] when the approval cannot be written.
+    /// [`SiteError::Forbidden`], [`SiteError::NoSuchAgent`] as above; [`SiteError::BadMessage`] when there is
+    /// no such tool; [`SiteError::Agent`] when the approval cannot be written.
     pub fn approve_tools(
         &self,
         caller: &Caller,

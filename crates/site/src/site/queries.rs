@@ -1,7 +1,7 @@
 //! The verbs of a site about kept queries: keep one, look at it, follow it, forget it.
 //!
-//! Promises: a query of somebody else answers like none; it finds what its owner may see at that moment, and tells of each agent once. Agents that were there when
-//! it was kept are not told.
+//! Promises: a query of somebody else answers like none; it finds what its owner may see at that moment, and
+//! tells of each agent once. Agents that were there when it was kept are not told.
 
 use agentsite_protocol::{Caller, MAX_MATCHES, Match, PushConfig, Query, Reach, Timestamp};
 
@@ -9,8 +9,9 @@ use super::Site;
 use crate::SiteError;
 use crate::queries::{Appeared, KeptQuery, Stored};
 
-/// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the demo agents and forty foreign ones none finds
-/// anything above 0.33 with full vectors; 35 of 46 related matches lie above 0.5, as many as above 0.4. The room is for vectors of the fast table.
+/// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the
+/// demo agents and forty foreign ones none finds anything above 0.33 with full vectors; 35 of 46 related
+/// matches lie above 0.5, as many as above 0.4. The room is for vectors of the fast table.
 const MIN_SCORE: f64 = 0.5;
 
 /// Longest text of a kept query, in bytes: it is asked again and again.
@@ -30,7 +31,8 @@ pub struct QueryWatch {
 }
 
 impl QueryWatch {
-    /// The agents that appeared since; waits for the first. `None` when the query was forgotten. Cancellation safe.
+    /// The agents that appeared since; waits for the first. `None` when the query was forgotten. Cancellation
+    /// safe.
     pub async fn next(&mut self) -> Option<Vec<Appeared>> {
         loop {
             let mut kept = self.site.kept_query(&self.caller, &self.id).ok()?;

@@ -1,8 +1,9 @@
 //! Toolkit: the site, or one of its agents, as a set of tools.
 //!
-//! Promises: whoever asks sees only what it may call. An agent that is a set of tools shows its own; an agent that is talked to is one
-//! tool; the whole site is all its agents and a few tools about them. A call is admitted like a message, within the same limits, and
-//! one that is handed back as a task is a task of the site: durable, listed, cancellable by every other face.
+//! Promises: whoever asks sees only what it may call. An agent that is a set of tools shows its own; an agent
+//! that is talked to is one tool; the whole site is all its agents and a few tools about them. A call is
+//! admitted like a message, within the same limits, and one that is handed back as a task is a task of the
+//! site: durable, listed, cancellable by every other face.
 //!
 //! It does not know how the protocol is spoken: `gateway` does.
 
@@ -110,7 +111,8 @@ impl Site {
 }
 
 impl Toolkit {
-    /// The same, with the address under which the site is reached, such as `https://example.org`: cards then name it and are signed.
+    /// The same, with the address under which the site is reached, such as `https://example.org`: cards then
+    /// name it and are signed.
     #[must_use]
     pub fn at(self, base: &str) -> Self {
         Self { base: Some(base.into()), ..self }
@@ -177,7 +179,8 @@ impl Toolkit {
         })
     }
 
-    /// The schema of a tool's arguments where others than the site wrote it; `None` for the site's own tools and for those that are not there.
+    /// The schema of a tool's arguments where others than the site wrote it; `None` for the site's own tools
+    /// and for those that are not there.
     ///
     /// # Errors
     /// [`ToolkitError`] says what is wrong.

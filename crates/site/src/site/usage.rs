@@ -1,7 +1,9 @@
-//! The verb of a site about how its agents are used: calls, failures, time and tokens of each of the last days.
+//! The verb of a site about how its agents are used: calls, failures, time and tokens of each of the last
+//! days.
 //!
-//! Promises: callers learn of their own tasks, the people who run the site of everybody's; tokens belong to the agent and are told to the latter only. The
-//! work is bounded: beyond a number of tasks the report says that it was cut. Days are those of UTC. It writes nothing and needs no table of its own.
+//! Promises: callers learn of their own tasks, the people who run the site of everybody's; tokens belong to
+//! the agent and are told to the latter only. The work is bounded: beyond a number of tasks the report says
+//! that it was cut. Days are those of UTC. It writes nothing and needs no table of its own.
 
 use std::collections::BTreeMap;
 

@@ -156,7 +156,8 @@ async fn the_admin_token_is_replaced_and_never_revoked() {
     assert!(matches!(story.site.caller_by_session(&browser.secret).await, Err(SiteError::BadKey)));
     assert!(story.site.caller_by_key(&second).await.unwrap().is_admin());
 
-    // A stop between the store and the file, or a file that was lost: the next start makes another, and the one before ends.
+    // A stop between the store and the file, or a file that was lost: the next start makes another, and the
+    // one before ends.
     let story = story.crash().await;
     assert!(story.site.ensure_admin_token(Some(&second)).await.unwrap().is_none());
     let third = story.site.ensure_admin_token(Some(&first)).await.unwrap().expect("the file does not fit");

@@ -1,6 +1,7 @@
 //! What an agent may choose: messages or tasks, what it takes, whether a repeated message is the same.
 //!
-//! Beside it what the operator may choose, the agent that speaks for the site and the readers of its cards; and watches that outlast a question.
+//! Beside it what the operator may choose, the agent that speaks for the site and the readers of its cards;
+//! and watches that outlast a question.
 
 use agentsite_protocol::{Part, TaskId};
 use agentsite_store::Upkeep;

@@ -1,6 +1,7 @@
 //! The concierge finds the agent that can do it, hands over, and says whom it asked.
 //!
-//! What follows from how well agents fit is told beside `choice`; here the whole way is, with agents that follow a script.
+//! What follows from how well agents fit is told beside `choice`; here the whole way is, with agents that
+//! follow a script.
 
 use agentsite_host::{Health, Job, Reporter};
 use agentsite_protocol::{Outcome, Part, Scope, TaskEvent, TaskEventKind};

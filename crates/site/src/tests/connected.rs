@@ -1,6 +1,8 @@
-//! Programs that connect to be agents: whose names they take, what becomes of their tasks, and how long they are waited for.
+//! Programs that connect to be agents: whose names they take, what becomes of their tasks, and how long they
+//! are waited for.
 //!
-//! The socket is not here: a story holds the link itself, reads what the site says and answers as a program would.
+//! The socket is not here: a story holds the link itself, reads what the site says and answers as a program
+//! would.
 
 use std::time::Duration;
 

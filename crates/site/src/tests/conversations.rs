@@ -1,6 +1,8 @@
-//! Conversations: begun, gone on with, branched, found, exported, deleted; what agents remember of them; and what survives a crash.
+//! Conversations: begun, gone on with, branched, found, exported, deleted; what agents remember of them; and
+//! what survives a crash.
 //!
-//! The agents only echo or follow a script; what they are given to remember is read from the jobs that their runners got.
+//! The agents only echo or follow a script; what they are given to remember is read from the jobs that their
+//! runners got.
 
 use super::*;
 use crate::{ConversationEdit, ConversationView, ExportFormat, MAX_TITLE, Placing, TurnView, Utterance};

@@ -1,6 +1,7 @@
 //! What a crash, a stop and a full disk leave behind.
 //!
-//! A crash loses everything that was not synced and every task in memory; the stories then open the site again.
+//! A crash loses everything that was not synced and every task in memory; the stories then open the site
+//! again.
 
 use super::*;
 use agentsite_store::{StoreError, Upkeep};

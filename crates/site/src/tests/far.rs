@@ -1,4 +1,5 @@
-//! Agents from elsewhere that are called through the site: opened by whoever sees the entry, closed with it; and how agents are used.
+//! Agents from elsewhere that are called through the site: opened by whoever sees the entry, closed with it;
+//! and how agents are used.
 //!
 //! Real calls to another site are told in the browser's stories; here is who may, and what becomes of it.
 

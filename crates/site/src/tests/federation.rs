@@ -1,6 +1,8 @@
-//! A search also asks the registries that the operator has named: within a bound, and so that none of them can displace what is here.
+//! A search also asks the registries that the operator has named: within a bound, and so that none of them
+//! can displace what is here.
 //!
-//! The registries are a scout that follows a script. Time is paused: the tokio clock moves by itself, the story's when it is told to.
+//! The registries are a scout that follows a script. Time is paused: the tokio clock moves by itself, the
+//! story's when it is told to.
 
 use std::time::Duration;
 

@@ -1,6 +1,7 @@
 //! Agents are found by what they do: by those who may see them, as they are at that moment.
 //!
-//! How well something fits is `search`'s matter; here words decide, because the embedder of the stories knows no meaning.
+//! How well something fits is `search`'s matter; here words decide, because the embedder of the stories knows
+//! no meaning.
 
 use agentsite_host::{Health, Job, Reporter};
 use agentsite_protocol::{BadQuery, Filter, MAX_QUERY, Match, Outcome, Query, Scope};

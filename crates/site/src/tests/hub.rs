@@ -1,6 +1,7 @@
 //! Agents come, change and go while the site runs.
 //!
-//! What a card shows is checked against the A2A shape in the gateway's golden files; here only what the site puts into it.
+//! What a card shows is checked against the A2A shape in the gateway's golden files; here only what the site
+//! puts into it.
 
 use agentsite_host::{Job, Reporter};
 use agentsite_protocol::{AgentCard, Outcome};

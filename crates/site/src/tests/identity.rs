@@ -14,7 +14,8 @@ fn signatures(card: &AgentCard) -> Vec<CardSignature> {
     serde_json::from_value(card.extra["signatures"].clone()).unwrap()
 }
 
-/// The keys whose signatures on the card hold, each once: with each, the card is signed as it stands and as the card of 1.0.
+/// The keys whose signatures on the card hold, each once: with each, the card is signed as it stands and as
+/// the card of 1.0.
 fn signers(card: &AgentCard) -> Vec<String> {
     let value = serde_json::to_value(card).unwrap();
     let holds = |signature: &CardSignature| {

@@ -1,6 +1,7 @@
 //! A library among the agents of a site: what it answers, what it follows, what it withstands.
 //!
-//! The stories use the embedder that compares words alone; what is asked is said in the words of the documents.
+//! The stories use the embedder that compares words alone; what is asked is said in the words of the
+//! documents.
 
 mod at_rest;
 

@@ -1,7 +1,7 @@
 //! Who may take a name, and what becomes of the tasks of an agent whose name another one has now.
 //!
-//! The rule behind every story: a task stays with the agent that it was opened with, and nothing that was said in it reaches a later holder of
-//! the name, whatever way the name was taken.
+//! The rule behind every story: a task stays with the agent that it was opened with, and nothing that was
+//! said in it reaches a later holder of the name, whatever way the name was taken.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -29,7 +29,8 @@ fn refusal(result: Result<Sent, SiteError>) -> String {
 }
 
 impl Story {
-    /// A connected `poet` of one owner with a task that waits for its caller; the name then passes to another owner.
+    /// A connected `poet` of one owner with a task that waits for its caller; the name then passes to another
+    /// owner.
     async fn poet_passes_on(&self) -> (Task, crate::ConnectedAgent) {
         let mut poet = self.connect(&holder("one"), introduction("poet")).await.unwrap();
         let (task, ()) = tokio::join!(self.ask(&poet.name, SECRET), asks_back(&mut poet.link));

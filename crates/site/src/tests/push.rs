@@ -1,6 +1,7 @@
 //! What receivers are told: every event, in order, at least once, through failures, crashes and deadlines.
 //!
-//! Deliveries leave by a courier that follows a script. Time is paused: the tokio clock moves by itself, the story's when it is told to.
+//! Deliveries leave by a courier that follows a script. Time is paused: the tokio clock moves by itself, the
+//! story's when it is told to.
 
 use std::sync::Mutex;
 use std::time::Duration;

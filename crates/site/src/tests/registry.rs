@@ -1,6 +1,7 @@
 //! Agents from elsewhere: registered, proven, kept fresh, and nobody's but their owner's.
 //!
-//! The world is a scout that follows a script. Time is paused: the tokio clock moves by itself, the story's when it is told to.
+//! The world is a scout that follows a script. Time is paused: the tokio clock moves by itself, the story's
+//! when it is told to.
 
 mod found;
 mod identities;

@@ -1,6 +1,7 @@
 //! The site and its agents as sets of tools.
 //!
-//! What is shared by these stories is here: clients that can do more or less, a set of tools, and a way to call them.
+//! What is shared by these stories is here: clients that can do more or less, a set of tools, and a way to
+//! call them.
 
 mod agents;
 mod hosted;

@@ -1,7 +1,7 @@
 //! Cases about conversations: kept, guarded, branched, searched, removed.
 //!
-//! They tell that a turn comes with its task in one commit, that paths are read from any place, and that the tasks of a conversation
-//! live as long as it and no longer. What a turn means is not looked at.
+//! They tell that a turn comes with its task in one commit, that paths are read from any place, and that the
+//! tasks of a conversation live as long as it and no longer. What a turn means is not looked at.
 
 use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState, Timestamp};
 

@@ -1,7 +1,7 @@
 //! Cases about the entries of the hub: kept, guarded, listed.
 //!
-//! They tell that nobody's entry is overwritten by another, that of two changes decided on one reading one is refused, and that pages
-//! join however long the list is.
+//! They tell that nobody's entry is overwritten by another, that of two changes decided on one reading one is
+//! refused, and that pages join however long the list is.
 
 use agentsite_protocol::Visibility;
 use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD, Proof, Standing};

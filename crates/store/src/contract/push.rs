@@ -1,6 +1,7 @@
 //! Cases about the receivers of pushes: kept, told, removed.
 //!
-//! They tell that every event reaches exactly the receivers that a task had when it happened, and that nothing of a task is left behind.
+//! They tell that every event reaches exactly the receivers that a task had when it happened, and that
+//! nothing of a task is left behind.
 
 use agentsite_protocol::TaskState;
 

@@ -1,7 +1,7 @@
 //! Small lives of tasks, out of which the cases are told.
 //!
-//! A [`Life`] keeps the head as the caller of a store would, and gives the change for each step. Times are small
-//! numbers after a fixed moment, ids sort by their number.
+//! A [`Life`] keeps the head as the caller of a store would, and gives the change for each step. Times are
+//! small numbers after a fixed moment, ids sort by their number.
 
 use agentsite_protocol::{
     JournalKind, JournalLine, Message, Opening, Owner, PushConfig, Role, TaskEvent, TaskEventKind, TaskHead,

@@ -1,7 +1,7 @@
 //! Cases about storage: what is counted, for whom, and what goes first.
 //!
-//! They tell that the sums of the accounts equal a recount after every kind of change, and that removing everything leaves nothing.
-//! What the limits refuse is tested beside `storage` and beside each store.
+//! They tell that the sums of the accounts equal a recount after every kind of change, and that removing
+//! everything leaves nothing. What the limits refuse is tested beside `storage` and beside each store.
 
 use agentsite_protocol::{Owner, TaskState};
 

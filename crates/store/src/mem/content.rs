@@ -1,7 +1,7 @@
 //! What a store holds, as plain maps: the shortest statement of what every store must do.
 //!
-//! Promises: `apply` checks all guards before it writes anything. Every query is written for clearness and looks at
-//! everything it holds; it deliberately has no index.
+//! Promises: `apply` checks all guards before it writes anything. Every query is written for clearness and
+//! looks at everything it holds; it deliberately has no index.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 

@@ -1,7 +1,7 @@
 //! Conversations in memory: a map of them and a list of turns in the order in which they were said.
 //!
-//! Promises: all guards of a change are checked, one after the other as if those before were done, before anything is written. It has no
-//! index: every search looks at everything.
+//! Promises: all guards of a change are checked, one after the other as if those before were done, before
+//! anything is written. It has no index: every search looks at everything.
 
 use std::collections::BTreeMap;
 

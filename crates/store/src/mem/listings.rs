@@ -1,6 +1,7 @@
 //! The entries of the hub in memory: one map by id.
 //!
-//! Promises: all guards of a change are checked, one after the other as if those before were done, before anything is written.
+//! Promises: all guards of a change are checked, one after the other as if those before were done, before
+//! anything is written.
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -1,6 +1,7 @@
 //! The outbox as one map: what waits to leave, what was given up, and whose turn it is.
 //!
-//! Promises: the shortest statement of what every store's outbox does; each question looks at all rows. It sends nothing.
+//! Promises: the shortest statement of what every store's outbox does; each question looks at all rows. It
+//! sends nothing.
 
 use std::collections::BTreeMap;
 

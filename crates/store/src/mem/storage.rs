@@ -1,6 +1,7 @@
 //! What each account holds, in memory: counted anew whenever it is asked.
 //!
-//! Promises: the shortest statement of what every store counts. It keeps no sums, so it cannot be wrong about them.
+//! Promises: the shortest statement of what every store counts. It keeps no sums, so it cannot be wrong about
+//! them.
 
 use agentsite_protocol::{Owner, PushConfig, TaskId};
 

@@ -1,8 +1,9 @@
 //! What each account holds, in the file: sums that are written down now and then, and everything since.
 //!
-//! Promises: the sums are exact after a kill at any moment. Ordinary work only appends events and journal lines, and those are found again
-//! by their places: the sums are written together with the last places that they include, and whatever came later is added when the file is
-//! opened. Every other change writes the sums in its own transaction. See `storage` for the rules and docs/decisions for the reasons.
+//! Promises: the sums are exact after a kill at any moment. Ordinary work only appends events and journal
+//! lines, and those are found again by their places: the sums are written together with the last places that
+//! they include, and whatever came later is added when the file is opened. Every other change writes the sums
+//! in its own transaction. See `storage` for the rules and docs/decisions for the reasons.
 
 use agentsite_protocol::Owner;
 use rusqlite::{Connection, OptionalExtension, params};
@@ -11,8 +12,8 @@ use super::vault::SEAL;
 use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed};
 use crate::{Admittance, Disk, StorageLimits, StorageQuery, StorageUse, StoreError};
 
-/// Rows that may be appended before the sums are written down: few enough that opening the file after a kill adds them up in
-/// milliseconds, many enough that writing costs nothing.
+/// Rows that may be appended before the sums are written down: few enough that opening the file after a kill
+/// adds them up in milliseconds, many enough that writing costs nothing.
 const UNWRITTEN: usize = 4_096;
 
 /// Names of the last places that the written sums include.

@@ -1,8 +1,8 @@
 //! One change inside the writer's transaction: guards first, then rows.
 //!
-//! Promises: a guard that fails refuses this change alone and before anything of it is written; after the guards only the
-//! engine itself can fail, and then the whole group is rolled back. The outer result of [`apply`] is the engine's, the
-//! inner one the change's.
+//! Promises: a guard that fails refuses this change alone and before anything of it is written; after the
+//! guards only the engine itself can fail, and then the whole group is rolled back. The outer result of
+//! [`apply`] is the engine's, the inner one the change's.
 
 use agentsite_protocol::{Owner, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -14,8 +14,8 @@ use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
 use crate::{OutboxChange, StoreError, other_root};
 
-/// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group touches few of
-/// them, and a move then puts several keys on each page of a table of a hundred thousand.
+/// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group
+/// touches few of them, and a move then puts several keys on each page of a table of a hundred thousand.
 const RECENT: usize = 4_096;
 
 /// Applies a change or refuses it.
@@ -141,7 +141,8 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
     Ok(growth)
 }
 
-/// Checks that the message is new and the task is where the change assumes it; gives the task's row if it exists.
+/// Checks that the message is new and the task is where the change assumes it; gives the task's row if it
+/// exists.
 fn guard(db: &Connection, task: &ReadyTask) -> rusqlite::Result<Result<Option<i64>, StoreError>> {
     if let Some(sent) = &task.sent
         && let Some((first, body)) = tasks::find_sent(db, sent.key())?

@@ -1,10 +1,12 @@
-//! What makes edits of the file by another program visible: a code for each protected row, a sum of the codes of each table, and the chain of
-//! the journal.
+//! What makes edits of the file by another program visible: a code for each protected row, a sum of the codes
+//! of each table, and the chain of the journal.
 //!
-//! Promises: a protected row that is changed, added, moved or brought back without the store's key does not fit its code, and one that is
-//! removed does not fit the sum; both are written in the transaction that changes the row, by triggers of the writer's connection, so that no
-//! statement can forget them. The sums lie sealed in `meta`. Keys and settings are checked whenever the file is opened; everything by `verify`.
-//! It does not protect tasks and their events, which have seals of their own (`seal`), nor counters of usage, nor the indexes of words.
+//! Promises: a protected row that is changed, added, moved or brought back without the store's key does not
+//! fit its code, and one that is removed does not fit the sum; both are written in the transaction that
+//! changes the row, by triggers of the writer's connection, so that no statement can forget them. The sums
+//! lie sealed in `meta`. Keys and settings are checked whenever the file is opened; everything by `verify`.
+//! It does not protect tasks and their events, which have seals of their own (`seal`), nor counters of usage,
+//! nor the indexes of words.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -363,8 +365,8 @@ fn last_line(db: &Connection) -> rusqlite::Result<Option<Link>> {
     db.query_row(sql, [], read).optional()
 }
 
-/// Takes everything in the file as it is: encrypts the secrets of an older file, chains its journal and computes every code. Inside a
-/// transaction.
+/// Takes everything in the file as it is: encrypts the secrets of an older file, chains its journal and
+/// computes every code. Inside a transaction.
 pub(super) fn seal_all(db: &Connection, vault: &Vault) -> Result<(), StoreError> {
     super::secrets::seal_plain(db, vault)?;
     let front = chain_lines(db, vault)?;
@@ -374,7 +376,8 @@ pub(super) fn seal_all(db: &Connection, vault: &Vault) -> Result<(), StoreError>
     seal_rows(db, vault)
 }
 
-/// Computes every row's code anew, after a step of the schema or when the operator accepts the file as it is. Inside a transaction.
+/// Computes every row's code anew, after a step of the schema or when the operator accepts the file as it is.
+/// Inside a transaction.
 pub(super) fn seal_rows(db: &Connection, vault: &Vault) -> Result<(), StoreError> {
     let mut state = read_state(db, vault)?;
     state.sums.clear();

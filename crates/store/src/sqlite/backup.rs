@@ -1,8 +1,9 @@
 //! Backup and restore: one whole file out, one whole file in.
 //!
-//! Promises: a backup is a consistent copy of one moment, made while the site goes on, checked before it gets its name; it never
-//! replaces a file. A restore takes only a sound file of a known schema, needs the site to be stopped, and keeps the
-//! old database as `<db>.before-restore`. At every moment the database's name leads to a whole database.
+//! Promises: a backup is a consistent copy of one moment, made while the site goes on, checked before it gets
+//! its name; it never replaces a file. A restore takes only a sound file of a known schema, needs the site to
+//! be stopped, and keeps the old database as `<db>.before-restore`. At every moment the database's name leads
+//! to a whole database.
 
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -50,12 +51,12 @@ pub(super) fn backup(from: &Path, to: &Path, key: &StoreKey) -> Result<(), Store
     file::sync_folder(to)
 }
 
-/// Puts a backup in the place of the database at `db`, which no process may have open. The key that came with it is handed to `keep_key`, which
-/// must have it on disk when it returns, and is not left in the database.
+/// Puts a backup in the place of the database at `db`, which no process may have open. The key that came with
+/// it is handed to `keep_key`, which must have it on disk when it returns, and is not left in the database.
 ///
 /// # Errors
-/// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] or [`StoreError::TooNew`] when the backup is not
-/// fit, and then nothing has changed.
+/// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] or [`StoreError::TooNew`] when the
+/// backup is not fit, and then nothing has changed.
 pub fn restore(
     backup: &Path,
     db: &Path,
@@ -86,12 +87,12 @@ pub fn restore(
     file::sync_folder(db)
 }
 
-/// Takes the data at `db`, which no process may have open, as it is: the journal is chained and every row authenticated anew, and signed heads that
-/// no longer fit are dropped.
+/// Takes the data at `db`, which no process may have open, as it is: the journal is chained and every row
+/// authenticated anew, and signed heads that no longer fit are dropped.
 ///
 /// # Errors
-/// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] when its pages do not fit together, [`StoreError::WrongKey`] when the key is
-/// another one.
+/// [`StoreError::Locked`] while a site runs on it; [`StoreError::Corrupt`] when its pages do not fit
+/// together, [`StoreError::WrongKey`] when the key is another one.
 pub fn accept(db: &Path, key: &StoreKey) -> Result<(), StoreError> {
     let _lock = Lock::take(db)?;
     let vault = Vault::new(key);

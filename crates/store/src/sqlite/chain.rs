@@ -1,8 +1,9 @@
 //! The journal as a chain of hashes: each line's hash covers the line before it.
 //!
-//! Promises: pure. A line that is changed, removed from the middle, inserted or moved breaks the chain at that line. The text stands in the hash
-//! by a salted digest, so that it can be removed later without breaking the chain and without leaving a trace of what it said. It does not
-//! sign: the site signs heads of the chain with its own key.
+//! Promises: pure. A line that is changed, removed from the middle, inserted or moved breaks the chain at
+//! that line. The text stands in the hash by a salted digest, so that it can be removed later without
+//! breaking the chain and without leaving a trace of what it said. It does not sign: the site signs heads of
+//! the chain with its own key.
 
 use agentsite_protocol::JournalLine;
 use sha2::{Digest, Sha256};

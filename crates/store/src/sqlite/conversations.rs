@@ -1,8 +1,9 @@
 //! Conversations and their turns on disk, and the words by which they are found.
 //!
-//! Promises: a page of a path is as many seeks as it has turns, wherever in the path it lies; a page of the list is one stretch of one index.
-//! Guards are checked before anything of a change is written. A removed conversation is gone for readers at once; its turns go in portions
-//! with the next expiries. The index of words holds no text: passages are made by whoever has the tasks.
+//! Promises: a page of a path is as many seeks as it has turns, wherever in the path it lies; a page of the
+//! list is one stretch of one index. Guards are checked before anything of a change is written. A removed
+//! conversation is gone for readers at once; its turns go in portions with the next expiries. The index of
+//! words holds no text: passages are made by whoever has the tasks.
 
 use std::collections::HashMap;
 
@@ -214,7 +215,8 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Bo
         "UPDATE conversations SET revision = revision + 1, updated_at = max(updated_at, ?2) WHERE row = ?1";
     db.prepare_cached(sql)?.execute([conversation, at.as_millis()])?;
     db.prepare_cached("DELETE FROM turn_words WHERE rowid = ?1")?.execute([turn * 2 + 1])?;
-    // A turn ends again when its task went on; what the earlier answer took stays counted until the turn goes.
+    // A turn ends again when its task went on; what the earlier answer took stays counted until the turn
+    // goes.
     let sql = "UPDATE turns SET bytes = bytes + ?2 WHERE row = ?1";
     db.prepare_cached(sql)?.execute([turn, number(words.len() as u64)])?;
     books.accounts.add(owner.account(), words.len() as u64);
@@ -236,7 +238,8 @@ fn mark(owner: &Owner) -> String {
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Removes up to `portion` turns of removed conversations and lets go of their tasks, which from then on go when they have ended.
+/// Removes up to `portion` turns of removed conversations and lets go of their tasks, which from then on go
+/// when they have ended.
 pub(super) fn release(db: &Connection, portion: usize, books: &mut Books) -> rusqlite::Result<()> {
     let mut left = portion;
     while left > 0 {
@@ -308,7 +311,8 @@ pub(super) fn list(
     Ok(Page::of(items, None, limit))
 }
 
-/// The conversations in which the words stand: those with the newest turns that fit, and those whose title does.
+/// The conversations in which the words stand: those with the newest turns that fit, and those whose title
+/// does.
 fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<Found>, StoreError> {
     let Some(wanted) = Wanted::read(text) else { return Ok(Vec::new()) };
     // The words of conversations that were an admin's before version 8 still bear the former name.

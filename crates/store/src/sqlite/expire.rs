@@ -1,8 +1,10 @@
-//! Removes what is old: turns of removed conversations, ended tasks with their events, message keys and push configs, journal lines, dead rows of the outbox.
+//! Removes what is old: turns of removed conversations, ended tasks with their events, message keys and push
+//! configs, journal lines, dead rows of the outbox.
 //!
-//! Promises: an open task never goes, nor one of which something still has to leave, nor one that a conversation keeps; one call removes at most a portion, so other changes wait for milliseconds only. The
-//! newest journal line always stays, so that places in the journal are never given twice. It does not shrink the file; freed pages
-//! are used again.
+//! Promises: an open task never goes, nor one of which something still has to leave, nor one that a
+//! conversation keeps; one call removes at most a portion, so other changes wait for milliseconds only. The
+//! newest journal line always stays, so that places in the journal are never given twice. It does not shrink
+//! the file; freed pages are used again.
 
 use agentsite_protocol::TaskId;
 use rusqlite::{Connection, params};
@@ -41,7 +43,8 @@ pub(super) fn expire(
     Ok(gone)
 }
 
-/// Removes a task with everything that belongs to it and gives its id; the journal's lines about it lose their texts.
+/// Removes a task with everything that belongs to it and gives its id; the journal's lines about it lose
+/// their texts.
 fn remove_task(
     db: &Connection,
     row: i64,

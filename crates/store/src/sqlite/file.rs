@@ -1,7 +1,8 @@
 //! The file: who owns it, how a connection to it is set up, and whether it is sound.
 //!
-//! Promises: one process at a time, by a lock that the operating system takes back when the process dies; every connection has the same
-//! bounded caches; after an unclean stop the file is checked before it is believed. It does not repair.
+//! Promises: one process at a time, by a lock that the operating system takes back when the process dies;
+//! every connection has the same bounded caches; after an unclean stop the file is checked before it is
+//! believed. It does not repair.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
@@ -18,13 +19,15 @@ use super::vault::Vault;
 use super::{log, record, schema};
 use crate::StoreError;
 
-/// Size of a page: rows of about a kilobyte fill it well, and the log holds fewer, larger frames than with the default 4 kB.
+/// Size of a page: rows of about a kilobyte fill it well, and the log holds fewer, larger frames than with
+/// the default 4 kB.
 pub(super) const PAGE: i64 = 8_192;
 
 /// The database and everything beside it are its owner's alone.
 pub(super) const PRIVATE: u32 = 0o600;
 
-/// Cache of one connection in KiB; four connections then stay far below the memory of an idle site, and hot pages fit.
+/// Cache of one connection in KiB; four connections then stay far below the memory of an idle site, and hot
+/// pages fit.
 const CACHE_KIB: i64 = 2_048;
 
 /// How long a connection waits for a lock of another program, such as a shell opened on the file.
@@ -33,12 +36,14 @@ const BUSY: Duration = Duration::from_secs(5);
 /// Prepared statements a connection keeps; the writer uses about thirty, a reader as many.
 const STATEMENTS: usize = 64;
 
-/// Largest file that is checked whole on opening after an unclean stop: about two seconds. Above it the check would cost more
-/// than it gives, because SQLite recovers the log by itself and every row of events carries a seal.
+/// Largest file that is checked whole on opening after an unclean stop: about two seconds. Above it the check
+/// would cost more than it gives, because SQLite recovers the log by itself and every row of events carries a
+/// seal.
 const CHECKED: u64 = 256 << 20;
 
-/// How often the lock is asked for before it counts as another site's, and the pause between: a second in all. A child that a killed
-/// site had just forked holds the lock until it becomes its own program or sees that its parent is gone.
+/// How often the lock is asked for before it counts as another site's, and the pause between: a second in
+/// all. A child that a killed site had just forked holds the lock until it becomes its own program or sees
+/// that its parent is gone.
 const LOCK_TRIES: usize = 50;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -63,8 +68,8 @@ impl Lock {
         Err(StoreError::Locked)
     }
 
-    /// Takes the lock of a database that no process has open; `None` while a site runs on it, and for a file that never had a lock, such as a
-    /// backup.
+    /// Takes the lock of a database that no process has open; `None` while a site runs on it, and for a file
+    /// that never had a lock, such as a backup.
     pub(super) fn try_take(db: &Path) -> Result<Option<Self>, StoreError> {
         let path = beside(db, ".lock");
         let file = match OpenOptions::new().write(true).open(&path) {
@@ -79,7 +84,8 @@ impl Lock {
     }
 }
 
-/// Whether a process, such as a running site, holds the database at `db`. Takes nothing itself; when it cannot be told, it counts as held.
+/// Whether a process, such as a running site, holds the database at `db`. Takes nothing itself; when it
+/// cannot be told, it counts as held.
 #[must_use]
 pub fn is_in_use(db: &Path) -> bool {
     match File::open(beside(db, ".lock")) {
@@ -129,7 +135,8 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     let db = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     db.busy_timeout(BUSY)?;
     db.set_prepared_statement_cache_capacity(STATEMENTS);
-    // Only the writer empties the log, when it closes in good order; after an error nothing may touch the file again.
+    // Only the writer empties the log, when it closes in good order; after an error nothing may touch the
+    // file again.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     db.pragma_update(None, "cache_size", -CACHE_KIB)?;
     db.pragma_update(None, "foreign_keys", false)?;
@@ -141,7 +148,8 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     Ok(db)
 }
 
-/// Makes the database and the files beside it their owner's alone; those that SQLite makes later get the mode of the database.
+/// Makes the database and the files beside it their owner's alone; those that SQLite makes later get the mode
+/// of the database.
 fn make_private(path: &Path) -> Result<(), StoreError> {
     let made = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(path);
     drop(made.map_err(|error| on_file("open", path, &error))?);

@@ -1,7 +1,8 @@
 //! Lists of tasks with filters, by last change.
 //!
-//! Promises: a page costs about its own length, because each filter that can be selective has an index in the right
-//! order. Open tasks stand in an index of their own, are few, and are sorted in; both parts are read at one moment.
+//! Promises: a page costs about its own length, because each filter that can be selective has an index in the
+//! right order. Open tasks stand in an index of their own, are few, and are sorted in; both parts are read at
+//! one moment.
 
 use agentsite_protocol::{TaskHead, TaskId, Timestamp};
 use rusqlite::types::Value;
@@ -78,7 +79,8 @@ fn classes(filter: &TaskFilter) -> impl Iterator<Item = (&'static str, &'static 
     open.into_iter().chain(ended.into_iter().flatten())
 }
 
-/// The index that fits the most selective filter; none when there is no selective one, and all ended tasks are looked at.
+/// The index that fits the most selective filter; none when there is no selective one, and all ended tasks
+/// are looked at.
 fn ended_index(filter: &TaskFilter) -> Option<&'static str> {
     if filter.parent.is_some() {
         Some("tasks_parent")

@@ -1,7 +1,7 @@
 //! The entries of the hub on disk.
 //!
-//! Promises: a page is one short stretch of one index, wherever in the list it lies. Guards are checked before anything of a change is
-//! written. What was written and cannot be read is [`StoreError::Corrupt`].
+//! Promises: a page is one short stretch of one index, wherever in the list it lies. Guards are checked
+//! before anything of a change is written. What was written and cannot be read is [`StoreError::Corrupt`].
 
 use std::collections::HashMap;
 

@@ -1,8 +1,9 @@
-//! The write-ahead log, looked at before SQLite does: SQLite stops reading at the first frame with a wrong checksum and says nothing, so a
-//! flipped bit would silently undo everything after it.
+//! The write-ahead log, looked at before SQLite does: SQLite stops reading at the first frame with a wrong
+//! checksum and says nothing, so a flipped bit would silently undo everything after it.
 //!
-//! Promises: reads the log's header and the checksums of its frames (<https://sqlite.org/fileformat2.html#walformat>) and compares how many
-//! frames are whole with the number that the writer had noted (`record`). It changes nothing.
+//! Promises: reads the log's header and the checksums of its frames
+//! (<https://sqlite.org/fileformat2.html#walformat>) and compares how many frames are whole with the number
+//! that the writer had noted (`record`). It changes nothing.
 
 use std::fs::File;
 use std::io::{self, BufReader, ErrorKind, Read};

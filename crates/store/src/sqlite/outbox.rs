@@ -1,8 +1,8 @@
 //! The outbox's rows: added, taken under a lease, done, tried again or given up.
 //!
-//! Promises: a row that was taken stays hidden until its lease ends; every taking counts as an attempt, so a worker that dies
-//! in the middle is counted too. Of the rows of a lane the first that is not dead is not held, and all others are; every change keeps
-//! that so. It sends nothing.
+//! Promises: a row that was taken stays hidden until its lease ends; every taking counts as an attempt, so a
+//! worker that dies in the middle is counted too. Of the rows of a lane the first that is not dead is not
+//! held, and all others are; every change keeps that so. It sends nothing.
 
 use agentsite_protocol::TaskId;
 use rusqlite::{Connection, OptionalExtension, Row, params};

@@ -1,8 +1,8 @@
 //! The receivers of pushes: kept by task, told of events by rows of the outbox.
 //!
-//! Promises: which receivers a task has is looked up inside the transaction that tells of the events. A receiver goes with everything
-//! that was still to be told to it; all of a task's go with the task. The configs hold secrets
-//! of callers and are encrypted in their rows. It sends nothing.
+//! Promises: which receivers a task has is looked up inside the transaction that tells of the events. A
+//! receiver goes with everything that was still to be told to it; all of a task's go with the task. The
+//! configs hold secrets of callers and are encrypted in their rows. It sends nothing.
 
 use agentsite_protocol::{Owner, PushConfig, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
@@ -33,7 +33,8 @@ fn written(config: &PushConfig) -> String {
     serde_json::to_string(config).expect("a config of texts is always written")
 }
 
-/// Takes the receivers off the books that a condition on `p`, their row, and `t`, the row of their task, chooses.
+/// Takes the receivers off the books that a condition on `p`, their row, and `t`, the row of their task,
+/// chooses.
 fn take_off(
     db: &Connection,
     wanted: &str,

@@ -1,7 +1,7 @@
 //! The readers: a few connections of their own, used on threads that may block.
 //!
-//! Promises: at most [`READERS`] reads at once, the rest wait their turn; a read sees one moment of the store; a reader
-//! cannot write. Dropping a read's future lets the read end by itself.
+//! Promises: at most [`READERS`] reads at once, the rest wait their turn; a read sees one moment of the
+//! store; a reader cannot write. Dropping a read's future lets the read end by itself.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,7 +12,8 @@ use tokio::sync::Semaphore;
 use super::file;
 use crate::{Reply, StoreError};
 
-/// Connections for reading: on a small machine more would only fight for the same cores and each costs two megabytes.
+/// Connections for reading: on a small machine more would only fight for the same cores and each costs two
+/// megabytes.
 const READERS: u32 = 3;
 
 /// A pool of connections that are opened when first needed.

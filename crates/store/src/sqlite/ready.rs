@@ -1,7 +1,7 @@
 //! A change made ready for the writer: serialised, hashed and measured in the task that asks.
 //!
-//! Promises: whatever can be refused without the file is refused here, and whatever costs time without the file is spent
-//! here. It does not touch the database.
+//! Promises: whatever can be refused without the file is refused here, and whatever costs time without the
+//! file is spent here. It does not touch the database.
 
 use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 
@@ -12,8 +12,8 @@ use crate::{
     RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
 };
 
-/// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far below
-/// what SQLite takes in one row.
+/// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far
+/// below what SQLite takes in one row.
 const MAX_CHANGE: usize = 64 << 20;
 
 /// Bytes a change is counted with beside its events: a head, keys and a journal line come to about this.

@@ -1,8 +1,9 @@
 //! The record beside the database (`site.db-head`): how far the file had come, noted outside of it.
 //!
-//! Promises: written after each commit, never before, so that it is never ahead of what is on disk; synced only now and then, so it may be
-//! behind after a power cut. At the next opening a log that lost frames, and a database that was replaced by an older copy, are told by it. A
-//! record that is missing or damaged tells nothing. It does not make commits durable.
+//! Promises: written after each commit, never before, so that it is never ahead of what is on disk; synced
+//! only now and then, so it may be behind after a power cut. At the next opening a log that lost frames, and
+//! a database that was replaced by an older copy, are told by it. A record that is missing or damaged tells
+//! nothing. It does not make commits durable.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};

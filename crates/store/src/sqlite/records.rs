@@ -1,7 +1,7 @@
 //! Records in the file: rows by collection and key, their bodies encrypted like settings.
 //!
-//! Promises: guards are checked before anything is written; a body opens only in the row that it was written for. The sums of the accounts
-//! follow every change.
+//! Promises: guards are checked before anything is written; a body opens only in the row that it was written
+//! for. The sums of the accounts follow every change.
 
 use agentsite_protocol::{Owner, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};

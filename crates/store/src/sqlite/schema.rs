@@ -1,8 +1,9 @@
 //! The tables, and how a file of an older version becomes one of this.
 //!
-//! Promises: each step runs in one transaction that also raises the version, so a kill between steps leaves a file that
-//! the next start carries on with. A file of a later version is refused untouched. Tables are written for appending: rows
-//! in the order of arrival, and as few indexes as the lists need, because each costs time in every commit.
+//! Promises: each step runs in one transaction that also raises the version, so a kill between steps leaves a
+//! file that the next start carries on with. A file of a later version is refused untouched. Tables are
+//! written for appending: rows in the order of arrival, and as few indexes as the lists need, because each
+//! costs time in every commit.
 
 use std::cmp::Ordering;
 
@@ -19,7 +20,8 @@ pub const SCHEMA_VERSION: i64 = STEPS.len() as i64;
 /// Marks the file as ours for tools such as file(1): "AgSt".
 pub(super) const APPLICATION_ID: i64 = 0x4167_5374;
 
-/// The steps from an empty file to the newest schema. A released step never changes; a new version adds one at the end.
+/// The steps from an empty file to the newest schema. A released step never changes; a new version adds one
+/// at the end.
 const STEPS: &[&str] =
     &[FIRST, TASK_EXPIRY, PUSH, LISTINGS, CONVERSATIONS, SESSIONS, SHARES, ONE_ADMIN, AUDIT, RECORDS, KINDS];
 
@@ -28,10 +30,10 @@ pub(super) const AUDITED: i64 = 9;
 
 /// Version 1.
 ///
-/// An open task stands in `tasks_open` only; the indexes of the lists are written once, when it ends, and expiry reads
-/// them from the other end. All new events of a commit are one row, so that reading them is one seek. Keys of messages are
-/// hashes and would scatter over the whole file: they gather in `sent_recent`, and the writer moves them in order when there
-/// are enough to share pages.
+/// An open task stands in `tasks_open` only; the indexes of the lists are written once, when it ends, and
+/// expiry reads them from the other end. All new events of a commit are one row, so that reading them is one
+/// seek. Keys of messages are hashes and would scatter over the whole file: they gather in `sent_recent`, and
+/// the writer moves them in order when there are enough to share pages.
 pub(super) const FIRST: &str = "
 CREATE TABLE meta (name TEXT PRIMARY KEY, value ANY) WITHOUT ROWID;
 
@@ -116,7 +118,8 @@ CREATE TABLE usage (
 ) WITHOUT ROWID;
 ";
 
-/// Version 2: tasks whose callers said how long they are kept. Few have such a time, so it costs the others nothing here.
+/// Version 2: tasks whose callers said how long they are kept. Few have such a time, so it costs the others
+/// nothing here.
 const TASK_EXPIRY: &str = "
 CREATE TABLE task_expiry (task INTEGER PRIMARY KEY, expires_at INTEGER NOT NULL);
 CREATE INDEX task_expiry_at ON task_expiry (expires_at);
@@ -124,8 +127,8 @@ CREATE INDEX task_expiry_at ON task_expiry (expires_at);
 
 /// Version 3: receivers of pushes, and an outbox whose rows leave in order.
 ///
-/// `held` marks a row of a lane that has another one before it, so that the rows that may leave are one short stretch of one index,
-/// however many wait behind a receiver that is down.
+/// `held` marks a row of a lane that has another one before it, so that the rows that may leave are one short
+/// stretch of one index, however many wait behind a receiver that is down.
 const PUSH: &str = "
 CREATE TABLE push_configs (
     task BLOB NOT NULL,
@@ -143,8 +146,8 @@ CREATE INDEX outbox_dead ON outbox (id) WHERE dead = 1;
 
 /// Version 4: the hub's entries.
 ///
-/// The body is the whole entry; the other columns are what lists ask for. Pages go by id, so that a page costs the same at the
-/// beginning and at the end of a million.
+/// The body is the whole entry; the other columns are what lists ask for. Pages go by id, so that a page
+/// costs the same at the beginning and at the end of a million.
 const LISTINGS: &str = "
 CREATE TABLE listings (
     row INTEGER PRIMARY KEY,
@@ -167,9 +170,10 @@ CREATE INDEX listings_shape ON listings (shape, id);
 
 /// Version 5: conversations.
 ///
-/// A turn's parent is the row of another one, so that a path is walked by rows; 0 stands for none. The words of a question lie in
-/// `turn_words` at twice the row of the turn, those of its answer behind it; both indexes hold no text. Tasks that a conversation
-/// keeps stand apart in the index that expiry reads, so that it never walks over them.
+/// A turn's parent is the row of another one, so that a path is walked by rows; 0 stands for none. The words
+/// of a question lie in `turn_words` at twice the row of the turn, those of its answer behind it; both
+/// indexes hold no text. Tasks that a conversation keeps stand apart in the index that expiry reads, so that
+/// it never walks over them.
 const CONVERSATIONS: &str = "
 CREATE TABLE conversations (
     row INTEGER PRIMARY KEY,
@@ -221,9 +225,9 @@ ALTER TABLE keys ADD COLUMN of_key TEXT;
 
 /// Version 7: what each account holds, and an outbox whose accounts take turns.
 ///
-/// The sums in `storage` are as of the rows that `meta` names: events and journal lines that came later are added up when the file is
-/// opened, so that ordinary work does not write them (see `accounts`). Tasks of callers without a key stand in an index of their own,
-/// because they go earlier than others.
+/// The sums in `storage` are as of the rows that `meta` names: events and journal lines that came later are
+/// added up when the file is opened, so that ordinary work does not write them (see `accounts`). Tasks of
+/// callers without a key stand in an index of their own, because they go earlier than others.
 const SHARES: &str = "
 CREATE TABLE storage (account TEXT PRIMARY KEY, bytes INTEGER NOT NULL) WITHOUT ROWID;
 
@@ -238,14 +242,16 @@ CREATE INDEX tasks_anonymous ON tasks (updated_at, id)
     WHERE state >= 4 AND kept = 0 AND owner >= 'anon:' AND owner < 'anon;';
 ";
 
-/// Version 8: an admin is one owner, wherever the admin calls from. Tasks keep what they were sealed with; admins see all of them.
+/// Version 8: an admin is one owner, wherever the admin calls from. Tasks keep what they were sealed with;
+/// admins see all of them.
 const ONE_ADMIN: &str = "
 UPDATE conversations SET owner = 'admin' WHERE owner = 'local';
 ";
 
 /// Version 9: secrets are encrypted, rows have codes and the journal is a chain (see `audit` and `chain`).
 ///
-/// A line's text stands in its hash by a digest with the salt; a line whose text was removed keeps the digest instead of both.
+/// A line's text stands in its hash by a digest with the salt; a line whose text was removed keeps the digest
+/// instead of both.
 const AUDIT: &str = "
 ALTER TABLE journal ADD COLUMN salt BLOB;
 ALTER TABLE journal ADD COLUMN digest BLOB;
@@ -279,8 +285,8 @@ CREATE INDEX records_owner ON records (collection, owner) WHERE owner IS NOT NUL
 CREATE INDEX records_end ON records (expires_at) WHERE expires_at IS NOT NULL;
 ";
 
-/// Version 11: what kind of event a journal line tells of, and what it is about unless its task or its agent says so. Older lines have
-/// neither and keep their hashes (see `chain`).
+/// Version 11: what kind of event a journal line tells of, and what it is about unless its task or its agent
+/// says so. Older lines have neither and keep their hashes (see `chain`).
 const KINDS: &str = "
 ALTER TABLE journal ADD COLUMN kind TEXT;
 ALTER TABLE journal ADD COLUMN subject TEXT;
@@ -299,7 +305,8 @@ pub(super) fn take_steps_below(db: &Connection, version: i64) {
 /// The version of a file, after a look at whose file it is.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] when it is no database or another program's, [`StoreError::TooNew`] when it is of a later version.
+/// [`StoreError::Corrupt`] when it is no database or another program's, [`StoreError::TooNew`] when it is of
+/// a later version.
 pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
     let found: i64 = db.pragma_query_value(None, "user_version", |row| row.get(0))?;
     let application: i64 = db.pragma_query_value(None, "application_id", |row| row.get(0))?;
@@ -317,8 +324,8 @@ pub(super) fn version(db: &Connection) -> Result<i64, StoreError> {
     Ok(found)
 }
 
-/// Takes the steps that the file has not taken yet. Codes of rows cover all columns, so they are checked before the first step and computed
-/// anew with each.
+/// Takes the steps that the file has not taken yet. Codes of rows cover all columns, so they are checked
+/// before the first step and computed anew with each.
 pub(super) fn migrate(db: &mut Connection, vault: &Vault) -> Result<(), StoreError> {
     migrate_to(db, vault, STEPS.len())
 }

@@ -1,7 +1,8 @@
 //! Removes what deleted content leaves behind: words in the indexes, and copies in the write-ahead log.
 //!
-//! Promises: SQLite overwrites deleted rows (`secure_delete`), but an index of words only marks them until its parts are merged; here they are
-//! merged in short steps, between which other changes get their turn. Emptying the log is the writer's. It does not reach backups.
+//! Promises: SQLite overwrites deleted rows (`secure_delete`), but an index of words only marks them until
+//! its parts are merged; here they are merged in short steps, between which other changes get their turn.
+//! Emptying the log is the writer's. It does not reach backups.
 
 use rusqlite::{Connection, params};
 

@@ -1,8 +1,8 @@
 //! Seals: short hashes kept in the rows, by which a flipped bit is noticed before it is believed.
 //!
-//! Promises: events and heads that do not fit their seal are never handed out; the same message always gives the same
-//! key. SHA-256 cut short: no secret is involved, chance is the only opponent of a seal, and sixteen bytes of a key leave
-//! no hope of a collision.
+//! Promises: events and heads that do not fit their seal are never handed out; the same message always gives
+//! the same key. SHA-256 cut short: no secret is involved, chance is the only opponent of a seal, and sixteen
+//! bytes of a key leave no hope of a collision.
 
 use agentsite_protocol::{AgentName, MessageId, Owner, TaskHead, TaskId, TaskState, Timestamp};
 use sha2::{Digest, Sha256};
@@ -40,8 +40,8 @@ pub(super) fn root(head: &TaskHead) -> i64 {
     first_eight(hash)
 }
 
-/// The seal of a head: its root, mixed with what changes. Mixing is its own inverse, so the writer can compare roots
-/// without reading the texts again.
+/// The seal of a head: its root, mixed with what changes. Mixing is its own inverse, so the writer can
+/// compare roots without reading the texts again.
 pub(super) fn head(root: i64, state: i64, updated_at: i64, seq: i64) -> i64 {
     // The finaliser of SplitMix64 after each value: every bit in changes half of the bits out.
     let mix = |mut z: u64| {

@@ -1,7 +1,7 @@
 //! Columns that hold secrets: settings of the site and push configs, encrypted in their rows.
 //!
-//! Promises: a value leaves the file only with the store's key, and opens only in the row that it was written for. It does not know what the
-//! values mean.
+//! Promises: a value leaves the file only with the store's key, and opens only in the row that it was written
+//! for. It does not know what the values mean.
 
 use agentsite_protocol::TaskId;
 use rusqlite::types::ValueRef;

@@ -1,10 +1,11 @@
 //! The disk below the file: how much room is left, and a ballast that is thrown off when there is none.
 //!
-//! Promises: the ballast is a file beside the database that holds space for the day the disk is full; then it is removed, so that ends and
-//! removals can still be written, and it is made again, as large as there is room for, when space has come back. New work is refused while less
-//! than a reserve is left. Pages that removals free inside of the database count as room: they are used again before the file grows, so
-//! the file never has to shrink. The look at the disk is one call of the system, once a second at most while
-//! there is room.
+//! Promises: the ballast is a file beside the database that holds space for the day the disk is full; then it
+//! is removed, so that ends and removals can still be written, and it is made again, as large as there is
+//! room for, when space has come back. New work is refused while less than a reserve is left. Pages that
+//! removals free inside of the database count as room: they are used again before the file grows, so the file
+//! never has to shrink. The look at the disk is one call of the system, once a second at most while there is
+//! room.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,8 @@ const BALLAST_SHARE: u64 = 16;
 /// The reserve is at most this share of the disk.
 const RESERVE_SHARE: u64 = 20;
 
-/// Free bytes below which the file may not even open: its index of the log takes 32 KiB, and a start writes a little.
+/// Free bytes below which the file may not even open: its index of the log takes 32 KiB, and a start writes a
+/// little.
 const TO_OPEN: u64 = 256 << 10;
 
 /// Free bytes that stay beside a ballast that is made again on a disk that is nearly full: for the log.
@@ -41,7 +43,8 @@ pub(super) struct Space {
 }
 
 impl Space {
-    /// Looks at the disk before the file is opened; throws the ballast off when there is too little room to open it.
+    /// Looks at the disk before the file is opened; throws the ballast off when there is too little room to
+    /// open it.
     pub(super) fn open(db: &Path, settings: StorageSettings) -> Self {
         let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let (folder, ballast) = (folder.to_owned(), beside(db, "-ballast"));

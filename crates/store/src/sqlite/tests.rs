@@ -1,6 +1,7 @@
 //! What only a store in a file must do: survive, refuse, notice damage, come back from a full disk.
 //!
-//! The contract runs here twice: on a store that stays open, and on one that is closed and opened again before each read.
+//! The contract runs here twice: on a store that stays open, and on one that is closed and opened again
+//! before each read.
 
 mod damage;
 mod deletion;

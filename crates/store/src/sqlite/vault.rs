@@ -1,7 +1,8 @@
 //! What the store's key is used for: encrypting secrets in rows, and authenticating rows and files.
 //!
-//! Promises: a sealed value opens only in the place that it was sealed for. The nonce is made from the place and the value (a synthetic
-//! nonce), so that no source of randomness is needed and the same value in the same place gives the same bytes. It does no IO.
+//! Promises: a sealed value opens only in the place that it was sealed for. The nonce is made from the place
+//! and the value (a synthetic nonce), so that no source of randomness is needed and the same value in the
+//! same place gives the same bytes. It does no IO.
 
 use ring::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use ring::hmac::{self, HMAC_SHA256};
@@ -74,7 +75,8 @@ impl Vault {
         Some(rest)
     }
 
-    /// The code of a row: the first half is kept beside the row, the second goes into the sum of its table, which nobody sees.
+    /// The code of a row: the first half is kept beside the row, the second goes into the sum of its table,
+    /// which nobody sees.
     pub(super) fn row<'a>(
         &self,
         source: u8,
@@ -90,7 +92,8 @@ impl Vault {
         (first(kept), u128::from_le_bytes(first(summed)))
     }
 
-    /// The salt of a journal line: unknown without the key, so that the digest of a removed text tells nothing about it.
+    /// The salt of a journal line: unknown without the key, so that the digest of a removed text tells
+    /// nothing about it.
     pub(super) fn salt(&self, previous: &[u8; 32]) -> [u8; 16] {
         first(hmac::sign(&self.salts, previous).as_ref())
     }

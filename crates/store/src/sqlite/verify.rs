@@ -1,7 +1,8 @@
 //! The audit of a whole file: does everything in it fit together?
 //!
-//! Promises: reads only, and sees one moment, so that it works on a running site, a stopped one and a backup. The first row that does not fit is
-//! named. It does not repair, and it does not check signatures: the caller knows the site's keys and gets the signed heads.
+//! Promises: reads only, and sees one moment, so that it works on a running site, a stopped one and a backup.
+//! The first row that does not fit is named. It does not repair, and it does not check signatures: the caller
+//! knows the site's keys and gets the signed heads.
 
 use std::path::Path;
 
@@ -18,8 +19,8 @@ use crate::{AuditReport, SignedHead, StoreError, StoreKey};
 /// Audits the database at `path`, with the key that a backup carries, else with the one that is given.
 ///
 /// # Errors
-/// [`StoreError::Corrupt`] or [`StoreError::Tampered`] with the first thing that does not fit, [`StoreError::WrongKey`] when the key is
-/// another one, [`StoreError::Engine`] when the file cannot be read.
+/// [`StoreError::Corrupt`] or [`StoreError::Tampered`] with the first thing that does not fit,
+/// [`StoreError::WrongKey`] when the key is another one, [`StoreError::Engine`] when the file cannot be read.
 pub fn audit(path: &Path, key: Option<&StoreKey>) -> Result<AuditReport, StoreError> {
     if !path.exists() {
         return Err(StoreError::Engine(format!(

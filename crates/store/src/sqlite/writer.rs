@@ -1,8 +1,9 @@
 //! The one writer: takes whatever is queued, commits it in one transaction, answers after the fsync.
 //!
-//! Promises: jobs take effect in the order in which they were queued. A group is never held back to grow: what came while
-//! the last commit ran is the next group. A refused change leaves nothing and does not touch the others of its group. On a full
-//! disk the group is refused and the next one is tried; on any other failure the writer stops for good.
+//! Promises: jobs take effect in the order in which they were queued. A group is never held back to grow:
+//! what came while the last commit ran is the next group. A refused change leaves nothing and does not touch
+//! the others of its group. On a full disk the group is refused and the next one is tried; on any other
+//! failure the writer stops for good.
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,11 +24,12 @@ use super::space::Space;
 use crate::feed::Feed;
 use crate::{StorageLimits, StorageQuery, StoreError, StoreMetrics};
 
-/// Jobs that may wait: four full groups, so that the disk always has work and a slow disk is felt by askers early.
+/// Jobs that may wait: four full groups, so that the disk always has work and a slow disk is felt by askers
+/// early.
 const QUEUE: usize = 1_024;
 
-/// Kilobytes of changes that may wait or be written at once (32 MiB): large bodies must not fill the memory while the disk
-/// is slow.
+/// Kilobytes of changes that may wait or be written at once (32 MiB): large bodies must not fill the memory
+/// while the disk is slow.
 const QUEUE_KIB: u32 = 32 << 10;
 
 /// Most jobs in one commit: beyond this the cost per change no longer falls.
@@ -39,13 +41,16 @@ const GROUP_BYTES: usize = 1 << 20;
 /// Pages in the log after which it is copied into the file (4 MiB): reading stays fast and a restart short.
 const CHECKPOINT: i32 = (4 << 20) / PAGE as i32;
 
-/// Pages in the log (64 MiB) after which the writer waits for readers to let go of it, rather than let it grow.
+/// Pages in the log (64 MiB) after which the writer waits for readers to let go of it, rather than let it
+/// grow.
 const LOG_LIMIT: i32 = (64 << 20) / PAGE as i32;
 
-/// How long the writer waits then; readers hold the log for milliseconds, a backup longer, and then the log grows on.
+/// How long the writer waits then; readers hold the log for milliseconds, a backup longer, and then the log
+/// grows on.
 const LOG_WAIT: Duration = Duration::from_millis(100);
 
-/// How often the log is tried to be emptied while readers hold it, [`LOG_WAIT`] each: they hold it for milliseconds.
+/// How often the log is tried to be emptied while readers hold it, [`LOG_WAIT`] each: they hold it for
+/// milliseconds.
 const EMPTY_TRIES: usize = 20;
 
 /// What the writer works with.
@@ -184,7 +189,8 @@ struct Thread {
     audit: Audit,
     record: Record,
     feed: Arc<Feed>,
-    /// Whether something was removed that may still lie in an index of words or in the log. At the start nobody knows.
+    /// Whether something was removed that may still lie in an index of words or in the log. At the start
+    /// nobody knows.
     removed: bool,
     queue: mpsc::Receiver<Job>,
     /// Rows in `sent_recent`.
@@ -301,7 +307,8 @@ impl Thread {
         Ok(())
     }
 
-    /// Tries a group again for which there was no room: without the ballast, with an empty log, and without what would grow.
+    /// Tries a group again for which there was no room: without the ballast, with an empty log, and without
+    /// what would grow.
     fn transact_without_growth(&mut self, group: &mut [Job]) -> rusqlite::Result<()> {
         self.space.fill();
         self.books.disk = self.space.disk();
@@ -329,7 +336,8 @@ impl Thread {
         }
     }
 
-    /// Copies the log into the file when it has grown enough. Failure is no harm: the log stays and is tried again later.
+    /// Copies the log into the file when it has grown enough. Failure is no harm: the log stays and is tried
+    /// again later.
     fn checkpoint(&mut self) {
         let pages = self.log_pages.load(Ordering::Relaxed);
         if pages < CHECKPOINT {

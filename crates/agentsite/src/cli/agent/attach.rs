@@ -1,8 +1,9 @@
 //! `agentsite agent attach`: runs an agent here and connects it to a site elsewhere.
 //!
-//! Promises: no port is opened; whatever a site could run from a folder, or any command, is run on this machine, and the site sees an agent like
-//! every other. The connection is made again when it is lost; the verb ends when the site will not have the agent, or by a signal, and with it
-//! everything that it started. The token comes from AGENTSITE_TOKEN, or is that of the site that runs here.
+//! Promises: no port is opened; whatever a site could run from a folder, or any command, is run on this
+//! machine, and the site sees an agent like every other. The connection is made again when it is lost; the
+//! verb ends when the site will not have the agent, or by a signal, and with it everything that it started.
+//! The token comes from AGENTSITE_TOKEN, or is that of the site that runs here.
 
 use std::path::PathBuf;
 use std::sync::Arc;

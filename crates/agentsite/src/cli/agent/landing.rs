@@ -1,7 +1,8 @@
 //! Landing: the port of this machine to which a browser comes back from a login.
 //!
-//! Promises: it listens on the loopback address only, for one answer that bears the right state; whoever else calls is told so and changes
-//! nothing. What it reads is bounded. It does not finish the login, and it writes no log: the address that it reads is secret.
+//! Promises: it listens on the loopback address only, for one answer that bears the right state; whoever else
+//! calls is told so and changes nothing. What it reads is bounded. It does not finish the login, and it
+//! writes no log: the address that it reads is secret.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -17,7 +18,8 @@ use crate::output::Output;
 /// Where the browser comes back to.
 const PATH: &str = "/callback";
 
-/// Longest head of a request that is read: codes are short, some authorization servers add a page of parameters.
+/// Longest head of a request that is read: codes are short, some authorization servers add a page of
+/// parameters.
 const MAX_HEAD: usize = 32 << 10;
 
 /// How long a browser may take to say what it wants; one that only keeps a connection ready says nothing.

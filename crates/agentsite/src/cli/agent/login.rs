@@ -1,7 +1,8 @@
 //! `agentsite agent login` and `logout`: a person lets an agent in at its server.
 //!
-//! Promises: the address to open is printed, and opened where there is a browser; the browser comes back to a port of this machine, or the
-//! person pastes where it came to when they are elsewhere. Codes go to the site and are not shown. Tokens never come here.
+//! Promises: the address to open is printed, and opened where there is a browser; the browser comes back to a
+//! port of this machine, or the person pastes where it came to when they are elsewhere. Codes go to the site
+//! and are not shown. Tokens never come here.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::{Command, Stdio};
@@ -33,7 +34,8 @@ pub(super) struct Login {
     /// Wait for no browser: paste the address to which it was sent, for a browser on another machine.
     #[arg(long, conflicts_with = "timeout")]
     paste: bool,
-    /// Port of this machine to which the browser comes back, for clients registered with a fixed one [default: a free one].
+    /// Port of this machine to which the browser comes back, for clients registered with a fixed one
+    /// [default: a free one].
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
     /// How long the browser is waited for.

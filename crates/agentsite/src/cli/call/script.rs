@@ -1,7 +1,7 @@
 //! What a caller reads of a task: pure, from the items of its stream to lines.
 //!
-//! Promises: every piece of the answer is shown once, also when an artifact is sent again whole; status lines are apart from the
-//! answer. It prints nothing.
+//! Promises: every piece of the answer is shown once, also when an artifact is sent again whole; status lines
+//! are apart from the answer. It prints nothing.
 
 use std::collections::BTreeMap;
 
@@ -134,7 +134,8 @@ impl Script {
     }
 }
 
-/// The text of an artifact. Many servers keep each streamed chunk as a part of its own; they make one text again.
+/// The text of an artifact. Many servers keep each streamed chunk as a part of its own; they make one text
+/// again.
 fn whole_text(artifact: &Artifact) -> String {
     let mut whole = Artifact::default();
     for part in &artifact.parts {

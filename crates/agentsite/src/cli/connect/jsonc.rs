@@ -1,7 +1,7 @@
 //! An entry in a file of JSON as programs keep it, with comments and commas that JSON does not have.
 //!
-//! Promises: only the entry changes, every other byte stays; the result is read again before it is given, and must say what the file said and
-//! the entry, or nothing is given. It does not format what it did not write.
+//! Promises: only the entry changes, every other byte stays; the result is read again before it is given, and
+//! must say what the file said and the entry, or nothing is given. It does not format what it did not write.
 
 use std::ops::Range;
 
@@ -53,8 +53,8 @@ fn read(text: &str) -> Result<Value, String> {
     if value.is_object() { Ok(value) } else { Err("the file holds no object".into()) }
 }
 
-/// The same text with blanks in the place of comments, of commas before a closing bracket and of a byte order mark, so that it is JSON and every
-/// byte stands where it stood.
+/// The same text with blanks in the place of comments, of commas before a closing bracket and of a byte order
+/// mark, so that it is JSON and every byte stands where it stood.
 fn plain(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     let (mut at, mut comma) = (0, None);

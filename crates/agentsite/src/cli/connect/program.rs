@@ -210,7 +210,8 @@ impl Program {
         }
     }
 
-    /// How its file names a variable of the environment. Zed has no way to, so its user has to put the key there.
+    /// How its file names a variable of the environment. Zed has no way to, so its user has to put the key
+    /// there.
     fn variable(self) -> String {
         match self {
             Self::ClaudeCode | Self::Gemini => format!("${{{KEY}}}"),

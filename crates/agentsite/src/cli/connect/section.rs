@@ -1,7 +1,8 @@
 //! An entry in a file of TOML, as a section of its own.
 //!
-//! Promises: only that section changes, every other byte stays; the result is read again before it is given, and must say what the file said and
-//! the entry, or nothing is given. Files that write the entry in another way (inline, by dotted keys) are refused.
+//! Promises: only that section changes, every other byte stays; the result is read again before it is given,
+//! and must say what the file said and the entry, or nothing is given. Files that write the entry in another
+//! way (inline, by dotted keys) are refused.
 
 use serde_json::Value;
 

@@ -1,6 +1,7 @@
 //! Filters as they are written on the command line: `key=value`, one or many.
 //!
-//! Promises: a key that nobody knows and a value that is none are errors that name the right ones. It checks no limits: the query does.
+//! Promises: a key that nobody knows and a value that is none are errors that name the right ones. It checks
+//! no limits: the query does.
 
 use agentsite_protocol::Filter;
 

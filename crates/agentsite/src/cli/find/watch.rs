@@ -1,6 +1,8 @@
-//! `agentsite find --watch`: keeps a query at the site while the command runs, and tells of agents that appear.
+//! `agentsite find --watch`: keeps a query at the site while the command runs, and tells of agents that
+//! appear.
 //!
-//! Promises: the query is forgotten when the command ends by Ctrl-C. A line for each agent, JSON with `--json`.
+//! Promises: the query is forgotten when the command ends by Ctrl-C. A line for each agent, JSON with
+//! `--json`.
 
 use agentsite_protocol::Query;
 use agentsite_site::{Appeared, KeptQuery};

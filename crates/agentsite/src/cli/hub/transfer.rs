@@ -1,8 +1,9 @@
 //! Many entries in and out: files and addresses, in batches.
 //!
-//! Promises: a file is read line by line, however long; each batch is on the site's disk when the next one is sent, so an import that was
-//! cut off is simply run again. Every entry of the source is counted once: new, updated, unchanged, joined or not taken, the last with its number
-//! and the reason. Pages and catalogues of others are followed to the end; a bound that stops an import is an error that says so.
+//! Promises: a file is read line by line, however long; each batch is on the site's disk when the next one is
+//! sent, so an import that was cut off is simply run again. Every entry of the source is counted once: new,
+//! updated, unchanged, joined or not taken, the last with its number and the reason. Pages and catalogues of
+//! others are followed to the end; a bound that stops an import is an error that says so.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -214,7 +215,8 @@ async fn send(
     }
 }
 
-/// Reads one line, of which at most a little more than [`MAX_LINE`] is kept; gives how many bytes it had, 0 at the end.
+/// Reads one line, of which at most a little more than [`MAX_LINE`] is kept; gives how many bytes it had, 0
+/// at the end.
 fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<u64> {
     let mut length = 0;
     loop {

@@ -1,8 +1,8 @@
 //! Bridge: lines on stdin become requests to the site, what it says becomes lines on stdout.
 //!
-//! Promises: requests run side by side, within a bound; what wants no answer is passed on in its place in the order. A new-era client that cancels
-//! closes the stream of its request, an old-era client's word is passed on. When stdin ends, answers under way get a moment, then
-//! everything is closed.
+//! Promises: requests run side by side, within a bound; what wants no answer is passed on in its place in the
+//! order. A new-era client that cancels closes the stream of its request, an old-era client's word is passed
+//! on. When stdin ends, answers under way get a moment, then everything is closed.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -23,7 +23,8 @@ use crate::output::Output;
 /// Most requests under way; an assistant has a few, and each may hold a stream.
 const MAX_REQUESTS: usize = 128;
 
-/// Lines that wait for their reader. Whoever reads slowly holds back the streams that speak to it, nothing else.
+/// Lines that wait for their reader. Whoever reads slowly holds back the streams that speak to it, nothing
+/// else.
 const LINES: usize = 256;
 
 /// How long answers under way may take once stdin has ended.

@@ -1,8 +1,8 @@
 //! The way to the site that a bridge speaks for.
 //!
-//! Promises: finds the site that runs in the folder, again whenever it was lost; starts one in this process when there is none, on this machine
-//! only, that ends with the bridge. A site that the caller named is never replaced by another, and gets no token but the one that
-//! was set for it.
+//! Promises: finds the site that runs in the folder, again whenever it was lost; starts one in this process
+//! when there is none, on this machine only, that ends with the bridge. A site that the caller named is never
+//! replaced by another, and gets no token but the one that was set for it.
 
 use std::time::Duration;
 
@@ -31,7 +31,8 @@ const HERE: &str = "127.0.0.1:0";
 /// What such a site logs, unless the operator has said it: its log is that of another program.
 const QUIET: &str = "warn";
 
-/// How often another program that starts a site in the same folder is looked for, and how often in all: a start takes about a second.
+/// How often another program that starts a site in the same folder is looked for, and how often in all: a
+/// start takes about a second.
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 const LOOKS: usize = 25;
 

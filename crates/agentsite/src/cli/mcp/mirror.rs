@@ -1,8 +1,9 @@
 //! The headers that HTTP carries beside a message of MCP.
 //!
-//! Promises: pure. A message of revision 2026-07-28 has its version, its method, the name of what it wants, and the arguments that a tool wants to
-//! see in headers; values that no header can hold are in base64. Which arguments those are is learnt from the lists of tools that
-//! pass by; a tool whose wish is not allowed is left out of the list, as the specification says.
+//! Promises: pure. A message of revision 2026-07-28 has its version, its method, the name of what it wants,
+//! and the arguments that a tool wants to see in headers; values that no header can hold are in base64. Which
+//! arguments those are is learnt from the lists of tools that pass by; a tool whose wish is not allowed is
+//! left out of the list, as the specification says.
 
 use std::collections::HashMap;
 
@@ -74,8 +75,8 @@ impl Mirror {
         headers
     }
 
-    /// Learns from an answer to `tools/list`, and takes tools out of it whose wishes are not allowed; gives their names. The first page
-    /// of a list begins anew.
+    /// Learns from an answer to `tools/list`, and takes tools out of it whose wishes are not allowed; gives
+    /// their names. The first page of a list begins anew.
     pub(super) fn learn(&mut self, answer: &mut Value, is_first: bool) -> Vec<String> {
         let Some(tools) =
             answer.get_mut("result").and_then(|result| result.get_mut("tools")).and_then(Value::as_array_mut)

@@ -1,8 +1,9 @@
 //! One message to the site and what comes back, over HTTP.
 //!
-//! Promises: a request gets exactly one answer, the site's or a sentence why there is none; what comes before it (progress, questions of
-//! old-era servers) comes first. A message that no site took is sent again once, to the site as it is found anew; one that may have been
-//! taken is not. A session that the site has forgotten is opened again with the words of the first time.
+//! Promises: a request gets exactly one answer, the site's or a sentence why there is none; what comes before
+//! it (progress, questions of old-era servers) comes first. A message that no site took is sent again once,
+//! to the site as it is found anew; one that may have been taken is not. A session that the site has
+//! forgotten is opened again with the words of the first time.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -327,7 +328,8 @@ impl Relay {
                         }
                     }
                 }
-                // A site that has no such stream says so, one that forgot the session is told by the next message.
+                // A site that has no such stream says so, one that forgot the session is told by the next
+                // message.
                 Ok(answer) => {
                     self.session().is_silent = answer.status() != StatusCode::NOT_FOUND;
                     return;

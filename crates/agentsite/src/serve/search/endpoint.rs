@@ -1,7 +1,8 @@
 //! An endpoint elsewhere as a model of the search.
 //!
-//! Promises: its vectors have length 1 and one model id, `endpoint:MODEL@DIMENSIONS`, so that they are never compared with those of another model. When the
-//! endpoint does not answer, that is an error of this text alone. The wire is `client`'s matter.
+//! Promises: its vectors have length 1 and one model id, `endpoint:MODEL@DIMENSIONS`, so that they are never
+//! compared with those of another model. When the endpoint does not answer, that is an error of this text
+//! alone. The wire is `client`'s matter.
 
 use agentsite_client::{ClientError, Embeddings};
 use agentsite_search::{EmbedError, Embedder, ModelId, Vector};

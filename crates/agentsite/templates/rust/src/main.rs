@@ -1,7 +1,7 @@
 //! Answers one message: reads it from stdin and prints the answer.
 //!
-//! Every line that is printed reaches the caller at once. An exit code other than 0 makes the task fail with the last
-//! lines of stderr.
+//! Every line that is printed reaches the caller at once. An exit code other than 0 makes the task fail with
+//! the last lines of stderr.
 
 use std::io::{self, Read};
 

@@ -1,8 +1,9 @@
 //! Access: an address is no proof.
 //!
-//! Promises that are attacked: nobody without a credential gets admin rights, whatever the address, headers or proxy: not behind nginx and
-//! Caddy as they come, not from an agent's own process, not as another user of the machine. Anonymous callers at one address are
-//! strangers to each other. The proxies are Debian's, with the one line of configuration that their manuals begin with.
+//! Promises that are attacked: nobody without a credential gets admin rights, whatever the address, headers
+//! or proxy: not behind nginx and Caddy as they come, not from an agent's own process, not as another user of
+//! the machine. Anonymous callers at one address are strangers to each other. The proxies are Debian's, with
+//! the one line of configuration that their manuals begin with.
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -135,7 +136,8 @@ async fn operations(site: &TestSite) -> Vec<(Method, String)> {
     found
 }
 
-/// Tries every operation at this address without a credential; gives how many were refused. None may be granted.
+/// Tries every operation at this address without a credential; gives how many were refused. None may be
+/// granted.
 async fn attack(base: &str, operations: &[(Method, String)], headers: &[(&str, &str)]) -> usize {
     let client = http();
     for (method, path) in operations {

@@ -40,7 +40,8 @@ async fn twenty_receivers_that_hang_do_not_hold_up_another_key() {
     let hanging: Vec<TcpListener> = (0..HANGING).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let hook = |listener: &TcpListener| format!("http://{}/hook", listener.local_addr().unwrap());
 
-    // Five tasks for each receiver: more deliveries are due than a site has places for one origin, and than it once had in all.
+    // Five tasks for each receiver: more deliveries are due than a site has places for one origin, and than
+    // it once had in all.
     let rounds = if is_full() { 20 } else { 5 };
     for listener in hanging.iter().cycle().take(rounds * HANGING) {
         let receiver = json!({"id": "f", "url": hook(listener)});

@@ -1,5 +1,5 @@
-//! Kills during the first start: whenever the process dies, the next start yields a site with a working admin token.
-//! The moments are changes of the data folder, so that no pause and no machine decides what is met.
+//! Kills during the first start: whenever the process dies, the next start yields a site with a working admin
+//! token. The moments are changes of the data folder, so that no pause and no machine decides what is met.
 
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
@@ -10,7 +10,8 @@ use notify::{RecursiveMode, Watcher};
 use super::{is_full, report};
 use crate::site::{PATIENCE, TestSite, http};
 
-/// Changes in the data folder after which the process is killed: from the first one to well after the site listens.
+/// Changes in the data folder after which the process is killed: from the first one to well after the site
+/// listens.
 const MOMENTS: usize = 60;
 
 /// Events of the folder that may wait: more than a start causes, so that nothing is held up.

@@ -1,7 +1,8 @@
 //! Names: nobody takes over the name of another agent, or the tasks that were opened under it.
 //!
-//! The attacker has a key of its own and connects over `/ws/agent` with the client of this workspace; the victims are callers whose tasks wait
-//! for a further message. An attack succeeds when the attacker's program is given a single word of theirs.
+//! The attacker has a key of its own and connects over `/ws/agent` with the client of this workspace; the
+//! victims are callers whose tasks wait for a further message. An attack succeeds when the attacker's program
+//! is given a single word of theirs.
 
 use std::sync::{Arc, Mutex};
 

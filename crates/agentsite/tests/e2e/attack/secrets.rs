@@ -130,7 +130,8 @@ fn a_backup_restores_a_working_site_elsewhere() {
     other.run(&["audit", "verify"]).ok();
 }
 
-/// What steers terminals: colours, titles, links, the clipboard, cursor moves, C1 controls, overrides of direction.
+/// What steers terminals: colours, titles, links, the clipboard, cursor moves, C1 controls, overrides of
+/// direction.
 const HOSTILE: &str = "a\\033[2J\\033]0;owned\\007\\033]8;;http://evil.example\\033\\\\b\\033]52;c;ZXZpbA==\\007\\302\\2331mc\\342\\200\\256d\\r\\010";
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Shares: connections, streams, sockets and deliveries are shared fairly among owners and addresses.
 //!
-//! The site listens on 127.0.0.1; attackers and honest callers come from other addresses of the same network, and name the site's
-//! public host, so that all of them are strangers unless they show a key.
+//! The site listens on 127.0.0.1; attackers and honest callers come from other addresses of the same network,
+//! and name the site's public host, so that all of them are strangers unless they show a key.
 
 mod connections;
 mod sockets;
@@ -28,7 +28,8 @@ const ATTACKER: u8 = 2;
 /// Where honest callers come from.
 const HONEST: u8 = 3;
 
-/// A site that strangers reach by its public name. Requests per second are not limited, so that only shares can stop an attack.
+/// A site that strangers reach by its public name. Requests per second are not limited, so that only shares
+/// can stop an attack.
 fn site() -> TestSite {
     site_with("")
 }
@@ -126,7 +127,8 @@ impl Caller {
         begun.elapsed()
     }
 
-    /// Asks so often, one after the other, in a few rounds; the middle one counts, so that what else the machine does does not.
+    /// Asks so often, one after the other, in a few rounds; the middle one counts, so that what else the
+    /// machine does does not.
     async fn asks(&self, times: usize) -> Measured {
         let mut rounds = Vec::new();
         for _ in 0..ROUNDS {

@@ -1,7 +1,8 @@
 //! Storage: what one owner stores is bounded, and a full disk neither loses nor blocks anything.
 //!
-//! Callers without a key are told apart by the address that a trusted proxy names. The full disk is a file system of its own, which only
-//! root can mount: `cargo xtask test` runs as root in CI, and elsewhere the story says what to do.
+//! Callers without a key are told apart by the address that a trusted proxy names. The full disk is a file
+//! system of its own, which only root can mount: `cargo xtask test` runs as root in CI, and elsewhere the
+//! story says what to do.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,4 +1,5 @@
-//! Edits of the database behind the site's back, and flipped bits in it and its log: found, and the first bad row is named.
+//! Edits of the database behind the site's back, and flipped bits in it and its log: found, and the first bad
+//! row is named.
 //!
 //! The attacker has the files and sqlite, but not the key.
 

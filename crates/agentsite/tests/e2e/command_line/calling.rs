@@ -1,7 +1,7 @@
 //! `agentsite call`: text, stdin, JSON, conversations, questions, failures and addresses.
 //!
-//! The answer and nothing else is on stdout, everything else on stderr, and each way to end has its exit code. What a person at a
-//! terminal sees beyond that is in `terminal`.
+//! The answer and nothing else is on stdout, everything else on stderr, and each way to end has its exit
+//! code. What a person at a terminal sees beyond that is in `terminal`.
 
 use std::io::Write;
 use std::process::Stdio;

@@ -1,8 +1,9 @@
-//! One source of truth: the doctor, the status, the list of agents, `config check`, an agent's page and a call say the same of each agent.
+//! One source of truth: the doctor, the status, the list of agents, `config check`, an agent's page and a
+//! call say the same of each agent.
 //!
-//! Each story is a contradiction that existed: a prompt without a model was "ok", a missing program "ready", an agent that crashes again and
-//! again was not mentioned, and the port of another site counted as this site's. Also here: a prompt never goes to a provider that
-//! was not named.
+//! Each story is a contradiction that existed: a prompt without a model was "ok", a missing program "ready",
+//! an agent that crashes again and again was not mentioned, and the port of another site counted as this
+//! site's. Also here: a prompt never goes to a provider that was not named.
 
 use std::net::TcpListener;
 

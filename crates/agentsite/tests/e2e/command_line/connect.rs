@@ -1,6 +1,7 @@
 //! `agentsite connect`: the configuration of other programs.
 //!
-//! What each program is told is proven beside the code; here the command prints and writes it in a home of its own.
+//! What each program is told is proven beside the code; here the command prints and writes it in a home of
+//! its own.
 
 use serde_json::Value;
 

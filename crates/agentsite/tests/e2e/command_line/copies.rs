@@ -1,7 +1,7 @@
 //! `agentsite backup` and `restore`.
 //!
-//! A copy can be taken at any time and is never overwritten; it is brought back only while no site runs. That a copy is consistent
-//! under load is the store's own contract.
+//! A copy can be taken at any time and is never overwritten; it is brought back only while no site runs. That
+//! a copy is consistent under load is the store's own contract.
 
 use std::os::unix::fs::PermissionsExt;
 
@@ -120,7 +120,8 @@ fn data_only_leaves_agents_and_configuration_out_and_plain_databases_of_earlier_
     let made = site.run(&["backup", "data.backup", "--data-only", "--json"]).ok().json();
     assert_eq!(made["contents"]["agents"], serde_json::json!([]));
     assert!(site.stop().success());
-    // What earlier versions wrote was a copy of the database; this one is sealed, so its key has to come along.
+    // What earlier versions wrote was a copy of the database; this one is sealed, so its key has to come
+    // along.
     let old = site.path().join("old.db");
     std::fs::copy(site.data().join("site.db"), &old).unwrap();
     for file in [site.path().join("data.backup"), old.clone()] {

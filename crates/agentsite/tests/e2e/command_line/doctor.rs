@@ -1,7 +1,7 @@
 //! `agentsite doctor`: nothing wrong, and each thing that can be wrong with its fix.
 //!
-//! Faults do not hide each other, and what works for the site is well for the doctor. It is asked with an address of its own, so
-//! that another site on this machine does not disturb it.
+//! Faults do not hide each other, and what works for the site is well for the doctor. It is asked with an
+//! address of its own, so that another site on this machine does not disturb it.
 
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;

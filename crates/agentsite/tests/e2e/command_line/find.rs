@@ -1,4 +1,5 @@
-//! `agentsite find`: agents are found by what they do, told for people and for programs, and found again after a kill.
+//! `agentsite find`: agents are found by what they do, told for people and for programs, and found again
+//! after a kill.
 //!
 //! Who may find what is told in the stories of `site`.
 
@@ -35,11 +36,13 @@ fn agents_are_found_with_scores_and_reasons() {
     }
 }
 
-/// Below the first the discovery face shows nothing, from the second on kept queries tell: `RELEVANT` in gateway and `MIN_SCORE` in site.
+/// Below the first the discovery face shows nothing, from the second on kept queries tell: `RELEVANT` in
+/// gateway and `MIN_SCORE` in site.
 const RELEVANT: f64 = 0.15;
 const TOLD: f64 = 0.5;
 
-/// Questions that no agent of the demo site can answer. Measured: 23 of them score below 0.15, the highest 0.276.
+/// Questions that no agent of the demo site can answer. Measured: 23 of them score below 0.15, the highest
+/// 0.276.
 const UNRELATED: [&str; 30] = [
     "how do I remove a wine stain from a carpet",
     "who won the football world cup in 1954",
@@ -83,7 +86,8 @@ async fn with_the_model_inside_related_questions_score_above_the_thresholds_and_
         found["matches"][0].take()
     };
     let score = |found: &serde_json::Value| found["score"].as_f64().unwrap_or_default();
-    // Vectors of the fast table are there first and tell unrelated things less well apart. The clock's own are the full ones when its score is.
+    // Vectors of the fast table are there first and tell unrelated things less well apart. The clock's own
+    // are the full ones when its score is.
     let full = async || Some(best("who painted the Mona Lisa").await).filter(|one| score(one) < 0.05);
     eventually("full vectors", full).await;
     for (text, name, measured) in [

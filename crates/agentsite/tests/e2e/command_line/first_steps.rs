@@ -1,7 +1,8 @@
 //! The first minutes: an empty folder, `init`, new agents in every language, and what becomes of them.
 //!
-//! Promises of the program that are kept here: nothing is written but what is named, nothing is overwritten, and whatever
-//! `agent new` writes answers at once. What a language needs must be installed; `cargo xtask test` installs Node.js.
+//! Promises of the program that are kept here: nothing is written but what is named, nothing is overwritten,
+//! and whatever `agent new` writes answers at once. What a language needs must be installed; `cargo xtask
+//! test` installs Node.js.
 
 use crate::site::{TestSite, eventually};
 

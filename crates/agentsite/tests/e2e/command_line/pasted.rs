@@ -1,7 +1,7 @@
 //! The lines of the README, pasted: each works when it follows the one before at once.
 //!
-//! They run in one shell in the folder of a running site, joined as a person joins them, without pauses between. Lines that need the network,
-//! a model or another machine are not run.
+//! They run in one shell in the folder of a running site, joined as a person joins them, without pauses
+//! between. Lines that need the network, a model or another machine are not run.
 
 use crate::site::{TestSite, binary, repository};
 

@@ -1,4 +1,5 @@
-//! What a person at a terminal sees: colours, unless they are not wanted, and questions that can be answered at once.
+//! What a person at a terminal sees: colours, unless they are not wanted, and questions that can be answered
+//! at once.
 //!
 //! The terminal is made by Python's standard library.
 

@@ -1,7 +1,8 @@
-//! An agent written with the published Python SDK of the Agent Client Protocol, hosted and called by the client of the official A2A SDK.
+//! An agent written with the published Python SDK of the Agent Client Protocol, hosted and called by the
+//! client of the official A2A SDK.
 //!
-//! The agent is `tests/python/acp_agent.py`; the first word of a message picks its part. It needs the Python of the MCP counterparts, in which that SDK is
-//! installed too.
+//! The agent is `tests/python/acp_agent.py`; the first word of a message picks its part. It needs the Python
+//! of the MCP counterparts, in which that SDK is installed too.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
-//! A client written from the specification of ARD searches, explores and lists the agents of a site, and reads its REST interface.
+//! A client written from the specification of ARD searches, explores and lists the agents of a site, and
+//! reads its REST interface.
 //!
-//! Each scenario, and what it expects, is in `tests/python/ard_client.py`. Answers are validated against the schemas of the specification,
-//! which are in `tests/data/ard`.
+//! Each scenario, and what it expects, is in `tests/python/ard_client.py`. Answers are validated against the
+//! schemas of the specification, which are in `tests/data/ard`.
 
 use std::process::Command;
 
@@ -13,7 +14,8 @@ use crate::site::{TestSite, python, repository};
 /// The schemas of the specification.
 const SCHEMAS: &str = "tests/data/ard";
 
-/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
+/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in
+/// each.
 fn plays(site: &TestSite, scenarios: &str, key: Option<&str>) -> Value {
     let mut command = Command::new(python());
     command.arg(repository("tests/python/ard_client.py")).arg(scenarios).args(["--url", &site.url]);

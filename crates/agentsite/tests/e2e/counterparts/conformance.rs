@@ -1,6 +1,7 @@
 //! The site keeps A2A 1.0.1 in every binding that its card offers, requirement by requirement.
 //!
-//! What is checked is told in `tests/python/conformance.py`; the agent that is driven is the one of `serve --conformance`.
+//! What is checked is told in `tests/python/conformance.py`; the agent that is driven is the one of `serve
+//! --conformance`.
 
 use std::process::{Command, Stdio};
 
@@ -8,7 +9,8 @@ use serde_json::Value;
 
 use crate::site::{TestSite, python, repository};
 
-/// Bindings that the card offers, and how many checks each must at least pass, so that one that went missing is seen.
+/// Bindings that the card offers, and how many checks each must at least pass, so that one that went missing
+/// is seen.
 const BINDINGS: [(&str, u64); 3] = [("jsonrpc", 30), ("http", 30), ("grpc", 28)];
 
 #[test]

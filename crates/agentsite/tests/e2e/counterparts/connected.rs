@@ -1,7 +1,8 @@
-//! Agents that connect: a Python program with the plain `websockets` package, and commands that the command line attaches.
+//! Agents that connect: a Python program with the plain `websockets` package, and commands that the command
+//! line attaches.
 //!
-//! The site is the real binary; the callers are the official Python A2A SDK and the command line. The program is
-//! `tests/python/connected_agent.py`.
+//! The site is the real binary; the callers are the official Python A2A SDK and the command line. The program
+//! is `tests/python/connected_agent.py`.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

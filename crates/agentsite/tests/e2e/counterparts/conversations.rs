@@ -1,7 +1,8 @@
-//! A conversation as a page has it, with the real binary: a model that remembers, branches, a kill in the middle of a turn, and the end of it all.
+//! A conversation as a page has it, with the real binary: a model that remembers, branches, a kill in the
+//! middle of a turn, and the end of it all.
 //!
-//! What the model was shown is read from the requests that the scripted server got; the agent that is killed waits at a gate, so that the kill
-//! meets it at work.
+//! What the model was shown is read from the requests that the scripted server got; the agent that is killed
+//! waits at a gate, so that the kill meets it at work.
 
 use std::io::Write;
 

@@ -1,6 +1,8 @@
-//! An agent that somebody else runs: the Python agent of `tests/python`, started beside the site on a free port.
+//! An agent that somebody else runs: the Python agent of `tests/python`, started beside the site on a free
+//! port.
 //!
-//! Promises: its card answers when `start` returns; killed when dropped; can be killed and started again at the same address.
+//! Promises: its card answers when `start` returns; killed when dropped; can be killed and started again at
+//! the same address.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};

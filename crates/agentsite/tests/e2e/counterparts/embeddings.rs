@@ -1,7 +1,8 @@
 //! A real endpoint of embeddings as the model of the search: llama.cpp's own server with a small model.
 //!
-//! The model was made for words and not for this, so nothing here depends on what it finds near. It is slow, so the site has one agent of few
-//! words and nothing else to give vectors to. How its answers are checked is told in `client`.
+//! The model was made for words and not for this, so nothing here depends on what it finds near. It is slow,
+//! so the site has one agent of few words and nothing else to give vectors to. How its answers are checked is
+//! told in `client`.
 
 use super::program::Program;
 use crate::site::{TestSite, eventually, exec_agent, python};
@@ -24,8 +25,8 @@ async fn an_endpoint_gives_the_vectors_and_its_end_ends_no_search() {
     .await;
     assert!(told.get("without").is_none(), "{told}");
     drop(model);
-    // Another question, because what was answered once is remembered with its vectors; it has a word of the agent, because words are
-    // all that is left to compare.
+    // Another question, because what was answered once is remembered with its vectors; it has a word of the
+    // agent, because words are all that is left to compare.
     let told = find("the hours of Osaka");
     assert!(!told["matches"].as_array().unwrap().is_empty(), "{told}");
     assert!(told["without"].as_str().unwrap().contains("endpoint"), "{told}");

@@ -1,4 +1,5 @@
-//! An agent written with the official Python A2A SDK, hosted unchanged: by command and by the address of its card.
+//! An agent written with the official Python A2A SDK, hosted unchanged: by command and by the address of its
+//! card.
 //!
 //! The agent is `tests/python/a2a_agent.py`; the first word of a message picks its part.
 

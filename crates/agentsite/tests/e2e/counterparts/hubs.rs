@@ -1,6 +1,8 @@
-//! Hubs of several real sites: one asks another for what it does not know itself, and proves its agents to another.
+//! Hubs of several real sites: one asks another for what it does not know itself, and proves its agents to
+//! another.
 //!
-//! What is promised: a search reaches what a named registry knows and says who did not answer. How answers are judged is told in the stories of `site`.
+//! What is promised: a search reaches what a named registry knows and says who did not answer. How answers
+//! are judged is told in the stories of `site`.
 
 use serde_json::{Value, json};
 
@@ -63,7 +65,8 @@ async fn a_registry_inside_the_network_is_not_asked_unless_it_is_allowed() {
     assert!(why.contains("egress.allow"), "{wide}");
 }
 
-/// A site, and somebody's key at it under which the card of another site's agent waits for its owner; gives the entry, too.
+/// A site, and somebody's key at it under which the card of another site's agent waits for its owner; gives
+/// the entry, too.
 async fn pending(far: &TestSite) -> (TestSite, String, Value) {
     let mut near = TestSite::trusting();
     near.write("agentsite.toml", "[egress]\nallow = [\"127.0.0.1\"]\n");

@@ -1,7 +1,8 @@
-//! An agent on the official JavaScript SDK, hosted unchanged: its answer comes in appended chunks that name a media type.
+//! An agent on the official JavaScript SDK, hosted unchanged: its answer comes in appended chunks that name a
+//! media type.
 //!
-//! The agent is `tests/npm/streaming_agent.mjs`; it repeats a message word by word. Every face has to give the words back as they were said,
-//! and a second artifact of another kind apart from them.
+//! The agent is `tests/npm/streaming_agent.mjs`; it repeats a message word by word. Every face has to give
+//! the words back as they were said, and a second artifact of another kind apart from them.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! The client of MCP passes the protocol's own conformance suite, in both revisions that are in use.
 //!
-//! The suite starts a server for each scenario and runs `agentsite mcp-check` against it. It ends with an error when a scenario that the revision
-//! requires fails; how many passed is read from what it prints, so that scenarios that went missing are seen, too.
+//! The suite starts a server for each scenario and runs `agentsite mcp-check` against it. It ends with an
+//! error when a scenario that the revision requires fails; how many passed is read from what it prints, so
+//! that scenarios that went missing are seen, too.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,9 @@
-//! Tool servers that want a login: a person consents, the site keeps and refreshes the token, and nobody ever sees it.
+//! Tool servers that want a login: a person consents, the site keeps and refreshes the token, and nobody ever
+//! sees it.
 //!
-//! The counterpart is `tests/python/mcp_login_server.py`, a server of the official package with its own authorization server. The person is
-//! an HTTP client that opens the printed address and goes where it is sent, as a browser does.
+//! The counterpart is `tests/python/mcp_login_server.py`, a server of the official package with its own
+//! authorization server. The person is an HTTP client that opens the printed address and goes where it is
+//! sent, as a browser does.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;

@@ -1,4 +1,5 @@
-//! A site as an MCP server: the protocol's own conformance suite, the official clients, and an agent on a second site behind it.
+//! A site as an MCP server: the protocol's own conformance suite, the official clients, and an agent on a
+//! second site behind it.
 //!
 //! What the steps of the Python clients mean stands in `tests/python/mcp_client.py`.
 
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 use super::agents::{ASKER, SLOW};
 use crate::site::{TestSite, eventually, mcp_python, node_modules, repository};
 
-/// The revisions, and how many scenarios each has in all: those that it requires, and those that it only reports.
+/// The revisions, and how many scenarios each has in all: those that it requires, and those that it only
+/// reports.
 const REVISIONS: [(&str, usize); 2] = [("2025-11-25", 30 + 3), ("2026-07-28", 37 + 13)];
 
 /// How each official client is made to speak a revision.

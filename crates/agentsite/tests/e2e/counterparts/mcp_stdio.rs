@@ -1,6 +1,7 @@
 //! `agentsite mcp` between the official MCP clients and a site, in both eras of the protocol.
 //!
-//! What each scenario expects is in `tests/python/mcp_stdio.py`. What needs no client is told here with plain lines.
+//! What each scenario expects is in `tests/python/mcp_stdio.py`. What needs no client is told here with plain
+//! lines.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -11,7 +12,8 @@ use super::agents::SLOW;
 use super::mcp_server::steps;
 use crate::site::{TestSite, binary, eventually, mcp_python, repository};
 
-/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
+/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in
+/// each.
 fn plays(site: &TestSite, scenarios: &str, mode: &str, bridge: &[&str]) -> Value {
     let mut command = Command::new(mcp_python());
     command.current_dir(site.path()).arg(repository("tests/python/mcp_stdio.py").canonicalize().unwrap());

@@ -1,7 +1,7 @@
 //! The client of the official Python A2A SDK 0.3 drives the site, whatever kind of agent it calls.
 //!
-//! The scenarios, and what A2A 0.3 promises in each, are in `tests/python/a2a_client03.py`. Shapes are held in the tests of `gateway`;
-//! here only that those who know nothing newer get along.
+//! The scenarios, and what A2A 0.3 promises in each, are in `tests/python/a2a_client03.py`. Shapes are held
+//! in the tests of `gateway`; here only that those who know nothing newer get along.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -29,7 +29,8 @@ struct Caller<'a> {
 }
 
 impl Caller<'_> {
-    /// Plays a scenario that must succeed with an agent, or the site itself when its name is empty; gives what was seen.
+    /// Plays a scenario that must succeed with an agent, or the site itself when its name is empty; gives
+    /// what was seen.
     fn plays(&self, agent: &str, scenario: &str, words: &[&str]) -> Value {
         let base = if agent.is_empty() { String::new() } else { format!("/a2a/{agent}") };
         let mut command = Command::new(&self.python);

@@ -9,7 +9,8 @@ use serde_json::Value;
 use super::agents::{ASKER, SLOW};
 use crate::site::{TestSite, mcp_python, repository};
 
-/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in each.
+/// Plays scenarios that must succeed, in one process because its start takes longest; gives what was seen in
+/// each.
 fn plays(site: &TestSite, scenarios: &str, key: Option<&str>) -> Value {
     let mut command = Command::new(mcp_python());
     command.arg(repository("tests/python/openai_client.py")).arg(scenarios);

@@ -1,8 +1,9 @@
-//! Schemathesis holds the site against its own OpenAPI document: no server error, no answer, status, header or media type that the document
-//! does not have, no valid request refused and no invalid one accepted.
+//! Schemathesis holds the site against its own OpenAPI document: no server error, no answer, status, header
+//! or media type that the document does not have, no valid request refused and no invalid one accepted.
 //!
-//! It works as admin in a folder of its own, with fixed seed and few examples; `AGENTSITE_CONTRACT_EXAMPLES` names more of them for each operation.
-//! What it leaves out and why is written in `tests/python/schemathesis.toml`. Streams are tried here by hand.
+//! It works as admin in a folder of its own, with fixed seed and few examples; `AGENTSITE_CONTRACT_EXAMPLES`
+//! names more of them for each operation. What it leaves out and why is written in
+//! `tests/python/schemathesis.toml`. Streams are tried here by hand.
 
 use std::process::{Command, Stdio};
 
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::site::{TestSite, counterpart, repository};
 
-/// Generated cases of each operation besides those that cover its schema; a few find what the cover does not, and keep the run short.
+/// Generated cases of each operation besides those that cover its schema; a few find what the cover does not,
+/// and keep the run short.
 const EXAMPLES: &str = "3";
 
 /// A rate that a client may have which asks as fast as it can.

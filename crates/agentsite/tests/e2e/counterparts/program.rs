@@ -1,6 +1,7 @@
 //! A Python program beside the site: the official counterparts in `tests/python`.
 //!
-//! Promises: it listens when `start` returns, and is killed when dropped. It deliberately knows nothing of what the programs do.
+//! Promises: it listens when `start` returns, and is killed when dropped. It deliberately knows nothing of
+//! what the programs do.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;

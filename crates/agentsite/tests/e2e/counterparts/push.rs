@@ -1,7 +1,8 @@
-//! Push notifications end to end: the official SDK registers, a real receiver verifies, the site is killed in between.
+//! Push notifications end to end: the official SDK registers, a real receiver verifies, the site is killed in
+//! between.
 //!
-//! The receiver is `tests/python/push_receiver.py`, which does what docs/push.md tells receivers to do; loopback is allowed to it by
-//! the operator of these sites.
+//! The receiver is `tests/python/push_receiver.py`, which does what docs/push.md tells receivers to do;
+//! loopback is allowed to it by the operator of these sites.
 
 use std::net::TcpListener;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! Agents elsewhere, written with the official Python SDK and called in every binding: by the command line and through a site.
+//! Agents elsewhere, written with the official Python SDK and called in every binding: by the command line
+//! and through a site.
 //!
-//! The agent is `tests/python/a2a_agent.py`; the first word of a message picks its part. What is promised here is the same in each
-//! binding, so that a story is told once and played for all.
+//! The agent is `tests/python/a2a_agent.py`; the first word of a message picks its part. What is promised
+//! here is the same in each binding, so that a story is told once and played for all.
 
 use std::process::{Child, Command, Stdio};
 

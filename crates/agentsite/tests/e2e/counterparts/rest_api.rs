@@ -1,4 +1,5 @@
-//! A REST API that is an agent of the site by its OpenAPI document alone: called by A2A with a data part, and by MCP as a tool.
+//! A REST API that is an agent of the site by its OpenAPI document alone: called by A2A with a data part, and
+//! by MCP as a tool.
 //!
 //! The API is a small server inside the test that answers with what it was asked.
 

@@ -1,7 +1,7 @@
 //! The official Rust client drives the site: `a2acli`, which is built on `a2a-client-lf`.
 //!
-//! `cargo xtask test` installs it and names it in `AGENTSITE_TEST_A2A_CLI`. It speaks JSON-RPC and HTTP+JSON; each story is the same
-//! in both.
+//! `cargo xtask test` installs it and names it in `AGENTSITE_TEST_A2A_CLI`. It speaks JSON-RPC and HTTP+JSON;
+//! each story is the same in both.
 
 use std::process::{Command, Stdio};
 

@@ -1,7 +1,7 @@
 //! A model that says what it is told to: an OpenAI-style server inside the test.
 //!
-//! Promises: each request gets the next answer of the script, streamed in pieces, and is kept to be looked at. It deliberately
-//! understands nothing.
+//! Promises: each request gets the next answer of the script, streamed in pieces, and is kept to be looked
+//! at. It deliberately understands nothing.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};

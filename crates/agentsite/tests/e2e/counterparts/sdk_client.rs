@@ -1,7 +1,7 @@
 //! The client of the official Python A2A SDK drives the site, whatever kind of agent it calls.
 //!
-//! Each story is one agent and every scenario that makes sense for it; the scenarios themselves, and what the protocol promises in
-//! each, are in `tests/python/a2a_client.py`.
+//! Each story is one agent and every scenario that makes sense for it; the scenarios themselves, and what the
+//! protocol promises in each, are in `tests/python/a2a_client.py`.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};

@@ -1,6 +1,7 @@
 //! A real small language model behind an agent of kind llm: streaming, usage, memory, budget.
 //!
-//! The model is SmolLM2-135M under llama.cpp's own server. Its words are not clever, so nothing here depends on them.
+//! The model is SmolLM2-135M under llama.cpp's own server. Its words are not clever, so nothing here depends
+//! on them.
 
 use serde_json::json;
 

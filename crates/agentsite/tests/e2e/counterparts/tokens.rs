@@ -1,7 +1,7 @@
 //! Callers with tokens of an authorization server, which another implementation signs.
 //!
-//! What every claim means is told in the tests of `protocol`; here that a site finds the server's keys, follows their rotation, and says
-//! to a client without a good token where to get one.
+//! What every claim means is told in the tests of `protocol`; here that a site finds the server's keys,
+//! follows their rotation, and says to a client without a good token where to get one.
 
 use reqwest::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use serde_json::{Value, json};

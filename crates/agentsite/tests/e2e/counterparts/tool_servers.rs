@@ -1,6 +1,8 @@
-//! Tool servers that speak MCP, hosted unchanged and called by A2A: with the official SDK's client, by a model, and in plain words.
+//! Tool servers that speak MCP, hosted unchanged and called by A2A: with the official SDK's client, by a
+//! model, and in plain words.
 //!
-//! The servers are `tests/python/mcp_server.py` on the official Python package, and the protocol's own example server.
+//! The servers are `tests/python/mcp_server.py` on the official Python package, and the protocol's own
+//! example server.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! Agents of kind llm with a scripted model: tools, memory, models from the configuration, and no model at all.
+//! Agents of kind llm with a scripted model: tools, memory, models from the configuration, and no model at
+//! all.
 //!
 //! The script makes the model do what a real one does only sometimes.
 

@@ -1,7 +1,7 @@
 //! Traces over OTLP, read by the official decoder.
 //!
-//! A call leaves a span with well-formed ids at the receiver, at the latest when the site stops. Which spans there are beyond that
-//! may change with the program.
+//! A call leaves a span with well-formed ids at the receiver, at the latest when the site stops. Which spans
+//! there are beyond that may change with the program.
 
 use serde_json::Value;
 

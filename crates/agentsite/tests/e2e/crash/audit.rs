@@ -1,7 +1,7 @@
 //! The audit: what the clients wrote down against what the site has.
 //!
-//! Promises: lost and doubled tasks are counted, everything else that is wrong fails with the task itself in the words. It asks the
-//! site over HTTP only, as anybody could.
+//! Promises: lost and doubled tasks are counted, everything else that is wrong fails with the task itself in
+//! the words. It asks the site over HTTP only, as anybody could.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 

@@ -1,7 +1,8 @@
-//! Clients that send all the time, write down every acknowledgement, and send again what was not acknowledged.
+//! Clients that send all the time, write down every acknowledgement, and send again what was not
+//! acknowledged.
 //!
-//! Promises: a message keeps its id until it is acknowledged; an acknowledgement is written down the moment it is read. A client
-//! that finds the site gone waits for the next one.
+//! Promises: a message keeps its id until it is acknowledged; an acknowledgement is written down the moment
+//! it is read. A client that finds the site gone waits for the next one.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -1,7 +1,7 @@
 //! A2A by JSON-RPC: cards, sending, streaming, reading and canceling tasks, and the concierge.
 //!
-//! Promises that are tested: the wire form of each answer, the order and the numbers of a stream, and that the same message is the same
-//! task.
+//! Promises that are tested: the wire form of each answer, the order and the numbers of a stream, and that
+//! the same message is the same task.
 
 use serde_json::{Value, json};
 

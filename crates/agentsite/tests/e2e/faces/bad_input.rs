@@ -1,6 +1,8 @@
-//! Requests that are wrong: each gets the code that the specification names and a sentence, and the site keeps serving.
+//! Requests that are wrong: each gets the code that the specification names and a sentence, and the site
+//! keeps serving.
 //!
-//! Promises that are tested: nothing foreign, however malformed, deep or large, ends in silence or in a broken site.
+//! Promises that are tested: nothing foreign, however malformed, deep or large, ends in silence or in a
+//! broken site.
 
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! Many at once: all are served, or told when to come back.
 //!
-//! Promises that are tested: a hundred submissions at the same moment all succeed; a queue that is full refuses with a time to try
-//! again and keeps every promise it made; a key that asks too often waits without harm to others.
+//! Promises that are tested: a hundred submissions at the same moment all succeed; a queue that is full
+//! refuses with a time to try again and keeps every promise it made; a key that asks too often waits without
+//! harm to others.
 
 use std::collections::HashSet;
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! A stream that a crash cut off goes on after the last event that was seen, in both bindings.
 //!
-//! The measure is the whole story as the site tells it afterwards: what was seen before and what came after must make it up
-//! without gap or repeat.
+//! The measure is the whole story as the site tells it afterwards: what was seen before and what came after
+//! must make it up without gap or repeat.
 
 use reqwest::RequestBuilder;
 use serde_json::{Value, json};

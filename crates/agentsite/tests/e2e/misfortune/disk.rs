@@ -1,4 +1,5 @@
-//! A full disk: new work is refused with a word that says so, reading goes on, and everything works again when there is space.
+//! A full disk: new work is refused with a word that says so, reading goes on, and everything works again
+//! when there is space.
 //!
 //! It needs a file system of its own, which only root can mount; without that right it fails and says so.
 

@@ -1,7 +1,7 @@
 //! Agents elsewhere that answer nonsense, nothing at all, or point into the site's own network.
 //!
-//! Promises that are tested: the task fails with a sentence that names the address; the site never follows a redirect to a place that
-//! the operator did not allow, not even with one packet.
+//! Promises that are tested: the task fails with a sentence that names the address; the site never follows a
+//! redirect to a place that the operator did not allow, not even with one packet.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

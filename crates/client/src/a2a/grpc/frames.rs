@@ -1,7 +1,7 @@
 //! Frames: the messages in a body of gRPC, each behind five bytes that say how long it is.
 //!
-//! Promises: pure; a length is judged before anything of that length is kept; a compressed message is refused, because none was asked
-//! for. It knows nothing of what the messages say.
+//! Promises: pure; a length is judged before anything of that length is kept; a compressed message is
+//! refused, because none was asked for. It knows nothing of what the messages say.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 

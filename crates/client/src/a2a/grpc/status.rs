@@ -1,7 +1,8 @@
 //! The status at the end of a gRPC answer, as an error of the client.
 //!
-//! Promises: a reason in the details counts more than the number of the status; the words of the server are decoded and cut. It
-//! follows the mapping of the A2A specification 1.0, section 5.4. Nothing foreign makes it panic.
+//! Promises: a reason in the details counts more than the number of the status; the words of the server are
+//! decoded and cut. It follows the mapping of the A2A specification 1.0, section 5.4. Nothing foreign makes
+//! it panic.
 
 use agentsite_protocol::proto;
 use base64::Engine;
@@ -32,7 +33,8 @@ pub(super) fn in_head(from: &str, headers: &HeaderMap) -> Option<ClientError> {
     }))
 }
 
-/// The error that trailers tell; `None` for a success. `whole` says whether no part of a message is left over.
+/// The error that trailers tell; `None` for a success. `whole` says whether no part of a message is left
+/// over.
 pub(super) fn at_end(from: &str, trailers: &HeaderMap, whole: bool) -> Option<ClientError> {
     let text = |name: &str| trailers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     match text("grpc-status").parse::<u16>() {

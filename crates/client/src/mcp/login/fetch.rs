@@ -1,6 +1,7 @@
 //! Fetch: the way of the engine to authorization servers.
 //!
-//! Promises: everything goes through the egress, bounded in time and size, and redirects are followed only where the engine says so.
+//! Promises: everything goes through the egress, bounded in time and size, and redirects are followed only
+//! where the engine says so.
 
 use std::time::Duration;
 

@@ -1,7 +1,8 @@
 //! Kept: the engine's credentials at the keeper that the caller brought.
 //!
-//! Promises: what is kept is one text that holds the tokens, their issuer and the secret of a client that was registered for them, so that
-//! a later process can refresh them. A refresh token that was refused is forgotten, unless another login has replaced it meanwhile.
+//! Promises: what is kept is one text that holds the tokens, their issuer and the secret of a client that was
+//! registered for them, so that a later process can refresh them. A refresh token that was refused is
+//! forgotten, unless another login has replaced it meanwhile.
 
 use std::pin::Pin;
 

@@ -1,4 +1,5 @@
-//! Servers that the test plays at the other end of a pipe: hostile ones, broken ones, and well-behaved ones of each era.
+//! Servers that the test plays at the other end of a pipe: hostile ones, broken ones, and well-behaved ones
+//! of each era.
 //!
 //! Time is virtual wherever it matters, so that the limits are reached at once.
 

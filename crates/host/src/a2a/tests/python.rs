@@ -1,6 +1,7 @@
 //! Stories with an agent written with the official Python SDK, started and kept alive by the site.
 //!
-//! They need an interpreter with the SDK: `AGENTSITE_TEST_PYTHON` names it. Without it they fail and say what to run.
+//! They need an interpreter with the SDK: `AGENTSITE_TEST_PYTHON` names it. Without it they fail and say what
+//! to run.
 
 use std::env::var_os;
 use std::path::Path;

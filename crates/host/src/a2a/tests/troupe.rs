@@ -1,8 +1,8 @@
 //! Troupe: an A2A agent in this process that plays what the first word of a message names.
 //!
-//! `ask` asks back, `reply` answers with a message, `fail` fails, `refuse` answers with an error, `wait` works until it is
-//! cancelled, `talk` makes chunks without end, `cut` breaks its stream, `vanish` forgets the task; anything else is shouted.
-//! It keeps every request, and knows how many tasks still work.
+//! `ask` asks back, `reply` answers with a message, `fail` fails, `refuse` answers with an error, `wait`
+//! works until it is cancelled, `talk` makes chunks without end, `cut` breaks its stream, `vanish` forgets
+//! the task; anything else is shouted. It keeps every request, and knows how many tasks still work.
 
 use std::collections::HashMap;
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
 //! An ACP agent that plays every part that the stories need, as a process of its own.
 //!
-//! It is a test that is ignored by the harness and does nothing unless `ACTOR` names its role. Each prompt is answered on a thread, so that
-//! cancels and answers are heard meanwhile.
+//! It is a test that is ignored by the harness and does nothing unless `ACTOR` names its role. Each prompt is
+//! answered on a thread, so that cancels and answers are heard meanwhile.
 
 #![expect(clippy::disallowed_methods, reason = "it is a program of its own, which the stories start")]
 

@@ -1,8 +1,8 @@
 //! Cuts an expression into tokens, one at a time, as the parser asks for them.
 //!
-//! Promises: many ways to write a thing become one token (`×`, `x`, `times` and `*`; `**` and `^`). A comma between groups of
-//! three digits belongs to the number, except where the parser says that commas separate arguments. It decides whether `%` is
-//! a percentage or a remainder by what stands around it.
+//! Promises: many ways to write a thing become one token (`×`, `x`, `times` and `*`; `**` and `^`). A comma
+//! between groups of three digits belongs to the number, except where the parser says that commas separate
+//! arguments. It decides whether `%` is a percentage or a remainder by what stands around it.
 
 use super::Wrong;
 use super::number::Number;
@@ -119,8 +119,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether `%` means the remainder: an operand follows. A sign that follows belongs to an operand only when it is written
-    /// that way: `10 % -3`, but not `10% - 3`.
+    /// Whether `%` means the remainder: an operand follows. A sign that follows belongs to an operand only
+    /// when it is written that way: `10 % -3`, but not `10% - 3`.
     fn is_remainder(&self, spaced: bool) -> bool {
         let rest = self.rest().trim_start();
         let mut ahead = rest.chars();

@@ -1,8 +1,8 @@
 //! Number: exact whole numbers as long as they fit, floating point otherwise.
 //!
-//! Promises: an operation on whole numbers whose result is whole and fits 128 bits is exact; nothing overflows silently and nothing
-//! is infinite or undefined: those are [`Trouble`]. The written form has at most 15 significant digits, so that the noise of
-//! binary fractions does not show.
+//! Promises: an operation on whole numbers whose result is whole and fits 128 bits is exact; nothing
+//! overflows silently and nothing is infinite or undefined: those are [`Trouble`]. The written form has at
+//! most 15 significant digits, so that the noise of binary fractions does not show.
 
 use std::fmt;
 

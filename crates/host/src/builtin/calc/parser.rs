@@ -1,7 +1,8 @@
-//! Works an expression out while reading it: precedence climbing after Pratt ("Top down operator precedence", 1973).
+//! Works an expression out while reading it: precedence climbing after Pratt ("Top down operator precedence",
+//! 1973).
 //!
-//! Promises: one pass, no tree; depth is limited, so no expression exhausts the stack. The place that an error carries is where
-//! the sign, function or operand in question begins.
+//! Promises: one pass, no tree; depth is limited, so no expression exhausts the stack. The place that an
+//! error carries is where the sign, function or operand in question begins.
 
 use super::lexer::{Lexer, Token};
 use super::number::{Number, constant, folding, function};

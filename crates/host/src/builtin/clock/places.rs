@@ -1,8 +1,9 @@
 //! Places: what people call them, and the time zone they are in.
 //!
-//! Promises: every name of the IANA time zone database is known, whole or by its last part, in any case, with spaces or underscores
-//! and with or without accents; so are the usual abbreviations, distances such as `UTC+2`, and large cities and countries that
-//! have no zone of their own. An abbreviation means its fixed distance from UTC, summer and winter.
+//! Promises: every name of the IANA time zone database is known, whole or by its last part, in any case, with
+//! spaces or underscores and with or without accents; so are the usual abbreviations, distances such as
+//! `UTC+2`, and large cities and countries that have no zone of their own. An abbreviation means its fixed
+//! distance from UTC, summer and winter.
 
 use jiff::tz::{Offset, TimeZone, TimeZoneDatabase};
 
@@ -14,7 +15,8 @@ const SUGGESTIONS: usize = 3;
 /// Longest name for which similar ones are looked for; the effort grows with it.
 const LONGEST_NAME: usize = 40;
 
-/// Parts of the world in the order in which a city is looked for; what is not here are old names such as `US/Eastern`.
+/// Parts of the world in the order in which a city is looked for; what is not here are old names such as
+/// `US/Eastern`.
 const AREAS: [&str; 10] = [
     "Europe",
     "America",
@@ -28,7 +30,8 @@ const AREAS: [&str; 10] = [
     "Arctic",
 ];
 
-/// Abbreviations with their distance from UTC in minutes. Where one has several meanings, the one with most people.
+/// Abbreviations with their distance from UTC in minutes. Where one has several meanings, the one with most
+/// people.
 const ABBREVIATIONS: [(&str, i32); 44] = [
     ("UTC", 0),
     ("GMT", 0),
@@ -76,7 +79,8 @@ const ABBREVIATIONS: [(&str, i32); 44] = [
     ("PST", -480),
 ];
 
-/// Large cities and countries that are no names of the database, with a zone of the database that holds for them.
+/// Large cities and countries that are no names of the database, with a zone of the database that holds for
+/// them.
 const OTHERS: [(&str, &[&str]); 41] = [
     ("Africa/Cairo", &["Alexandria"]),
     ("Africa/Johannesburg", &["Cape Town", "Durban", "Pretoria", "South Africa"]),

@@ -1,7 +1,7 @@
 //! What is asked: the time in a place, or a time converted from one place to another.
 //!
-//! Promises: words that only dress a question are passed over; whatever is left is the name of a place. Nothing is an error here:
-//! an odd question becomes an odd place, and looking that up gives the sentence.
+//! Promises: words that only dress a question are passed over; whatever is left is the name of a place.
+//! Nothing is an error here: an odd question becomes an odd place, and looking that up gives the sentence.
 
 use jiff::civil::Time;
 

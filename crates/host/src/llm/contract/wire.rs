@@ -1,7 +1,8 @@
 //! What model servers send: streams, calls, errors, and the ways in which they go wrong.
 //!
-//! Written by hand after the published forms, not recorded. Only the llama.cpp stream was compared with what a running
-//! server sends (SmolLM2 under xllamacpp); OpenAI, Anthropic, Ollama and vLLM themselves were not asked.
+//! Written by hand after the published forms, not recorded. Only the llama.cpp stream was compared with what
+//! a running server sends (SmolLM2 under xllamacpp); OpenAI, Anthropic, Ollama and vLLM themselves were not
+//! asked.
 
 use super::{KEY, Scene};
 use crate::ModelApi;
@@ -210,7 +211,8 @@ data: {"type":"message_stop"}
 
 "#;
 
-/// Further servers with the form of OpenAI: their name, their stream, and the tokens that they wrote or that we estimate.
+/// Further servers with the form of OpenAI: their name, their stream, and the tokens that they wrote or that
+/// we estimate.
 pub(super) const DIALECTS: [(&str, &str, u64); 4] = [
     ("llama.cpp", LLAMA_CPP, 2),
     ("a server that ignores include_usage", NO_USAGE, 2),

@@ -1,4 +1,5 @@
-//! Stories of tools that ask something while a model uses them: the run waits for its caller and goes on where it was.
+//! Stories of tools that ask something while a model uses them: the run waits for its caller and goes on
+//! where it was.
 //!
 //! The model is scripted; the tools are played.
 

@@ -1,8 +1,9 @@
 //! A set of tools for a model: those of a tool server of this site, or any toolbox at hand.
 //!
-//! Promises: a model sees each tool under its own schema; a set of many is offered in two stages (list and describe, then call), because a
-//! model that reads hundreds of schemas chooses badly and pays for them in every turn. What a tool says is bounded, and what went
-//! wrong goes back to the model in words. It checks no arguments: the tool does.
+//! Promises: a model sees each tool under its own schema; a set of many is offered in two stages (list and
+//! describe, then call), because a model that reads hundreds of schemas chooses badly and pays for them in
+//! every turn. What a tool says is bounded, and what went wrong goes back to the model in words. It checks no
+//! arguments: the tool does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -183,7 +184,8 @@ impl Stock {
         if self.label.is_empty() { tool.to_owned() } else { format!("{}_{tool}", self.label) }
     }
 
-    /// What a call of the model means: a call of a tool, or an answer at once; words for the model when it means nothing.
+    /// What a call of the model means: a call of a tool, or an answer at once; words for the model when it
+    /// means nothing.
     pub(super) fn understand(&self, how: &Use, arguments: &str) -> Result<Ordered, String> {
         match how {
             Use::Tool(name) => {
@@ -284,7 +286,8 @@ fn described(tool: &Tool) -> String {
     tool.description.clone().or_else(|| tool.title.clone()).unwrap_or_else(|| tool.name.clone())
 }
 
-/// A result as a model reads it: its words, what is for programs where there are none, and a mention of everything else.
+/// A result as a model reads it: its words, what is for programs where there are none, and a mention of
+/// everything else.
 pub(super) fn in_words(result: &ToolResult) -> String {
     let pieces: Vec<String> = result.content.iter().map(piece).filter(|words| !words.is_empty()).collect();
     match (&result.structured_content, pieces.is_empty()) {

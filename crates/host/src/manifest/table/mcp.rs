@@ -1,7 +1,7 @@
 //! The keys of a runtime of kind `mcp`, checked.
 //!
-//! Promises: a server is started here or lives elsewhere, and comes in with one kind of authorization at most; whatever else is written is
-//! refused under its own key.
+//! Promises: a server is started here or lives elsewhere, and comes in with one kind of authorization at
+//! most; whatever else is written is refused under its own key.
 
 use super::{RuntimeTable, Wrong, here_or_elsewhere, wrong};
 use crate::manifest::runtime::TOOL_SERVER_START_TIMEOUT;

@@ -1,7 +1,7 @@
 //! Choice: what follows for the concierge from how well agents fit.
 //!
-//! Promises: pure; the same candidates give the same choice. It asks rather than guesses where the best is weak or hardly better than the next, and
-//! takes an agent that works before one that does not.
+//! Promises: pure; the same candidates give the same choice. It asks rather than guesses where the best is
+//! weak or hardly better than the next, and takes an agent that works before one that does not.
 
 use std::collections::HashSet;
 
@@ -10,9 +10,9 @@ use agentsite_protocol::{AgentName, Match};
 /// Nearness in meaning below which an agent does not fit at all, unless it has words of the request.
 const FLOOR: f64 = 0.2;
 
-/// Nearness in meaning below which a fit without words of the request is too weak to act on. Among the demo agents and forty foreign ones, with full
-/// vectors, 1 of 26 unrelated questions without common words comes nearer. 0.35 would stop that one, and ask back where "what is 17 times 23" (0.32) has
-/// its agent.
+/// Nearness in meaning below which a fit without words of the request is too weak to act on. Among the demo
+/// agents and forty foreign ones, with full vectors, 1 of 26 unrelated questions without common words comes
+/// nearer. 0.35 would stop that one, and ask back where "what is 17 times 23" (0.32) has its agent.
 const WEAK: f64 = 0.3;
 
 /// Nearness in meaning that an agent which does one small thing needs when no word of the request is its own.

@@ -1,8 +1,9 @@
 //! Handing over: the concierge gives a request to an agent and passes on what comes of it.
 //!
-//! Promises: what the agent makes is told as it comes, piece by piece; when it asks back, the caller is asked in its words, and the answer goes to its own
-//! task. An agent that has done nothing leaves the request to the next, a bounded number of times; one that failed at work does not. When the caller no
-//! longer waits, the agent is stopped. Whom to ask is `choice`'s matter.
+//! Promises: what the agent makes is told as it comes, piece by piece; when it asks back, the caller is asked
+//! in its words, and the answer goes to its own task. An agent that has done nothing leaves the request to
+//! the next, a bounded number of times; one that failed at work does not. When the caller no longer waits,
+//! the agent is stopped. Whom to ask is `choice`'s matter.
 
 use agentsite_host::{CallError, Health, Job};
 use agentsite_protocol::{
@@ -160,7 +161,8 @@ impl Errand {
         Came::Ended(asks(question))
     }
 
-    /// Whether an agent has done nothing, so that another may be asked: it will not do it, is not there, or is down.
+    /// Whether an agent has done nothing, so that another may be asked: it will not do it, is not there, or
+    /// is down.
     fn leaves_it_to_others(&self, name: &AgentName, error: &CallError) -> bool {
         let rejected = format!("{}:", TaskState::Rejected.word());
         match error {

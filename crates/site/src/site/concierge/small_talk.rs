@@ -1,7 +1,8 @@
 //! Small talk: what is said to the concierge itself rather than to an agent.
 //!
-//! Promises: pure. Greetings, thanks, farewells and questions about the concierge are recognised in English and Chinese, alone or one after the
-//! other ("hi, what can you do?"). As soon as something else is asked for, it is no small talk: "help me compute 2+2" is a request.
+//! Promises: pure. Greetings, thanks, farewells and questions about the concierge are recognised in English
+//! and Chinese, alone or one after the other ("hi, what can you do?"). As soon as something else is asked
+//! for, it is no small talk: "help me compute 2+2" is a request.
 
 /// What is said to the concierge itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -287,7 +288,8 @@ const FILLERS: &[&str] = &[
 /// Endings of Chinese sentences that change nothing of what is said.
 const PARTICLES: &[char] = &['啊', '呀', '呢', '吧', '哦', '啦', '喔', '哈', '嘛', '请'];
 
-/// What is said to the concierge itself; `None` when something is asked for. Of several things the one that wants the longest answer counts.
+/// What is said to the concierge itself; `None` when something is asked for. Of several things the one that
+/// wants the longest answer counts.
 pub(super) fn small_talk(text: &str) -> Option<SmallTalk> {
     if text.chars().count() > LONGEST {
         return None;
@@ -346,7 +348,8 @@ fn plain(clause: &str) -> String {
     kept.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Words without what changes nothing of them. They are looked up as they are first: `there` and `么` also belong to phrases.
+/// Words without what changes nothing of them. They are looked up as they are first: `there` and `么` also
+/// belong to phrases.
 fn bare(words: &str) -> String {
     let words = words.split(' ').filter(|word| !FILLERS.contains(word)).collect::<Vec<_>>().join(" ");
     words.trim_start_matches("请问").trim_matches(|c| PARTICLES.contains(&c)).trim().to_owned()

@@ -1,7 +1,8 @@
 //! The entries of others in the index: those that are registered, kept in step with the store.
 //!
-//! Promises: what the registry has acknowledged is found by the next question, unless more changed at once than is told one by one; then, and at every start, all
-//! entries are compared with the index in portions between which questions are answered. Entries that do not count are not found.
+//! Promises: what the registry has acknowledged is found by the next question, unless more changed at once
+//! than is told one by one; then, and at every start, all entries are compared with the index in portions
+//! between which questions are answered. Entries that do not count are not found.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -48,7 +49,8 @@ impl Registered {
 }
 
 impl Site {
-    /// Puts into the index what changed among the entries of others since it was last looked; true when something did.
+    /// Puts into the index what changed among the entries of others since it was last looked; true when
+    /// something did.
     pub(super) async fn settle_registered(&self) -> Result<bool, SiteError> {
         let mut registered = self.0.finding.registered.lock().await;
         registered.hear();
@@ -66,7 +68,8 @@ impl Site {
         Ok(changed)
     }
 
-    /// Compares every entry with the index if something may be missing, and takes out of it what nobody knows any more; true when it did.
+    /// Compares every entry with the index if something may be missing, and takes out of it what nobody knows
+    /// any more; true when it did.
     pub(super) async fn catch_up(&self) -> Result<bool, SiteError> {
         if !std::mem::take(&mut self.0.finding.registered.lock().await.behind) {
             return Ok(false);

@@ -1,7 +1,8 @@
 //! The answer of an agent that is talked to, as the result of a tool.
 //!
-//! Promises: words, files and data come in the kinds of content that clients show; the ids by which the conversation goes on are with
-//! them. A failure is a result that says so, in the agent's words. A skill with a schema answers with what fits it, or fails.
+//! Promises: words, files and data come in the kinds of content that clients show; the ids by which the
+//! conversation goes on are with them. A failure is a result that says so, in the agent's words. A skill with
+//! a schema answers with what fits it, or fails.
 
 use agentsite_host::SchemaEntry;
 use agentsite_protocol::mcp::{Content, Contents, InputRequest, Resource, ToolResult, misfit};

@@ -1,7 +1,7 @@
 //! Changes: who watches what, and what is told of it.
 //!
-//! Promises: changes of a task are told to its owner only; changes of an agent's own tools reach those who see the whole site. What looks
-//! out ends with the task, with the agent, or with the site.
+//! Promises: changes of a task are told to its owner only; changes of an agent's own tools reach those who
+//! see the whole site. What looks out ends with the task, with the agent, or with the site.
 
 use std::sync::Arc;
 
@@ -25,7 +25,8 @@ impl Toolkit {
         }
     }
 
-    /// Somebody wants to know (or no longer) when this resource changes. What is not for the caller is watched in vain.
+    /// Somebody wants to know (or no longer) when this resource changes. What is not for the caller is
+    /// watched in vain.
     pub fn watch(&self, uri: &str, on: bool) {
         if let Kind::Hosted(_, toolbox) = &self.kind {
             return toolbox.watch(uri, on);
@@ -62,7 +63,8 @@ impl Toolkit {
 }
 
 impl Site {
-    /// Passes on what an agent that is a set of tools tells of its changes, as long as this version of it is installed.
+    /// Passes on what an agent that is a set of tools tells of its changes, as long as this version of it is
+    /// installed.
     pub(in crate::site) fn relay_changes(&self, name: &AgentName) {
         let Some(entry) = self.0.hub.get(name) else { return };
         let Some(mut changes) = entry.runner.toolbox().and_then(|toolbox| toolbox.changes()) else { return };

@@ -1,7 +1,9 @@
-//! Calls of an agent that is a set of tools: within the limits of the agent, answered at once or handed back as a task.
+//! Calls of an agent that is a set of tools: within the limits of the agent, answered at once or handed back
+//! as a task.
 //!
-//! Promises: a call waits for a place like a message, is cut off at the agent's own time and size, and a toolbox that breaks down breaks
-//! nothing else. A call that is to be followed is a task of the site before its client hears of it.
+//! Promises: a call waits for a place like a message, is cut off at the agent's own time and size, and a
+//! toolbox that breaks down breaks nothing else. A call that is to be followed is a task of the site before
+//! its client hears of it.
 
 use std::collections::BTreeMap;
 use std::future::Future;

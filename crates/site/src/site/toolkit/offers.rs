@@ -1,7 +1,8 @@
 //! Offers: which tools there are, under which names, and what each does.
 //!
-//! Promises: names are unique, of letters that every client takes and no longer than it takes, and the same each time; the order does not
-//! change by itself. Above a number that a model can still read only the way to the tools is listed, and they all can be called.
+//! Promises: names are unique, of letters that every client takes and no longer than it takes, and the same
+//! each time; the order does not change by itself. Above a number that a model can still read only the way to
+//! the tools is listed, and they all can be called.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,10 +21,12 @@ use crate::site::Site;
 /// Longest name of a tool that clients take.
 const MAX_NAME: usize = 64;
 
-/// Operations of agents that are listed one by one; with more, models choose badly and the list fills their memory.
+/// Operations of agents that are listed one by one; with more, models choose badly and the list fills their
+/// memory.
 const MAX_LISTED: usize = 100;
 
-/// Between the name of an agent and that of its tool; agents' names have no underscores, so it never stands in one.
+/// Between the name of an agent and that of its tool; agents' names have no underscores, so it never stands
+/// in one.
 const BETWEEN: &str = "__";
 
 /// What a tool does.
@@ -67,7 +70,8 @@ pub(super) fn in_agent(entry: &Arc<Entry>, name: &str) -> Option<Offer> {
     of_agent(entry).into_iter().find(|(own, _)| own == name).map(|(_, offer)| offer)
 }
 
-/// The tool of this name of the whole site. Most calls mean an agent by its name; for them nothing else is looked at.
+/// The tool of this name of the whole site. Most calls mean an agent by its name; for them nothing else is
+/// looked at.
 pub(super) async fn in_site(site: &Site, exchange: &Exchange, name: &str) -> Option<Offer> {
     let agent = name.parse().ok().and_then(|name| site.0.hub.visible(&exchange.caller, &name).ok());
     if let Some(entry) = agent.filter(|entry| entry.runner.toolbox().is_none()) {
@@ -76,7 +80,8 @@ pub(super) async fn in_site(site: &Site, exchange: &Exchange, name: &str) -> Opt
     of_site(site, exchange).await.into_iter().find(|(own, _)| own == name).map(|(_, offer)| offer)
 }
 
-/// The schema of a tool's arguments where it is not the site's own: only then may it want them in the head of a request, too.
+/// The schema of a tool's arguments where it is not the site's own: only then may it want them in the head of
+/// a request, too.
 pub(super) fn foreign_schema(offer: &Offer) -> Option<Value> {
     match offer {
         Offer::Service(_) | Offer::Agent(_) => None,
@@ -136,7 +141,8 @@ fn below(entry: &Entry, name: &str, several: bool) -> String {
     if several { format!("{}{BETWEEN}{name}", entry.manifest.name) } else { name.to_owned() }
 }
 
-/// A name that every client takes and that is not taken; one that had to be changed ends with a mark of the whole.
+/// A name that every client takes and that is not taken; one that had to be changed ends with a mark of the
+/// whole.
 fn unique(name: &str, taken: &mut BTreeSet<String>) -> String {
     let plain: String = name
         .chars()

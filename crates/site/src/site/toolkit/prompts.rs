@@ -1,7 +1,7 @@
 //! Prompts from what agents say they can be asked, and completions of names and ids.
 //!
-//! Promises: one prompt for each skill that has examples, named `agent/skill`, in the order of these names. Completions know only what the
-//! caller may see.
+//! Promises: one prompt for each skill that has examples, named `agent/skill`, in the order of these names.
+//! Completions know only what the caller may see.
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
-//! Resources: cards of agents, transcripts of tasks and what was made in them, by addresses of the site's own scheme.
+//! Resources: cards of agents, transcripts of tasks and what was made in them, by addresses of the site's own
+//! scheme.
 //!
-//! Promises: a card is for those who may call the agent, a task for its owner; every other address answers as one where nothing is. The
-//! cards come first, by name, then the caller's last tasks.
+//! Promises: a card is for those who may call the agent, a task for its owner; every other address answers as
+//! one where nothing is. The cards come first, by name, then the caller's last tasks.
 
 use agentsite_host::ToolFault;
 use agentsite_protocol::mcp::{Contents, Resource, ResourceTemplate};

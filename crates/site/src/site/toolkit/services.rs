@@ -1,7 +1,7 @@
 //! Services: the tools about the site itself. They find agents and call them, and tell of tasks.
 //!
-//! Promises: whoever asks sees only agents that it may call and tasks that are its own; what is not for it answers as not existing. What is
-//! wrong with the arguments comes back as a result that a model can mend.
+//! Promises: whoever asks sees only agents that it may call and tasks that are its own; what is not for it
+//! answers as not existing. What is wrong with the arguments comes back as a result that a model can mend.
 
 mod describe;
 mod found;

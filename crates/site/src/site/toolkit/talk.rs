@@ -1,8 +1,9 @@
 //! An agent that is talked to, as a tool: a message goes out, its answer is the result.
 //!
-//! Promises: what the agent says on the way is told as progress; a question of the agent is a question to the client, or words that say how
-//! to answer. A call that nobody waits for ends its task; one that takes longer than a client should wait is handed back as a task
-//! where the client can follow one. What a model could mend comes back as a result, not as an error.
+//! Promises: what the agent says on the way is told as progress; a question of the agent is a question to the
+//! client, or words that say how to answer. A call that nobody waits for ends its task; one that takes longer
+//! than a client should wait is handed back as a task where the client can follow one. What a model could
+//! mend comes back as a result, not as an error.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -19,8 +20,8 @@ use crate::hub::Entry;
 use crate::site::Site;
 use crate::{Sent, SiteError, TaskWatch};
 
-/// How long a client that can follow tasks is kept waiting before it gets one: most answers of small agents come sooner, and people begin
-/// to wonder about here.
+/// How long a client that can follow tasks is kept waiting before it gets one: most answers of small agents
+/// come sooner, and people begin to wonder about here.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Most files that come with one message.

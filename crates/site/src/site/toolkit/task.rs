@@ -1,7 +1,7 @@
 //! ToolTask: a call of a tool that goes on after its answer.
 //!
-//! Promises: it is a view of a task of the site, made anew from what is on disk, so it is the same after a restart. It does not hold
-//! anything.
+//! Promises: it is a view of a task of the site, made anew from what is on disk, so it is the same after a
+//! restart. It does not hold anything.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Transcript: a task as a page that a person can read.
 //!
-//! Promises: everything that was said and made is there in order, in Markdown; bytes are named, not shown. What agents and callers
-//! wrote cannot pass for a heading of the page.
+//! Promises: everything that was said and made is there in order, in Markdown; bytes are named, not shown.
+//! What agents and callers wrote cannot pass for a heading of the page.
 
 use agentsite_protocol::{Artifact, Message, Part, Role, Task};
 

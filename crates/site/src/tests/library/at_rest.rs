@@ -1,6 +1,7 @@
 //! What a library costs while nobody asks, and what it keeps over a restart.
 //!
-//! The embedders of these stories keep a list of what they were given; how well they compare does not matter here.
+//! The embedders of these stories keep a list of what they were given; how well they compare does not matter
+//! here.
 
 use std::path::PathBuf;
 use std::sync::Mutex;

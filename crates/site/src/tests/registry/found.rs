@@ -1,5 +1,5 @@
-//! Agents from elsewhere are found and listed beside the site's own, as long as they count and for those who may see them.
-//! How well something fits is `search`'s matter; here words decide.
+//! Agents from elsewhere are found and listed beside the site's own, as long as they count and for those who
+//! may see them. How well something fits is `search`'s matter; here words decide.
 
 use agentsite_protocol::Query;
 

@@ -1,4 +1,5 @@
-//! Who stands behind a card or an entry of a catalogue by the word of a `did:web`: its document is read, and what does not hold becomes a warning.
+//! Who stands behind a card or an entry of a catalogue by the word of a `did:web`: its document is read, and
+//! what does not hold becomes a warning.
 //!
 //! How keys are read from a document is told in the tests of `protocol`.
 

@@ -1,4 +1,5 @@
-//! Calls of an agent that is a set of tools: answered at once within its limits, or handed back as tasks that outlast everything.
+//! Calls of an agent that is a set of tools: answered at once within its limits, or handed back as tasks that
+//! outlast everything.
 //!
 //! The set of tools is played; time is virtual.
 

@@ -1,7 +1,7 @@
 //! The file against the model: any sequence of changes gives the same answers in memory and on disk.
 //!
-//! The store in memory is short enough to be read as the specification; this property holds SQLite to it. The ignored test
-//! prints how fast the writer is, for information.
+//! The store in memory is short enough to be read as the specification; this property holds SQLite to it. The
+//! ignored test prints how fast the writer is, for information.
 
 use agentsite_protocol::{TaskState, Usage};
 use proptest::prelude::*;

@@ -1,6 +1,7 @@
 //! Floods of connections, bodies, requests, streams and resets.
 //!
-//! Each attack runs while an honest caller works; the short form checks that it is served, the full form also how fast.
+//! Each attack runs while an honest caller works; the short form checks that it is served, the full form also
+//! how fast.
 
 use super::*;
 use crate::attack::{is_full, report};

@@ -1,6 +1,7 @@
 //! What agents can do, in words and for programs: a list of them, and one in detail.
 //!
-//! Promises: the order is that of their names, unless somebody ranked them. It tells nothing that the card of the agent does not.
+//! Promises: the order is that of their names, unless somebody ranked them. It tells nothing that the card of
+//! the agent does not.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! `find_agents`: the agents that fit a request, told to a model with the reasons.
 //!
-//! Promises: an agent of this site is told by the name by which it is called, one from elsewhere with where its card is. What is wrong with the
-//! query is a result that a model can mend.
+//! Promises: an agent of this site is told by the name by which it is called, one from elsewhere with where
+//! its card is. What is wrong with the query is a result that a model can mend.
 
 use agentsite_host::Exchange;
 use agentsite_protocol::mcp::ToolResult;
