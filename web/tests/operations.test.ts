@@ -177,6 +177,8 @@ test("the journal is searched by words, kind, agent and time, follows what happe
   await page.getByLabel("Agent", { exact: true }).fill("talker");
   await until("lines of the agent", async () => (await journal.getByRole("listitem").allTextContents()).every((line) => line.includes("talker")));
   await page.getByLabel("About").selectOption("site");
+  await until("the lines that are about the agent and not about its tasks", async () => (await journal.getByRole("link").count()) === 0 && (await journal.getByText("talker").count()) > 0);
+  await page.getByLabel("Agent", { exact: true }).fill("no-such-agent");
   await page.getByText("No line fits").waitFor();
   await page.getByRole("button", { name: "Clear the filters" }).last().click();
   await page.getByLabel("About").selectOption("site");
