@@ -60,7 +60,7 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
 
 /// Ready, unless the disk has no room for new work; what is there can be read either way.
 async fn with_room(front: &Front) -> Response {
-    let state = match tokio::time::timeout(STORE_PATIENCE, front.site.disk()).await {
+    let state = match tokio::time::timeout(STORE_PATIENCE, front.site.operations().disk()).await {
         Ok(Ok(disk)) => disk.state,
         Ok(Err(_)) | Err(_) => {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "the store does not take changes\n");

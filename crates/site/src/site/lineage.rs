@@ -77,13 +77,13 @@ impl Site {
         self.0.hub.visible(caller, &task.head.agent)?.check_holds(&task)?;
         if let Some(conversation) = task.conversation {
             let again = Utterance { placing: Placing::Instead(id), ..Utterance::default() };
-            let turn = self.say(caller, conversation, again).await?;
+            let turn = self.0.conversations.say(caller, conversation, again).await?;
             return self.task(caller, turn.id).await;
         }
         let first = task.history.into_iter().next();
         let mut message = first.ok_or_else(|| SiteError::NoSuchTask(id.to_string()))?;
         (message.message_id, message.task_id) = (self.ids().message(), None);
-        let (entry, request) = self.accept(caller, &task.head.agent, Submission::from(message))?;
+        let (entry, request) = self.0.intake.accept(caller, &task.head.agent, Submission::from(message))?;
         let request = TaskRequest { ttl: request.ttl.or(task.ttl), ..request };
         let mut watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
         Ok(watch.snapshot())

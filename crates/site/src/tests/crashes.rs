@@ -83,7 +83,7 @@ async fn work_for_an_agent_that_is_gone_waits_for_it() {
     let queued = story.send(&agent, "queued").await.id();
     let story = story.crash().await;
     assert_eq!(story.site.start().await.unwrap().waiting, 2);
-    story.site.install(manifest("one", ""), None).await.unwrap();
+    story.site.agents().install(manifest("one", ""), None).await.unwrap();
     let task = story.site.watch(&Caller::local(), queued, 0).await.unwrap().settled().await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "queued"));
 }

@@ -164,7 +164,7 @@ async fn a_refusal_leaves_nothing_and_takes_no_slot() {
     let asker =
         story.agent_with("asker", "[limits]\nconcurrency = 1", Arc::new(ScriptedRunner::new().ask("which?")));
     let text = "name = \"brief\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
     let brief: AgentName = "brief".parse().unwrap();
     let task = story.ask(&asker, "x").await;
     let heard = witness.heard.lock().unwrap().len();
@@ -177,7 +177,7 @@ async fn a_refusal_leaves_nothing_and_takes_no_slot() {
     }
     assert_eq!(witness.heard.lock().unwrap().len(), heard);
     assert_eq!(story.store.stats().await.unwrap().tasks, 1);
-    let view = story.site.agent(&Caller::local(), &asker).unwrap();
+    let view = story.site.agents().get(&Caller::local(), &asker).unwrap();
     assert_eq!((view.running, view.queued), (0, 0));
 }
 
@@ -190,7 +190,7 @@ async fn a_task_says_where_it_came_from() {
     let first =
         Utterance { parts: Some(story.says("hello").parts), placing: Placing::Last, ..Utterance::default() };
     let me = Caller::local();
-    let (kept, turn) = story.site.begin_conversation(&me, Some(agent), None, Some(first)).await.unwrap();
+    let (kept, turn) = story.site.conversations().begin(&me, Some(agent), None, Some(first)).await.unwrap();
     story.site.watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
     let origins = witness.origins.lock().unwrap();
     let id: ConversationId = kept.id;

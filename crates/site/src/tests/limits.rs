@@ -33,7 +33,7 @@ async fn never_more_at_work_than_allowed() {
         story.send(&agent, "x").await;
     }
     runner.started(3).await;
-    let view = story.site.agent(&Caller::local(), &agent).unwrap();
+    let view = story.site.agents().get(&Caller::local(), &agent).unwrap();
     assert_eq!((view.running, view.queued, runner.at_work()), (3, 7, 3));
 }
 
@@ -70,7 +70,11 @@ async fn a_runner_that_breaks_down_fails_its_task_alone() {
     assert_eq!(state(&task), TaskState::Failed);
     let echo = story.agent("echo", echo());
     assert_eq!(story.ask(&echo, "still here").await.answer(), "still here");
-    assert_eq!(story.site.agent(&Caller::local(), &broken).unwrap().running, 0, "its place is free again");
+    assert_eq!(
+        story.site.agents().get(&Caller::local(), &broken).unwrap().running,
+        0,
+        "its place is free again"
+    );
 }
 
 #[tokio::test]
@@ -120,7 +124,7 @@ async fn a_called_agent_has_no_more_time_than_its_caller() {
     story.send(&slow, "takes the only place").await;
     runner.started(1).await;
     // The concierge may take five minutes; what it asks for waits behind work of ten hours.
-    let asked = story.ask(&story.site.concierge(), "slow please").await;
+    let asked = story.ask(&story.site.agents().concierge(), "slow please").await;
     assert_eq!(state(&asked), TaskState::Failed);
     let filter = crate::TaskFilter { parent: Some(asked.head.id), ..Default::default() };
     let child = story.site.list_tasks(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
@@ -166,7 +170,7 @@ fn thinker(
     let log = agentsite_host::AgentLog::new(story.clock.clone());
     let egress = agentsite_client_for_tests();
     let runner = LlmRunner::with_model(runtime, &manifest, model.clone(), &egress, log).unwrap();
-    story.site.install_runner(manifest.clone(), runner);
+    story.site.agents().install_runner(manifest.clone(), runner);
     (manifest.name, model)
 }
 

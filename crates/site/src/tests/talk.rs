@@ -16,7 +16,7 @@ async fn a_question_is_answered_and_recorded() {
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "hello"));
     let again = story.site.task(&Caller::local(), task.head.id).await.unwrap();
     assert_eq!(again, task);
-    let lines = story.site.journal(&Caller::local(), Default::default()).await.unwrap();
+    let lines = story.site.operations().journal(&Caller::local(), Default::default()).await.unwrap();
     assert_eq!(lines[0].line.text, "completed it: hello");
     let lines =
         story.store.journal(agentsite_store::JournalQuery { limit: 9, ..Default::default() }).await.unwrap();
@@ -245,8 +245,8 @@ async fn usage_is_recorded_by_task_and_by_day() {
 async fn agents_call_each_other_and_the_called_task_names_its_parent() {
     let story = Story::begin().await;
     story.agent("calc", ScriptedRunner::new().chunk("4"));
-    story.site.install(manifest("echo", ""), None).await.unwrap();
-    let concierge = story.site.concierge();
+    story.site.agents().install(manifest("echo", ""), None).await.unwrap();
+    let concierge = story.site.agents().concierge();
     let task = story.ask(&concierge, "calc 2 + 2").await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "4"), "{task:?}");
     assert_eq!(last_words(&task), "I asked calc.");
@@ -260,7 +260,7 @@ async fn agents_call_each_other_and_the_called_task_names_its_parent() {
 async fn a_message_only_agent_answers_at_once_and_leaves_no_record() {
     let story = Story::begin().await;
     let text = "name = \"quick\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(
+    story.site.agents().install_runner(
         Manifest::read(text).unwrap(),
         Arc::new(ScriptedRunner::new().chunk("he").chunk("llo")),
     );

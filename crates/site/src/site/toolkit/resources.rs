@@ -151,7 +151,7 @@ impl Toolkit {
             return Err(SiteError::NoSuchAgent(name.to_string()));
         }
         let card = match &self.base {
-            Some(base) => self.site.card(caller, name, base)?,
+            Some(base) => self.site.0.cards.get(caller, name, base)?,
             None => {
                 let mut card = self.site.0.hub.visible(caller, name)?.card("", self.site.settings());
                 (card.supported_interfaces, card.provider) = (Vec::new(), None);

@@ -317,7 +317,7 @@ async fn a_skill_reaches_an_agent_as_data() {
     let text = format!(
         "name = \"cat\"\ndescription = \"d\"\nvisibility = \"public\"\n{SUM}[runtime]\nkind = \"exec\"\ncommand = [\"cat\"]\n"
     );
-    story.site.install_runner(Manifest::read(&text).unwrap(), runner.clone());
+    story.site.agents().install_runner(Manifest::read(&text).unwrap(), runner.clone());
     call(&story.kit(&"cat".parse().unwrap()), PLAIN, "sum", json!({ "a": 1 })).await.unwrap();
     let parts = runner.jobs()[0].message.parts.clone();
     assert_eq!(parts.len(), 1, "{parts:?}");
@@ -342,7 +342,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_a_failure() {
 async fn an_agent_that_keeps_no_record_answers_too() {
     let story = Story::begin().await;
     let text = "name = \"small\"\ndescription = \"d\"\nvisibility = \"public\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install(Manifest::read(text).unwrap(), None).await.unwrap();
+    story.site.agents().install(Manifest::read(text).unwrap(), None).await.unwrap();
     let kit = story.kit(&"small".parse().unwrap());
     let answer = result(&kit, "small", json!({ "message": "hi" })).await;
     assert_eq!(answer.content, [Content::text("hi")]);
