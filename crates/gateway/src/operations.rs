@@ -47,7 +47,7 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
     }
     // One row of an index: cheap enough to be asked by anybody, and it needs a store that answers.
     let asking = Caller::admin();
-    let look = front.site.list_tasks(&asking, TaskFilter::default(), None, 1);
+    let look = front.site.tasks().list(&asking, TaskFilter::default(), None, 1);
     match tokio::time::timeout(STORE_PATIENCE, look).await {
         Ok(Ok(_)) => with_room(&front).await,
         Ok(Err(error)) => {

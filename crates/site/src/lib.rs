@@ -71,13 +71,13 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    AgentLogins, Agents, ApiKeys, AskedTask, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
+    AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
     ConversationExport, ConversationWatch, Conversations, Deliveries, Figures, HubEdit, HubEntry, HubFormat,
     HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
-    TaskGraph, ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
+    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
-pub use tasks::{Recovery, Sent, TaskError, TaskWatch, Tasks};
+pub use tasks::{AskedTask, Recovery, Sent, TaskError, TaskGraph, TaskWatch, Tasks};
 pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
 use agentsite_library::IndexFolders;
-use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{Edit, Page, SharedStore, TaskCursor, TaskFilter};
+use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
+use agentsite_store::{Edit, SharedStore};
 use futures::FutureExt as _;
 
 use crate::anonymous::IdCipher;
@@ -34,13 +34,10 @@ use crate::settled::SettledClock;
 use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, TaskRequest, Tasks};
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
-use crate::{
-    Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, audit,
-};
+use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
 
 mod access;
 mod agents;
-mod asked;
 mod browse;
 mod cards;
 mod concierge;
@@ -52,13 +49,13 @@ mod finding;
 mod founding;
 mod hub;
 mod intake;
-mod lineage;
 mod listings;
 mod login;
 mod operation;
 mod pins;
 mod push;
 mod queries;
+mod retry;
 mod toolkit;
 mod usage;
 
@@ -69,14 +66,12 @@ use intake::Intake;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
-pub use asked::AskedTask;
 pub use cards::Cards;
 pub use connect::{ConnectedAgent, ConnectedAgents};
 pub use conversations::{ConversationExport, ConversationWatch, Conversations, TurnPage};
 pub use find::Matches;
 pub use finding::{Search, SearchStatus};
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat, HubRegistry};
-pub use lineage::TaskGraph;
 pub use login::AgentLogins;
 pub use operation::{Operations, StatusReport};
 pub use push::Deliveries;
@@ -542,84 +537,10 @@ impl Site {
         &self.0.search
     }
 
-    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors
-    /// of a site.
+    /// The tasks of the site.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.0.tasks
-    }
-
-    /// See [`Tasks::get`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        Ok(self.0.tasks.get(caller, id).await?)
-    }
-
-    /// See [`Tasks::list`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn list_tasks(
-        &self,
-        caller: &Caller,
-        filter: TaskFilter,
-        after: Option<TaskCursor>,
-        limit: usize,
-    ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
-        Ok(self.0.tasks.list(caller, filter, after, limit).await?)
-    }
-
-    /// See [`Tasks::count`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn count_tasks(&self, caller: &Caller, filter: TaskFilter) -> Result<u64, SiteError> {
-        Ok(self.0.tasks.count(caller, filter).await?)
-    }
-
-    /// See [`Tasks::cancel`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        Ok(self.0.tasks.cancel(caller, id).await?)
-    }
-
-    /// See [`Tasks::watch`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
-        Ok(self.0.tasks.watch(caller, id, after).await?)
-    }
-
-    /// See [`Tasks::watch_to_end`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn watch_to_end(
-        &self,
-        caller: &Caller,
-        id: TaskId,
-        after: u64,
-    ) -> Result<TaskWatch, SiteError> {
-        Ok(self.0.tasks.watch_to_end(caller, id, after).await?)
-    }
-
-    /// See [`Tasks::events`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn events(
-        &self,
-        caller: &Caller,
-        id: TaskId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<TaskEvent>, SiteError> {
-        Ok(self.0.tasks.events(caller, id, after, limit).await?)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.

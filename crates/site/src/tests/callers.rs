@@ -23,28 +23,29 @@ async fn a_foreign_task_answers_like_none() {
     let none: TaskId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
     for (id, name) in [(task.head.id, "foreign"), (none, "none")] {
         let errors = [
-            story.site.task(&two, id).await.unwrap_err(),
-            story.site.cancel(&two, id).await.unwrap_err(),
-            story.site.watch(&two, id, 0).await.map(|_| ()).unwrap_err(),
-            story.site.events(&two, id, 0, 10).await.unwrap_err(),
+            story.site.tasks().get(&two, id).await.unwrap_err().to_string(),
+            story.site.tasks().cancel(&two, id).await.unwrap_err().to_string(),
+            story.site.tasks().watch(&two, id, 0).await.map(|_| ()).unwrap_err().to_string(),
+            story.site.tasks().events(&two, id, 0, 10).await.unwrap_err().to_string(),
             story
                 .try_send(&two, &agent, Message { task_id: Some(id.to_string()), ..story.says("x") })
                 .await
                 .map(|_| ())
-                .unwrap_err(),
+                .unwrap_err()
+                .to_string(),
         ];
         for error in errors {
-            assert_eq!(error.to_string(), format!("task not found: there is no task `{id}` here"), "{name}");
+            assert_eq!(error, format!("task not found: there is no task `{id}` here"), "{name}");
         }
     }
-    assert!(story.site.list_tasks(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
+    assert!(story.site.tasks().list(&two, TaskFilter::default(), None, 10).await.unwrap().items.is_empty());
     let filter = TaskFilter { owner: Some(one.owner().clone()), ..TaskFilter::default() };
     assert!(
-        story.site.list_tasks(&two, filter, None, 10).await.unwrap().items.is_empty(),
+        story.site.tasks().list(&two, filter, None, 10).await.unwrap().items.is_empty(),
         "the filter cannot widen it"
     );
-    assert_eq!(story.site.list_tasks(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
-    assert!(story.site.task(&Caller::local(), task.head.id).await.is_ok());
+    assert_eq!(story.site.tasks().list(&one, TaskFilter::default(), None, 10).await.unwrap().items.len(), 1);
+    assert!(story.site.tasks().get(&Caller::local(), task.head.id).await.is_ok());
 }
 
 #[tokio::test]
@@ -80,8 +81,8 @@ async fn an_ended_task_goes_when_its_owner_says_so_with_a_key_or_without() {
         };
         let id = watch.settled().await.head.id;
         story.site.forget(&caller, id).await.unwrap();
-        let gone = story.site.task(&caller, id).await.unwrap_err();
-        assert!(matches!(gone, SiteError::NoSuchTask(_)), "{gone}");
+        let gone = story.site.tasks().get(&caller, id).await.unwrap_err();
+        assert!(matches!(gone, crate::TaskError::NoSuchTask(_)), "{gone}");
         assert_eq!(story.store.stats().await.unwrap().tasks, 0);
     }
 }

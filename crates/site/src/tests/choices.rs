@@ -190,7 +190,7 @@ async fn a_watch_to_the_end_outlasts_the_wait_for_an_answer() {
     let agent = story.agent("asker", script);
     let task = story.ask(&agent, "x").await;
     let (local, id) = (Caller::local(), task.head.id);
-    let watch = story.site.watch_to_end(&local, id, task.head.seq).await.unwrap();
+    let watch = story.site.tasks().watch_to_end(&local, id, task.head.seq).await.unwrap();
     let watching = async {
         let (mut watch, mut seen) = (watch, Vec::new());
         while let Some(events) = watch.next().await {
@@ -207,7 +207,7 @@ async fn a_watch_to_the_end_outlasts_the_wait_for_an_answer() {
         }
     };
     let (seen, ()) = tokio::join!(watching, talking);
-    let ended = story.site.task(&local, id).await.unwrap();
+    let ended = story.site.tasks().get(&local, id).await.unwrap();
     assert_eq!(state(&ended), TaskState::Completed);
     let after: Vec<u64> = (task.head.seq + 1..=ended.head.seq).collect();
     assert_eq!(seen, after, "every event once, in order, and then the end");
@@ -220,17 +220,17 @@ async fn a_watch_to_the_end_sees_a_cancel_and_a_stop() {
     let (canceled, left) = (story.ask(&agent, "x").await, story.ask(&agent, "y").await);
     let local = Caller::local();
     let seq = canceled.head.seq;
-    let mut first = story.site.watch_to_end(&local, canceled.head.id, seq).await.unwrap();
-    let mut second = story.site.watch_to_end(&local, canceled.head.id, seq).await.unwrap();
+    let mut first = story.site.tasks().watch_to_end(&local, canceled.head.id, seq).await.unwrap();
+    let mut second = story.site.tasks().watch_to_end(&local, canceled.head.id, seq).await.unwrap();
     let cancel = async {
         tokio::task::yield_now().await;
-        story.site.cancel(&local, canceled.head.id).await.unwrap();
+        story.site.tasks().cancel(&local, canceled.head.id).await.unwrap();
     };
     let (one, two, ()) = tokio::join!(first.next(), second.next(), cancel);
     assert_eq!(one.unwrap().last().unwrap().seq, seq + 1);
     assert_eq!(two.unwrap().last().unwrap().seq, seq + 1);
     assert!(first.next().await.is_none(), "it has ended");
-    let mut waiting = story.site.watch_to_end(&local, left.head.id, left.head.seq).await.unwrap();
+    let mut waiting = story.site.tasks().watch_to_end(&local, left.head.id, left.head.seq).await.unwrap();
     let (after, ()) = tokio::join!(waiting.next(), story.site.stop());
     assert!(after.is_none());
 }

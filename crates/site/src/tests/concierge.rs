@@ -161,8 +161,8 @@ impl Called<'_> {
     async fn children(&self, story: &Story) -> Vec<String> {
         let filter = crate::TaskFilter { parent: Some(self.0.head.id), ..Default::default() };
         let mut said = Vec::new();
-        for head in story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items {
-            let task = story.site.task(&Caller::local(), head.id).await.unwrap();
+        for head in story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items {
+            let task = story.site.tasks().get(&Caller::local(), head.id).await.unwrap();
             said.extend(task.history.first().map(Message::plain_text));
         }
         said
@@ -264,8 +264,8 @@ async fn files_go_along_and_what_is_made_comes_piece_by_piece() {
     let task = watch.settled().await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "first, then"), "{task:?}");
     let filter = crate::TaskFilter { parent: Some(task.head.id), ..Default::default() };
-    let child = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items.remove(0);
-    let child = story.site.task(&Caller::local(), child.id).await.unwrap();
+    let child = story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items.remove(0);
+    let child = story.site.tasks().get(&Caller::local(), child.id).await.unwrap();
     assert_eq!(child.history[0].parts, [Part::text("paint my cat"), picture]);
 }
 
@@ -283,6 +283,6 @@ async fn an_agent_that_asks_back_is_answered_through_the_concierge() {
     assert_eq!((state(&done), done.answer().as_str()), (TaskState::Completed, "sunny"), "{done:?}");
     assert_eq!(last_words(&done), "I asked weather.");
     let filter = crate::TaskFilter { parent: Some(done.head.id), ..Default::default() };
-    let children = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
+    let children = story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items;
     assert_eq!((children.len(), children[0].state), (1, TaskState::Completed), "one task, which went on");
 }

@@ -246,9 +246,9 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
     let again = Introduction { resume: Some(poet.resume.clone()), ..said };
     let mut back = story.connect(&holder("one"), again).await.unwrap();
     answer(&mut back.link, "are red").await;
-    let watch = story.site.watch(&Caller::local(), patient, 0).await.unwrap();
+    let watch = story.site.tasks().watch(&Caller::local(), patient, 0).await.unwrap();
     assert_eq!(watch.settled().await.answer(), "are red");
-    let failed = story.site.task(&Caller::local(), failing).await.unwrap();
+    let failed = story.site.tasks().get(&Caller::local(), failing).await.unwrap();
     assert!(last_words(&failed).contains("limits.retry = 0"), "{}", last_words(&failed));
 }
 

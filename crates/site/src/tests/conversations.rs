@@ -39,7 +39,7 @@ impl Story {
 
     /// A turn after its task has settled.
     async fn ended(&self, turn: TaskId) -> TurnView {
-        let task = self.site.watch(&Caller::local(), turn, 0).await.unwrap().settled().await;
+        let task = self.site.tasks().watch(&Caller::local(), turn, 0).await.unwrap().settled().await;
         let id = task.conversation.unwrap();
         let all = self.site.conversations().turns(&Caller::local(), id, None, 500).await.unwrap().turns;
         all.into_iter().find(|one| one.id == turn).unwrap()
@@ -106,7 +106,7 @@ async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
     assert_eq!(turn.started.len(), 1);
     assert_eq!((turn.started[0].agent.as_str(), turn.started[0].state), ("echo", "completed"));
     assert!(turn.started[0].duration_ms.is_some() && turn.asks.is_none());
-    let sent = story.site.task(&local, turn.started[0].id).await.unwrap();
+    let sent = story.site.tasks().get(&local, turn.started[0].id).await.unwrap();
     assert_eq!(sent.head.parent, Some(turn.id));
 
     story.agent("asker", ScriptedRunner::new().ask("Which city?").then().chunk("Rome it is"));
@@ -386,15 +386,15 @@ async fn a_conversation_keeps_its_tasks_until_it_is_deleted() {
     let loose = story.ask(&agent, "loose").await;
     story.clock.advance(400 * 86_400_000);
     assert_eq!(story.site.expire().await.unwrap(), 1);
-    assert!(story.site.task(&Caller::local(), loose.head.id).await.is_err());
+    assert!(story.site.tasks().get(&Caller::local(), loose.head.id).await.is_err());
     assert_eq!(story.path(talk.id).await, ["keep me"]);
     let hold = story.agent_with("slow", "", Arc::new(ScriptedRunner::new().hold()));
     let said = Utterance { agent: Some(hold), ..words("and this") };
     let running = story.site.conversations().say(&Caller::local(), talk.id, said).await.unwrap();
     story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap();
     for gone in [turn.id, running.id] {
-        let error = story.site.task(&Caller::local(), gone).await.unwrap_err();
-        assert!(matches!(error, SiteError::NoSuchTask(_)), "{error}");
+        let error = story.site.tasks().get(&Caller::local(), gone).await.unwrap_err();
+        assert!(matches!(error, crate::TaskError::NoSuchTask(_)), "{error}");
     }
     assert!(story.found("keep").await.is_empty());
     let error = story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap_err();
@@ -406,11 +406,11 @@ async fn an_ended_task_is_asked_again_as_a_branch_of_its_conversation() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
     let (talk, turn) = story.talk(&agent, "again").await;
-    let task = story.site.retry_task(&Caller::local(), turn.id).await.unwrap();
+    let task = story.site.retry(&Caller::local(), turn.id).await.unwrap();
     assert_eq!(task.conversation, Some(talk.id));
     assert_eq!(story.ended(task.head.id).await.siblings, [turn.id, task.head.id]);
     let loose = story.ask(&agent, "loose").await;
-    let again = story.site.retry_task(&Caller::local(), loose.head.id).await.unwrap();
+    let again = story.site.retry(&Caller::local(), loose.head.id).await.unwrap();
     assert_ne!(again.head.id, loose.head.id);
     assert_eq!((again.head.context, again.conversation), (loose.head.context, None));
 }
@@ -421,14 +421,14 @@ async fn a_task_tells_what_it_started() {
     story.agent("calc", ScriptedRunner::new().chunk("4"));
     story.site.agents().install(manifest("echo", ""), None).await.unwrap();
     let task = story.ask(&story.site.agents().concierge(), "calc 2 + 2").await;
-    let graph = story.site.task_graph(&Caller::local(), task.head.id).await.unwrap();
+    let graph = story.site.tasks().graph(&Caller::local(), task.head.id).await.unwrap();
     let told: Vec<(&str, bool)> =
         graph.tasks.iter().map(|head| (head.agent.as_str(), head.parent == Some(task.head.id))).collect();
     assert_eq!(told, [(story.site.agents().concierge().as_str(), false), ("calc", true)]);
     assert!(!graph.cut);
     let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Call]);
-    let error = story.site.task_graph(&stranger, task.head.id).await.unwrap_err();
-    assert!(matches!(error, SiteError::NoSuchTask(_)), "{error}");
+    let error = story.site.tasks().graph(&stranger, task.head.id).await.unwrap_err();
+    assert!(matches!(error, crate::TaskError::NoSuchTask(_)), "{error}");
 }
 
 #[tokio::test]

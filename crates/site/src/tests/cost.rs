@@ -49,7 +49,7 @@ async fn a_page_of_turns_costs_three_reads() {
     let (conversation, first) = begun.unwrap();
     let mut last = first.unwrap().id;
     for number in 1..PAGE {
-        story.site.watch(&caller, last, 0).await.unwrap().settled().await;
+        story.site.tasks().watch(&caller, last, 0).await.unwrap().settled().await;
         last = story
             .site
             .conversations()
@@ -58,7 +58,7 @@ async fn a_page_of_turns_costs_three_reads() {
             .unwrap()
             .id;
     }
-    story.site.watch(&caller, last, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&caller, last, 0).await.unwrap().settled().await;
     let reads = story.store.reads();
     let page = story.site.conversations().turns(&caller, conversation.id, None, PAGE).await.unwrap();
     let answers: Vec<String> = page.turns.iter().map(|turn| turn.answer.clone()).collect();

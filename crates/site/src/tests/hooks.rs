@@ -76,8 +76,8 @@ async fn a_hook_writes_in_every_commit_of_a_task_and_hears_of_each_once() {
         panic!("it continues its task")
     };
     watch.settled().await;
-    story.site.cancel(&Caller::local(), task.head.id).await.unwrap();
-    let last = story.site.task(&Caller::local(), task.head.id).await.unwrap().head.seq;
+    story.site.tasks().cancel(&Caller::local(), task.head.id).await.unwrap();
+    let last = story.site.tasks().get(&Caller::local(), task.head.id).await.unwrap().head.seq;
     let heard = witness.heard(task.head.id);
     assert_eq!(heard, written(&story, task.head.id).await, "contributed and heard are the same commits");
     assert!(heard.is_sorted_by(|one, next| one < next), "none twice: {heard:?}");
@@ -148,7 +148,7 @@ async fn recovery_after_a_crash_is_a_commit_like_any_other() {
     story.agent_with("one", "[limits]\nretry = 1", Arc::new(echo()));
     story.agent("two", echo());
     story.site.start().await.unwrap();
-    story.site.watch(&Caller::local(), retried, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&Caller::local(), retried, 0).await.unwrap().settled().await;
     for (task, before) in [retried, failed].into_iter().zip(before) {
         let heard = witness.heard(task);
         assert!(!heard.is_empty());
@@ -191,7 +191,7 @@ async fn a_task_says_where_it_came_from() {
         Utterance { parts: Some(story.says("hello").parts), placing: Placing::Last, ..Utterance::default() };
     let me = Caller::local();
     let (kept, turn) = story.site.conversations().begin(&me, Some(agent), None, Some(first)).await.unwrap();
-    story.site.watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
     let origins = witness.origins.lock().unwrap();
     let id: ConversationId = kept.id;
     assert!(origins.contains(&Origin::Call) && origins.contains(&Origin::Conversation(id)), "{origins:?}");

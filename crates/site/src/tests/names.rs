@@ -48,9 +48,9 @@ async fn a_task_stays_with_the_agent_that_it_was_opened_with() {
     let poet = thief.name.clone();
     let why = refusal(story.try_send(&Caller::local(), &poet, story.answers(&task, "the first")).await);
     assert!(why.contains("another agent has its name now"), "{why}");
-    let canceled = story.site.cancel(&Caller::local(), task.head.id).await.unwrap();
+    let canceled = story.site.tasks().cancel(&Caller::local(), task.head.id).await.unwrap();
     assert_eq!(state(&canceled), TaskState::Canceled);
-    let why = story.site.retry_task(&Caller::local(), task.head.id).await.unwrap_err().to_string();
+    let why = story.site.retry(&Caller::local(), task.head.id).await.unwrap_err().to_string();
     assert!(why.contains("another agent has its name now"), "{why}");
     assert!(thief.link.next().now_or_never().is_none(), "nothing of the task reached the new holder");
 
@@ -93,7 +93,7 @@ async fn work_that_waited_for_an_agent_fails_when_another_one_has_its_name() {
     let runner = Arc::new(echo());
     story.agent_with("poet", "", runner.clone());
     story.site.start().await.unwrap();
-    let task = story.site.task(&Caller::local(), waiting).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), waiting).await.unwrap();
     assert_eq!(state(&task), TaskState::Failed);
     assert!(last_words(&task).contains("another agent has its name now"), "{}", last_words(&task));
     assert!(runner.jobs().is_empty());
@@ -202,11 +202,11 @@ async fn a_conversation_begins_anew_with_another_holder() {
             .await;
         let (view, turn): (ConversationView, Option<TurnView>) = begun.unwrap();
         let turn = turn.unwrap().id;
-        story.site.watch(&caller, turn, 0).await.unwrap().settled().await;
+        story.site.tasks().watch(&caller, turn, 0).await.unwrap().settled().await;
         (view, turn)
     };
     let ((view, turn), ()) = tokio::join!(begun, answer(&mut poet.link, "noted"));
-    let before = story.site.task(&caller, turn).await.unwrap();
+    let before = story.site.tasks().get(&caller, turn).await.unwrap();
     let runner = Arc::new(echo().remembering(10));
     story.agent_with("poet", "", runner.clone());
 
@@ -214,7 +214,7 @@ async fn a_conversation_begins_anew_with_another_holder() {
     let why = story.site.conversations().say(&caller, view.id, again).await.unwrap_err().to_string();
     assert!(why.contains("another agent has its name now"), "{why}");
     let next = story.site.conversations().say(&caller, view.id, says("what did I say?")).await.unwrap().id;
-    let task = story.site.watch(&caller, next, 0).await.unwrap().settled().await;
+    let task = story.site.tasks().watch(&caller, next, 0).await.unwrap().settled().await;
     assert_ne!(task.head.context, before.head.context);
     let jobs = runner.jobs();
     assert_eq!(jobs.len(), 1);

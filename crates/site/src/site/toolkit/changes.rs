@@ -42,8 +42,8 @@ impl Toolkit {
     fn follow(&self, id: TaskId, uri: String) -> AbortHandle {
         let (site, caller) = (self.site.clone(), self.caller.clone());
         let following = async move {
-            let Ok(task) = site.task(&caller, id).await else { return };
-            let Ok(mut watch) = site.watch_to_end(&caller, id, task.head.seq).await else { return };
+            let Ok(task) = site.tasks().get(&caller, id).await else { return };
+            let Ok(mut watch) = site.tasks().watch_to_end(&caller, id, task.head.seq).await else { return };
             while watch.next().await.is_some() {
                 if !site.0.hub.feeds.resource_changed(caller.owner(), &uri) {
                     return;
