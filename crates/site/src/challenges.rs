@@ -1,7 +1,7 @@
 //! Challenges: words that other hubs asked for, which the site serves so that they see who answers at its
 //! address.
 //!
-//! Promises: only words that the people who run the site added are served, each for [`GOOD_FOR`] and never
+//! Promises: only words that admins added are served, each for [`GOOD_FOR`] and never
 //! more than [`MAX_SERVED`] at once; they survive a restart. A word is plain, so that nobody can make the
 //! site say something else. It makes no challenges of its own: `registry` does.
 
@@ -44,8 +44,8 @@ pub struct ServedChallenge {
     pub until: Timestamp,
 }
 
-/// The challenges of other hubs that a site answers: it serves a word, or signs it, and so proves that its agents
-/// are its own. Only admins add words and have them signed; what is served everybody may read.
+/// The challenges of other hubs that a site answers: it serves a word, or signs it, and so proves that its
+/// agents are its own. Only admins add words and have them signed; what is served everybody may read.
 #[derive(Debug)]
 pub struct Challenges {
     store: SharedStore,

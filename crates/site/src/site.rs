@@ -1,43 +1,32 @@
-//! The Site: one facade over agents, tasks, callers and operations.
+//! The Site: it opens, starts, stops and reports, sends messages, and hands out one handle per capability.
 //!
-//! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping
-//! finishes what it can and loses nothing that was accepted.
+//! Promises: every verb of a handle checks its Caller first. Opening recovers what an earlier process left;
+//! stopping finishes what it can and loses nothing that was accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
-use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
-use agentsite_store::{Edit, SharedStore};
+use agentsite_store::SharedStore;
 use futures::FutureExt as _;
 
-use crate::anonymous::IdCipher;
-use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
-use crate::connected::Connected;
-use crate::conversations::Feed;
 use crate::error::admin_only;
-use crate::federation::Federation;
-use crate::hub::{CONCIERGE, Hub};
+use crate::hub::Hub;
 use crate::identity::Identity;
-use crate::keys::Keys;
 use crate::lifetime::Lifetime;
-use crate::logins::Logins;
 use crate::names::Names;
-use crate::push::{Courier, Push, PushParts};
-use crate::queries::Queries;
+use crate::push::{Courier, Push};
 use crate::registry::{EgressScout, Registry, Scout};
 use crate::retention::Expirer;
 use crate::secret::Secret;
-use crate::settled::SettledClock;
-use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, TaskRequest, Tasks};
-use crate::tokens::Tokens;
-use crate::usage::UsageHook;
+use crate::tasks::{TaskHook, TaskRequest, Tasks};
 use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
 
 mod access;
 mod agents;
+mod assembly;
 mod browse;
 mod cards;
 mod concierge;
@@ -59,8 +48,7 @@ mod retry;
 mod toolkit;
 mod usage;
 
-use far::Far;
-use finding::Finding;
+use assembly::State;
 use founding::Founding;
 use intake::Intake;
 
@@ -158,159 +146,10 @@ impl Site {
         metrics: SiteMetrics,
         SiteParts { courier, scout, hooks }: SiteParts,
     ) -> Result<Self, SiteError> {
-        let settled = SettledClock::open(world.clock, &store).await?;
-        let world = World { clock: settled.clone(), ..world };
-        let ids = world.ids();
-        let folders = IndexFolders::at(settings.libraries.clone());
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
-        let (secret, new_secret) = Secret::open(&store, &ids).await?;
-        let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
-        let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
-        let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
-        let identity = Arc::new(identity);
-        let issuer = settings.issuer.clone();
-        let tokens = issuer.map(|issuer| Arc::new(Tokens::new(issuer, &workshop.egress, ids.clone())));
-        let founding = new_identity.map(Edit::from).into_iter().chain(new_secret.map(Edit::from)).collect();
-        let founding = Arc::new(Founding::new(store.clone(), ids.clone(), founding));
-        let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
-        let workshop = Workshop { credentials: logins.clone(), ..workshop };
-        let queries = Arc::new(Queries::open(store.clone(), ids.clone()).await?);
-        let challenges = Challenges::open(store.clone(), ids.clone(), identity.clone()).await?;
-        let federation = Arc::new(Federation::new(&settings.upstreams, scout.clone(), world.clock.clone()));
-        let keep_names = settings.retention.max_age.0;
-        let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
-        let entries = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
-        let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
-        let finding = Arc::new(Finding::open(settings.search.clone(), entries.changes()).await?);
-        let push = Push::new(PushParts {
-            settings: settings.push.clone(),
-            store: store.clone(),
-            ids: ids.clone(),
-            identity: identity.clone(),
-            metrics: metrics.clone(),
-            egress: workshop.egress.clone(),
-            courier,
-            cipher,
-        });
-        let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
-        let usage = Arc::new(UsageHook::new(store.clone(), metrics.clone()));
-        // The order of the hooks: what is counted, what leaves the site, what people follow.
-        let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
-        let hooks = TaskHooks::new(own.into_iter().chain(hooks).collect());
-        let parts = TaskParts {
-            store: store.clone(),
-            ids: ids.clone(),
-            metrics: metrics.clone(),
-            cipher,
-            hooks,
-            agents: directory(&hub),
-            lifetime: lifetime.clone(),
-        };
-        let tasks = Tasks::new(parts, |tasks| Arc::new(SiteCalls::new(tasks, &hub, ids.clone())));
-        let workers = Workers::new(world.clock.clone());
-        let concierge: AgentName = CONCIERGE.parse().expect("the concierge's name is a name");
-        let started_at = world.clock.now();
-        let log = AgentLog::new(world.clock.clone());
-        let settings = Arc::new(settings);
-        let intake = Intake { hub: hub.clone(), settings: settings.clone() };
-        let retention = settings.retention.clone();
-        let expirer = Expirer { store: store.clone(), keys: keys.clone(), clock: settled, retention };
-        let connected = ConnectedAgents {
-            connected,
-            hub: hub.clone(),
-            names: names.clone(),
-            registry: entries.clone(),
-            keys: keys.clone(),
-            lifetime: lifetime.clone(),
-            settings: settings.clone(),
-        };
-        let keys = ApiKeys {
-            keys,
-            tokens,
-            connected: connected.clone(),
-            founding: founding.clone(),
-            ids: ids.clone(),
-        };
-        let agents = Agents {
-            hub: hub.clone(),
-            workshop,
-            logins,
-            names: names.clone(),
-            connected: connected.clone(),
-            tasks: tasks.clone(),
-            store: store.clone(),
-            ids: ids.clone(),
-            lifetime: lifetime.clone(),
-            settings: settings.clone(),
-            concierge: concierge.clone(),
-        };
-        let cards = Cards {
-            hub: hub.clone(),
-            agents: agents.clone(),
-            identity: identity.clone(),
-            founding: founding.clone(),
-            settings: settings.clone(),
-        };
-        let search = Search {
-            finding,
-            hub: hub.clone(),
-            registry: entries.clone(),
-            federation,
-            store: store.clone(),
-            ids: ids.clone(),
-            settings: settings.clone(),
-            started_at,
-        };
-        let queries = SavedQueries {
-            queries,
-            search: search.clone(),
-            keys: keys.clone(),
-            push: push.clone(),
-            ids: ids.clone(),
-            deadline: settings.push.deadline,
-        };
-        let far = Arc::new(Far::new(entries.clone(), agents.clone()));
-        let registry = HubRegistry { registry: entries.clone(), hub: hub.clone(), far };
-        let conversations = Conversations {
-            store: store.clone(),
-            ids: ids.clone(),
-            hub: hub.clone(),
-            intake: intake.clone(),
-            tasks: tasks.clone(),
-            feed,
-            expirer: expirer.clone(),
-            concierge,
-        };
-        let inner = Arc::new(Inner {
-            deliveries: Deliveries { push: push.clone(), tasks: tasks.clone() },
-            logins: AgentLogins { hub: hub.clone(), store: store.clone(), ids: ids.clone() },
-            operations: Operations { store: store.clone(), ids: ids.clone(), metrics },
-            settings,
-            started_at,
-            store,
-            hub,
-            ids,
-            lifetime,
-            identity,
-            secret,
-            push,
-            entries,
-            workers,
-            founding,
-            intake,
-            expirer,
-            tasks,
-            agents,
-            cards,
-            challenges,
-            connected,
-            conversations,
-            keys,
-            names,
-            queries,
-            registry,
-            search,
-        });
+        let state = State::read(settings, world, store, workshop, scout).await?;
+        let log = AgentLog::new(state.ids.clock().clone());
+        let running = state.run(&metrics, courier, hooks);
+        let inner = Arc::new(state.join(running, metrics));
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
         inner.connected.expect_programs();
         Ok(Self(inner))
@@ -586,10 +425,4 @@ impl Site {
     pub fn settings(&self) -> &SiteSettings {
         &self.0.settings
     }
-}
-
-/// The agents of the hub as tasks find them.
-fn directory(hub: &Arc<Hub>) -> AgentDirectory {
-    let hub = hub.clone();
-    AgentDirectory::new(move |name| hub.get(name).map(|entry| entry.agent.clone()))
 }

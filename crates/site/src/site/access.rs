@@ -1,7 +1,7 @@
 //! The handle for callers of a site: API keys, the admin token, tokens of an authorization server, and
 //! browsers that sign in.
 //!
-//! Promises: a secret is shown once, to whoever made it; only the people who run the site make, list and end
+//! Promises: a secret is shown once, to whoever made it; only admins make, list and end
 //! keys. How keys are kept is `keys`' matter.
 
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl ApiKeys {
     /// Makes an API key.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn create(
         &self,
         by: &Caller,
@@ -73,7 +73,7 @@ impl ApiKeys {
     /// All API keys and sessions, without their secrets.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn list(&self, by: &Caller) -> Result<Vec<KeyRecord>, SiteError> {
         admin_only(by)?;
         Ok(self.keys.list())
@@ -82,7 +82,7 @@ impl ApiKeys {
     /// Ends an API key or session; false when there is none. Agents that connected with it are taken out.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::AdminToken`] for the
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::AdminToken`] for the
     /// admin token.
     pub async fn revoke(&self, by: &Caller, id: &KeyId) -> Result<bool, SiteError> {
         admin_only(by)?;
@@ -118,7 +118,7 @@ impl ApiKeys {
     /// Makes a one-time token with which a browser signs in.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn new_sign_in(&self, by: &Caller) -> Result<String, SiteError> {
         admin_only(by)?;
         Ok(self.keys.new_sign_in())

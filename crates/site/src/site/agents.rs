@@ -128,7 +128,7 @@ impl Agents {
         self.hub.set_broken(broken);
     }
 
-    /// Agent folders that could not be read; only the people who run the site see them.
+    /// Agent folders that could not be read; only admins see them.
     #[must_use]
     pub fn broken(&self, caller: &Caller) -> Vec<BrokenAgent> {
         if caller.is_admin() { self.hub.broken() } else { Vec::new() }
@@ -151,13 +151,13 @@ impl Agents {
     /// The last lines of an agent's log.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`].
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`].
     pub fn log(&self, caller: &Caller, name: &AgentName, most: usize) -> Result<Vec<LogLine>, SiteError> {
         admin_only(caller)?;
         Ok(self.hub.visible(caller, name)?.log.tail(most))
     }
 
-    /// Folders, reasons and notices may tell about the machine; only the people who run the site see them.
+    /// Folders, reasons and notices may tell about the machine; only admins see them.
     fn view(&self, caller: &Caller, mut view: AgentView) -> AgentView {
         if !caller.is_admin() {
             view.folder = None;

@@ -87,7 +87,7 @@ impl Cards {
     /// Takes new keys, for which the old ones vouch in a rotation record.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`], and the keys
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::Store`], and the keys
     /// stay as they were.
     pub async fn rotate_identity(&self, by: &Caller) -> Result<IdentityView, SiteError> {
         admin_only(by)?;

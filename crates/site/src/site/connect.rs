@@ -1,4 +1,4 @@
-//! The handle for programs that connect to be its agents.
+//! The handle for programs that connect to be agents of the site.
 //!
 //! Promises: only callers who are known connect; nobody takes the name of another, nor of an agent of the
 //! site; a program that shows its resume token takes the place of its earlier connection. An agent whose
@@ -37,7 +37,7 @@ pub struct ConnectedAgent {
     pub resume: String,
     /// How long its place is kept when it is away.
     pub lease: Duration,
-    /// What the people who run it should look at.
+    /// What admins should look at.
     pub warnings: Vec<String>,
     /// The connection; dropping it ends it.
     pub link: Link,

@@ -1,7 +1,7 @@
 //! Founding: what a new site must remember and has not written yet.
 //!
-//! Promises: it goes into one transaction, that of the first admin token or of the first start, and is written
-//! once. It does not make the keys that it writes.
+//! Promises: it goes into one transaction, that of the first admin token or of the first start, and is
+//! written once. It does not make the keys that it writes.
 
 use agentsite_protocol::{Ids, JournalLine};
 use agentsite_store::{Change, Edit, SharedStore};

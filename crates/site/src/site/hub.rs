@@ -26,7 +26,7 @@ pub struct HubEntry {
     /// What everybody sees.
     #[serde(flatten)]
     pub listing: Listing,
-    /// What its owner must do to prove to be the owner; only the owner and the people who run the site see
+    /// What its owner must do to prove to be the owner; only the owner and admins see
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<Challenge>,

@@ -1,7 +1,7 @@
 //! Intake: the checks that every message passes before it becomes work.
 //!
-//! Promises: an agent that is not for the caller answers like none; what is checked here is not checked again.
-//! It accepts nothing: `tasks` does.
+//! Promises: an agent that is not for the caller answers like none; what is checked here is not checked
+//! again. It accepts nothing: `tasks` does.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Listings: an agent that the site runs in the form in which the hub knows agents, and what the search reads of one.
+//! Listings: an agent that the site runs in the form in which the hub knows agents, and what the search reads
+//! of one.
 //!
 //! Promises: pure; it does not decide who sees an agent. Names and addresses are those of
 //! the site under `base`, such as `https://example.org`.

@@ -1,6 +1,6 @@
 //! The handle for logins of agents to their servers: begin, finish, forget.
 //!
-//! Promises: only the people who run the site log in or out, and the journal says that they did. How a login
+//! Promises: only admins log in or out, and the journal says that they did. How a login
 //! goes is `host`'s matter, where it is kept is `logins`'.
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ impl AgentLogins {
     /// `redirect`, a port of their own machine.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`], also for
     /// an agent without a login; [`SiteError::BadMessage`] when the redirect cannot be used;
     /// [`SiteError::Agent`] when the server does not go along.
     pub async fn begin(

@@ -1,6 +1,6 @@
 //! The handle for admins: how the site fares, what happened, a copy of everything.
 //!
-//! Promises: nothing here changes an agent or a task; figures that are for the people who run the site are
+//! Promises: nothing here changes an agent or a task; figures that are for admins are
 //! refused to everybody else. What lies behind the door (connections, the process, its log) is `gateway`'s to
 //! tell.
 
@@ -19,7 +19,7 @@ use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, SiteMetrics, WorkerV
 /// Accounts that a status names: those with most, as many as fit a screen.
 const LARGEST: usize = 10;
 
-/// How a site fares, for the people who run it.
+/// How a site fares, for admins.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
@@ -57,7 +57,7 @@ impl Operations {
     /// Lines of the journal, newest first.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn journal(
         &self,
         caller: &Caller,
@@ -95,7 +95,7 @@ impl Operations {
     /// Writes a line into the journal about what somebody who runs the site did to it.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn note(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
         admin_only(caller)?;
         let now = self.ids.clock().now();
@@ -106,7 +106,7 @@ impl Operations {
     /// Writes a consistent copy of everything to a new file.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::Store`] when the file
     /// cannot be written.
     pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
         admin_only(caller)?;

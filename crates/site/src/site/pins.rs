@@ -1,7 +1,7 @@
 //! Tools of servers that are not ours: how they stand to what was approved, and
 //! their approval.
 //!
-//! Promises: only the people who run the site see and approve them. What a pin is and where it is kept is
+//! Promises: only admins see and approve them. What a pin is and where it is kept is
 //! `host`'s matter.
 
 use std::sync::Arc;
@@ -17,7 +17,7 @@ impl Agents {
     /// The tools of an agent that is a tool server, with how they stand to what was approved.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`], also for
     /// an agent without such tools.
     pub fn tools(&self, caller: &Caller, name: &AgentName) -> Result<Vec<PinnedTool>, SiteError> {
         Ok(self.pins(caller, name)?.list())

@@ -1,7 +1,7 @@
 //! The verb of a site that asks the agent of an ended task the same again.
 //!
-//! Promises: a foreign task answers like none. Asking again makes a new task and leaves the old one as it is; in a
-//! conversation it is a branch.
+//! Promises: a foreign task answers like none. Asking again makes a new task and leaves the old one as it is;
+//! in a conversation it is a branch.
 
 use agentsite_protocol::{Caller, Task, TaskId};
 

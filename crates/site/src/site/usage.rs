@@ -1,7 +1,7 @@
 //! How the agents of a site are used: calls, failures, time and tokens of each of the last
 //! days.
 //!
-//! Promises: callers learn of their own tasks, the people who run the site of everybody's; tokens belong to
+//! Promises: callers learn of their own tasks, admins of everybody's; tokens belong to
 //! the agent and are told to the latter only. The work is bounded: beyond a number of tasks the report says
 //! that it was cut. Days are those of UTC. It writes nothing and needs no table of its own.
 
@@ -60,7 +60,7 @@ pub struct Figures {
     /// The same for 99 of 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<u64>,
-    /// Tokens that models read for it; only the people who run the site see it.
+    /// Tokens that models read for it; only admins see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens that models wrote for it.

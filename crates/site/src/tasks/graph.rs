@@ -1,7 +1,7 @@
 //! Where a task led: the tasks that were started in its course.
 //!
-//! Promises: a task of another owner answers like none. A graph is bounded in depth and number and says when it was
-//! cut. It decides nothing about how agents call each other.
+//! Promises: a task of another owner answers like none. A graph is bounded in depth and number and says when
+//! it was cut. It decides nothing about how agents call each other.
 
 use agentsite_protocol::{Caller, TaskHead, TaskId};
 use agentsite_store::TaskFilter;
