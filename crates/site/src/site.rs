@@ -48,9 +48,9 @@ mod retry;
 mod toolkit;
 mod usage;
 
-use assembly::State;
+use assembly::SiteState;
 use founding::Founding;
-use intake::Intake;
+use intake::MessageIntake;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
@@ -101,7 +101,7 @@ struct Inner {
     entries: Arc<Registry>,
     workers: Workers,
     founding: Arc<Founding>,
-    intake: Intake,
+    intake: MessageIntake,
     expirer: Expirer,
     tasks: Tasks,
     agents: Agents,
@@ -146,7 +146,7 @@ impl Site {
         metrics: SiteMetrics,
         SiteParts { courier, scout, hooks }: SiteParts,
     ) -> Result<Self, SiteError> {
-        let state = State::read(settings, world, store, workshop, scout).await?;
+        let state = SiteState::read(settings, world, store, workshop, scout).await?;
         let log = AgentLog::new(state.ids.clock().clone());
         let running = state.run(&metrics, courier, hooks);
         let inner = Arc::new(state.join(running, metrics));

@@ -21,7 +21,7 @@ use super::far::Far;
 use super::finding::{Finding, Search};
 use super::founding::Founding;
 use super::hub::HubRegistry;
-use super::intake::Intake;
+use super::intake::MessageIntake;
 use super::login::AgentLogins;
 use super::operation::Operations;
 use super::push::Deliveries;
@@ -50,7 +50,7 @@ use crate::usage::UsageHook;
 use crate::{SiteError, SiteMetrics, SiteSettings, Workers, World};
 
 /// The state of each capability, as the store has it.
-pub(super) struct State {
+pub(super) struct SiteState {
     settings: Arc<SiteSettings>,
     settled: Arc<SettledClock>,
     store: SharedStore,
@@ -73,14 +73,14 @@ pub(super) struct State {
 }
 
 /// What runs tasks, and what takes part in them.
-pub(super) struct Running {
+pub(super) struct TaskRuntime {
     lifetime: Lifetime,
     push: Arc<Push>,
     feed: Arc<Feed>,
     tasks: Tasks,
 }
 
-impl State {
+impl SiteState {
     /// Reads everything.
     pub(super) async fn read(
         settings: SiteSettings,
@@ -141,7 +141,7 @@ impl State {
         metrics: &SiteMetrics,
         courier: Arc<dyn Courier>,
         hooks: Vec<Arc<dyn TaskHook>>,
-    ) -> Running {
+    ) -> TaskRuntime {
         let cipher = IdCipher::new(self.secret.key_for("ids of anonymous callers"));
         let push = Push::new(PushParts {
             settings: self.settings.push.clone(),
@@ -168,13 +168,13 @@ impl State {
         };
         let calls = |tasks| SiteCalls::new(tasks, &self.hub, self.ids.clone());
         let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
-        Running { lifetime, push, feed, tasks }
+        TaskRuntime { lifetime, push, feed, tasks }
     }
 
     /// Makes the handles and what they share.
-    pub(super) fn join(self, running: Running, metrics: SiteMetrics) -> Inner {
+    pub(super) fn join(self, running: TaskRuntime, metrics: SiteMetrics) -> Inner {
         let concierge: AgentName = CONCIERGE.parse().expect("the concierge's name is a name");
-        let intake = Intake { hub: self.hub.clone(), settings: self.settings.clone() };
+        let intake = MessageIntake { hub: self.hub.clone(), settings: self.settings.clone() };
         let expirer = self.expirer();
         let connected = self.connected(&running);
         let keys = self.keys(&connected);
@@ -183,7 +183,7 @@ impl State {
         let conversations = self.conversations(&running, &intake, &expirer, concierge);
         let far = Arc::new(Far::new(self.entries.clone(), agents.clone()));
         let registry = HubRegistry { registry: self.entries.clone(), hub: self.hub.clone(), far };
-        let Running { lifetime, push, tasks, .. } = running;
+        let TaskRuntime { lifetime, push, tasks, .. } = running;
         let (store, ids) = (&self.store, &self.ids);
         Inner {
             started_at: search.started_at,
@@ -226,7 +226,7 @@ impl State {
         }
     }
 
-    fn connected(&self, running: &Running) -> ConnectedAgents {
+    fn connected(&self, running: &TaskRuntime) -> ConnectedAgents {
         ConnectedAgents {
             connected: self.connected.clone(),
             hub: self.hub.clone(),
@@ -248,7 +248,7 @@ impl State {
         }
     }
 
-    fn agents(&self, running: &Running, connected: &ConnectedAgents, concierge: AgentName) -> Agents {
+    fn agents(&self, running: &TaskRuntime, connected: &ConnectedAgents, concierge: AgentName) -> Agents {
         Agents {
             hub: self.hub.clone(),
             workshop: self.workshop.clone(),
@@ -300,8 +300,8 @@ impl State {
 
     fn conversations(
         &self,
-        running: &Running,
-        intake: &Intake,
+        running: &TaskRuntime,
+        intake: &MessageIntake,
         expirer: &Expirer,
         concierge: AgentName,
     ) -> Conversations {

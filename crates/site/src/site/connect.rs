@@ -37,7 +37,7 @@ pub struct ConnectedAgent {
     pub resume: String,
     /// How long its place is kept when it is away.
     pub lease: Duration,
-    /// What admins should look at.
+    /// What the owner of the program should look at.
     pub warnings: Vec<String>,
     /// The connection; dropping it ends it.
     pub link: Link,

@@ -21,7 +21,7 @@ use agentsite_store::{
 };
 
 use super::MAX_PAGE;
-use super::intake::Intake;
+use super::intake::MessageIntake;
 use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
@@ -59,7 +59,7 @@ pub struct Conversations {
     pub(super) store: SharedStore,
     pub(super) ids: Ids,
     pub(super) hub: Arc<Hub>,
-    pub(super) intake: Intake,
+    pub(super) intake: MessageIntake,
     pub(super) tasks: Tasks,
     pub(super) feed: Arc<Feed>,
     pub(super) expirer: Expirer,

@@ -14,12 +14,12 @@ use crate::{SiteError, SiteSettings, Submission};
 
 /// Checks messages for the agents of a site.
 #[derive(Debug, Clone)]
-pub(super) struct Intake {
+pub(super) struct MessageIntake {
     pub(super) hub: Arc<Hub>,
     pub(super) settings: Arc<SiteSettings>,
 }
 
-impl Intake {
+impl MessageIntake {
     /// Checks a message for an agent; gives the agent, and the message with what goes with it.
     pub(super) fn accept(
         &self,
