@@ -44,7 +44,7 @@ impl AgentsFolder {
     /// Installs the demos.
     pub(crate) async fn install_demos(&self) {
         for demo in self.demos.values() {
-            if let Err(error) = self.site.install(demo.clone(), None).await {
+            if let Err(error) = self.site.agents().install(demo.clone(), None).await {
                 tracing::error!(agent = %demo.name, "the demo cannot be installed: {error}");
             }
         }
@@ -60,7 +60,7 @@ impl AgentsFolder {
             Err(error) => return tracing::error!("the scan of the agents folder broke off: {error}"),
         };
         // Before anything is taken out, so that no name is free in between.
-        self.site.set_idle(idle);
+        self.site.agents().set_idle(idle);
         let plan = plan::plan(&self.known, found);
         let mut known = plan.known;
         for action in plan.actions {
@@ -68,13 +68,13 @@ impl AgentsFolder {
         }
         let broken =
             |(file, error): (&String, &String)| BrokenAgent { file: file.clone(), error: error.clone() };
-        self.site.set_broken(known.errors.iter().map(broken).collect());
+        self.site.agents().set_broken(known.errors.iter().map(broken).collect());
         self.known = known;
     }
 
     /// How many agents there are, and how many of them are broken.
     pub(crate) fn count(&self) -> (usize, usize) {
-        (self.site.agents(&Caller::local()).len(), self.known.errors.len())
+        (self.site.agents().list(&Caller::local()).len(), self.known.errors.len())
     }
 
     /// An agent that can be tried, with a question that it answers: a demo when there are some.
@@ -83,7 +83,7 @@ impl AgentsFolder {
         if let Some(calc) = calc.filter(|calc| self.demos.contains_key(calc)) {
             return Some((calc, "2+2".into()));
         }
-        let agents = self.site.agents(&Caller::local());
+        let agents = self.site.agents().list(&Caller::local());
         let first = agents.first()?;
         let words = first.skills.iter().flat_map(|skill| &skill.examples).next();
         Some((first.name.clone(), words.cloned().unwrap_or_else(|| "hello".into())))
@@ -128,7 +128,7 @@ impl AgentsFolder {
         let before = self.known.agents.contains_key(&name);
         let place = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
         // Anew, because a file beside an equal manifest may have changed.
-        match self.site.reinstall(manifest, Some(place)).await {
+        match self.site.agents().reinstall(manifest, Some(place)).await {
             Ok(()) if before => tracing::info!(agent = %name, "changed: {}", folder.display()),
             Ok(()) => tracing::info!(agent = %name, "added: {}", folder.display()),
             Err(error) => {
@@ -143,12 +143,12 @@ impl AgentsFolder {
         tracing::info!(agent = %name, "removed");
         match self.demos.get(name) {
             Some(demo) => {
-                if let Err(error) = self.site.install(demo.clone(), None).await {
+                if let Err(error) = self.site.agents().install(demo.clone(), None).await {
                     tracing::error!(agent = %name, "the demo cannot be installed: {error}");
                 }
             }
             None => {
-                self.site.uninstall(name).await;
+                self.site.agents().uninstall(name).await;
             }
         }
     }

@@ -157,7 +157,7 @@ async fn serve(
         ..parts::gateway_settings(config)?
     };
     let (gateway, url) = open_gateway(config, settings, site, registry, &reload).await?;
-    let fresh = site.ensure_admin_token(data.token().as_deref()).await;
+    let fresh = site.keys().ensure_admin_token(data.token().as_deref()).await;
     if let Some(token) = fresh.map_err(|error| CliError::error(error.to_string()))? {
         data.keep_token(&token)?;
     }
@@ -167,7 +167,7 @@ async fn serve(
     agents.install_demos().await;
     agents.refresh().await;
     if config.conformance != Kit::None {
-        site.install_runner(conformance::manifest(), Arc::new(conformance::Conformance::new()));
+        site.agents().install_runner(conformance::manifest(), Arc::new(conformance::Conformance::new()));
     }
     let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;
     parts::tell_recovery(&recovery);

@@ -113,7 +113,7 @@ impl<'a> A2aCall<'a> {
         agent: Option<&str>,
     ) -> Result<Self, Failure> {
         let for_site = agent.is_none();
-        let agent = agent.map_or_else(|| Ok(front.site.default_agent(&caller)), named_agent)?;
+        let agent = agent.map_or_else(|| Ok(front.site.agents().default_for(&caller)), named_agent)?;
         let caller = caller.in_trace(trace::onward(&parts.headers));
         let wanted = RequestedExtensions::read(&parts.headers);
         Ok(Self { front, parts, caller, agent, for_site, wanted, as_old: false })

@@ -5,7 +5,7 @@
 //! `POST /search`, `POST /explore`, `GET /agents` and `GET /agents/{identifier}` answer from every agent that
 //! the caller may see. Versions 0.9 and 0.91 are both served; requests are closed as their schema is, so an
 //! unknown member is refused. Errors are `{"errorCode","message"}`. It ranks nothing by itself: see
-//! `Site::find`. See docs/ard.md.
+//! `Search::find`. See docs/ard.md.
 
 mod catalog;
 mod entry;

@@ -50,7 +50,7 @@ impl Reading {
         Self {
             at: site.ids().clock().now(),
             requests: metrics.sums(),
-            site: site.figures(),
+            site: site.operations().figures(),
             cpu: cpu_seconds().unwrap_or_default(),
             memory: resident_bytes().and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or_default(),
         }

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agentsite_site::{SiteError, StoreError};
+use agentsite_site::{SiteError, StoreError, TaskError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -385,6 +385,12 @@ const fn fault_of(error: &SiteError) -> Fault {
         SiteError::Store(StoreError::OverLimit { .. }) => Fault::StorageLimit,
         SiteError::Store(_) | SiteError::Identity | SiteError::Search(_) => Fault::Internal,
         SiteError::Agent(_) => Fault::AgentFailed,
+    }
+}
+
+impl From<TaskError> for Failure {
+    fn from(error: TaskError) -> Self {
+        SiteError::from(error).into()
     }
 }
 

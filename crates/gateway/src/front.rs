@@ -193,17 +193,19 @@ impl Front {
     async fn recognise(&self, credential: Credential<'_>, parts: &Parts) -> Result<Caller, Failure> {
         let (secret, otherwise) = match credential {
             Credential::Secret(secret)
-                if AccessToken::looks_like(secret) && self.site.token_issuer().is_some() =>
+                if AccessToken::looks_like(secret) && self.site.keys().issuer().is_some() =>
             {
                 // Boxed, because few requests come this way and the future of every face would have to have
                 // room for it.
-                return Ok(Box::pin(self.site.caller_by_token(secret, &self.own_addresses(parts))).await?);
+                return Ok(
+                    Box::pin(self.site.keys().caller_by_token(secret, &self.own_addresses(parts))).await?
+                );
             }
-            Credential::Secret(secret) => return Ok(self.site.caller_by_key(secret).await?),
+            Credential::Secret(secret) => return Ok(self.site.keys().caller(secret).await?),
             Credential::Session { secret, otherwise } => (secret, otherwise),
             plain => return plain_caller(&plain),
         };
-        match self.site.caller_by_session(secret).await {
+        match self.site.keys().caller_by_session(secret).await {
             // A browser whose session ended is what it would be without the cookie.
             Err(SiteError::BadKey) => plain_caller(&(*otherwise)?),
             known => Ok(known?),

@@ -20,7 +20,7 @@ pub(crate) async fn all(site: &Site, caller: &Caller, base: &str) -> Result<Vec<
     let mut all: Vec<Listing> = Vec::new();
     while all.len() < MAX_AGENTS {
         let after = all.last().map(|listing| listing.id.clone());
-        let page = site.listings_page(caller, base, after.as_deref(), PAGE).await?;
+        let page = site.search().page(caller, base, after.as_deref(), PAGE).await?;
         let last = page.len() < PAGE;
         all.extend(page);
         if last {
@@ -37,5 +37,5 @@ pub(crate) async fn one(
     id: &str,
     base: &str,
 ) -> Result<Option<Listing>, Failure> {
-    Ok(site.any_listing(caller, id, base).await?)
+    Ok(site.search().listing(caller, id, base).await?)
 }

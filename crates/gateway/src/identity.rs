@@ -35,7 +35,7 @@ pub(crate) fn routes() -> Vec<Route> {
 }
 
 async fn key_set(State(front): State<Arc<Front>>) -> Response {
-    let identity = front.site.identity();
+    let identity = front.site.cards().identity();
     let set = json!({ "keys": identity.jwks["keys"], "rotations": identity.rotations });
     published("application/jwk-set+json", &set)
 }
@@ -44,11 +44,11 @@ async fn document(State(front): State<Arc<Front>>, request: Request) -> Result<R
     let (parts, _) = request.into_parts();
     let did = did_web(&front.base(&parts))
         .ok_or_else(|| Failure::new(Fault::BadRequest, "the request names no host; send a Host header"))?;
-    Ok(published("application/did+json", &did_document(&did, &front.site.identity())))
+    Ok(published("application/did+json", &did_document(&did, &front.site.cards().identity())))
 }
 
 async fn challenge(State(front): State<Arc<Front>>, Path(word): Path<String>) -> Result<Response, Failure> {
-    if !front.site.serves_challenge(&word) {
+    if !front.site.challenges().serves(&word) {
         return Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into());
     }
     let mut response = Response::new(Body::from(word));

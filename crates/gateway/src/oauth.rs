@@ -39,7 +39,7 @@ pub(crate) fn routes() -> Vec<Route> {
 
 async fn metadata(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
-    let Some(issuer) = front.site.token_issuer() else {
+    let Some(issuer) = front.site.keys().issuer() else {
         let sentence = "this site takes its own API keys only; make one with `agentsite key new`";
         return Err(Failure::new(Fault::NoSuchPath, sentence));
     };
@@ -72,7 +72,7 @@ impl Challenge {
     /// The challenge that an answer to this request would carry; `None` when there is no authorization
     /// server.
     pub(crate) fn of(front: &Front, request: &Request) -> Option<Self> {
-        front.site.token_issuer()?;
+        front.site.keys().issuer()?;
         let had_token = request.headers().contains_key(header::AUTHORIZATION);
         let mut parts = http::Request::new(()).into_parts().0;
         parts.uri.clone_from(request.uri());

@@ -63,7 +63,7 @@ pub(crate) fn routes(operations: Vec<OperationDoc>) -> [Route; 2] {
 
 fn show(front: &Front, reference: &Reference, request: Request) -> Result<Response, Failure> {
     let (parts, _) = request.into_parts();
-    let changed_at = front.site.agents_changed_at();
+    let changed_at = front.site.cards().changed_at();
     kept(&parts, Reader::Everybody, "application/json", reference.document(), changed_at)
 }
 

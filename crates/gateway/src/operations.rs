@@ -47,7 +47,7 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
     }
     // One row of an index: cheap enough to be asked by anybody, and it needs a store that answers.
     let asking = Caller::admin();
-    let look = front.site.list_tasks(&asking, TaskFilter::default(), None, 1);
+    let look = front.site.tasks().list(&asking, TaskFilter::default(), None, 1);
     match tokio::time::timeout(STORE_PATIENCE, look).await {
         Ok(Ok(_)) => with_room(&front).await,
         Ok(Err(error)) => {
@@ -60,7 +60,7 @@ async fn ready(State(front): State<Arc<Front>>) -> Response {
 
 /// Ready, unless the disk has no room for new work; what is there can be read either way.
 async fn with_room(front: &Front) -> Response {
-    let state = match tokio::time::timeout(STORE_PATIENCE, front.site.disk()).await {
+    let state = match tokio::time::timeout(STORE_PATIENCE, front.site.operations().disk()).await {
         Ok(Ok(disk)) => disk.state,
         Ok(Err(_)) | Err(_) => {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "the store does not take changes\n");

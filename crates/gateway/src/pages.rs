@@ -60,7 +60,7 @@ async fn text_for_models(State(front): State<Arc<Front>>, request: Request, exte
     let (mut parts, _) = request.into_parts();
     match caller(&mut parts) {
         Ok(caller) => {
-            let agents = front.site.agents(&caller);
+            let agents = front.site.agents().list(&caller);
             let text = for_models::write(front.site.settings(), &agents, &front.base(&parts), extent);
             respond(StatusCode::OK, "text/plain; charset=utf-8", text)
         }
@@ -93,7 +93,7 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
         return shell::page(&parts);
     }
     let token = Query::<SignIn>::try_from_uri(&parts.uri).map(|Query(asked)| asked.token).unwrap_or_default();
-    match front.site.sign_in(&token, browser(&parts.headers)).await {
+    match front.site.keys().sign_in(&token, browser(&parts.headers)).await {
         Ok(session) => signed_in(&front, &parts, &session.secret),
         Err(SiteError::BadKey) => {
             let failure = Failure::new(

@@ -76,12 +76,12 @@ async fn call(
     match method {
         "agents.find" => {
             let query: Query = given(params)?;
-            value(&front.site.find(caller, &query, base).await?)
+            value(&front.site.search().find(caller, &query, base).await?)
         }
         "agents.get" => {
             let AgentParams { id } = given(params)?;
             let missing = || SiteError::NoSuchAgent(id.chars().take(EXCERPT).collect());
-            value(&front.site.any_listing(caller, &id, base).await?.ok_or_else(missing)?)
+            value(&front.site.search().listing(caller, &id, base).await?.ok_or_else(missing)?)
         }
         "agents.list" => list(front, caller, base, &given(params)?).await,
         other => Err(jsonrpc::no_such_method(other, &METHODS)),
@@ -116,7 +116,7 @@ async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageParams) -
     let most = wanted.limit.unwrap_or(PAGE.0).clamp(1, PAGE.1);
     let after = Some(wanted.after.as_str()).filter(|after| !after.is_empty());
     // One more than wanted, to see whether there are more.
-    let mut agents = front.site.listings_page(caller, base, after, most + 1).await?;
+    let mut agents = front.site.search().page(caller, base, after, most + 1).await?;
     let more = agents.len() > most;
     agents.truncate(most);
     let next = agents.last().filter(|_| more).map(|agent| agent.id.clone());

@@ -242,7 +242,7 @@ async fn card_of_site(State(front): State<Arc<Front>>, request: Request) -> Resp
     let answer = async {
         let call = ServersCall::enter(front, request)?;
         let card = site_card(call.front.site.settings(), &call.base);
-        kept(&call.parts, Reader::Everybody, CARD, &card, call.front.site.agents_changed_at())
+        kept(&call.parts, Reader::Everybody, CARD, &card, call.front.site.cards().changed_at())
     };
     respond(answer.await)
 }
@@ -267,7 +267,7 @@ async fn card_of_agent(
         // Pages of other sites may read what everybody may know.
         let public = listing.visibility == Visibility::Public;
         let reader = if public { Reader::Everybody } else { Reader::This(&call.caller) };
-        kept(&call.parts, reader, CARD, &card(&listing, &call.base), call.front.site.agents_changed_at())
+        kept(&call.parts, reader, CARD, &card(&listing, &call.base), call.front.site.cards().changed_at())
     };
     respond(answer.await)
 }

@@ -58,7 +58,7 @@ async fn connect(State(front): State<Arc<Front>>, request: Request) -> Response 
 fn open(front: &Arc<Front>, request: Request) -> Result<Response, Failure> {
     let (mut parts, body) = request.into_parts();
     let caller = caller(&mut parts)?;
-    front.site.may_connect(&caller)?;
+    front.site.connected().may_connect(&caller)?;
     let base = front.base(&parts);
     let holder = visit(&parts)?.holder();
     let (place, newcomer) = (place(front, &holder)?, newcomer(front, &parts, &caller, &holder)?);

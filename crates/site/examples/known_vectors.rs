@@ -90,7 +90,7 @@ async fn texts_of_a_fresh_site() -> Result<Vec<String>, Box<dyn Error>> {
     let store = Arc::new(MemStore::new());
     let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await?;
     for manifest in demo_manifests().into_iter().chain([demo_library()]) {
-        site.install(manifest, None).await?;
+        site.agents().install(manifest, None).await?;
     }
     site.start().await?;
     while !site.workers().list().iter().any(|worker| worker.name == "search" && worker.last_run_at.is_some())

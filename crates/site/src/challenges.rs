@@ -1,18 +1,20 @@
 //! Challenges: words that other hubs asked for, which the site serves so that they see who answers at its
 //! address.
 //!
-//! Promises: only words that the people who run the site added are served, each for [`GOOD_FOR`] and never
+//! Promises: only words that admins added are served, each for [`GOOD_FOR`] and never
 //! more than [`MAX_SERVED`] at once; they survive a restart. A word is plain, so that nobody can make the
 //! site say something else. It makes no challenges of its own: `registry` does.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{Ids, JournalLine, Timestamp};
+use agentsite_protocol::{Caller, CardSignature, Ids, JournalLine, Timestamp};
 use agentsite_store::{Change, RecordChange, SharedStore};
 use serde::{Deserialize, Serialize};
 
 use crate::collection::{Collection, Revised};
+use crate::error::admin_only;
+use crate::identity::Identity;
 use crate::{SiteError, kinds};
 
 /// Where the words are kept, each under itself.
@@ -27,6 +29,9 @@ const GOOD_FOR: Duration = Duration::from_secs(3_600);
 /// Most words that are served at once: one for each agent of a large site that is being registered elsewhere.
 const MAX_SERVED: usize = 64;
 
+/// Longest name of an entry that is signed.
+const MAX_ENTRY: usize = 512;
+
 /// Longest word, in letters; ours have 32.
 const MAX_WORD: usize = 128;
 
@@ -39,11 +44,13 @@ pub struct ServedChallenge {
     pub until: Timestamp,
 }
 
-/// The words that a site serves.
+/// The challenges of other hubs that a site answers: it serves a word, or signs it, and so proves that its
+/// agents are its own. Only admins add words and have them signed; what is served everybody may read.
 #[derive(Debug)]
-pub(crate) struct Challenges {
+pub struct Challenges {
     store: SharedStore,
     ids: Ids,
+    identity: Arc<Identity>,
     // A std lock: held for a look-up or a replacement, never across an await.
     served: Mutex<Vec<Revised<ServedChallenge>>>,
     /// Held while the words change, so that no change is lost.
@@ -52,7 +59,11 @@ pub(crate) struct Challenges {
 
 impl Challenges {
     /// Reads the words that are still served.
-    pub(crate) async fn open(store: SharedStore, ids: Ids) -> Result<Self, SiteError> {
+    pub(crate) async fn open(
+        store: SharedStore,
+        ids: Ids,
+        identity: Arc<Identity>,
+    ) -> Result<Self, SiteError> {
         if let Some(text) = store.setting(OLD_SETTING).await? {
             // What cannot be read is forgotten: a word is asked for anew in a moment.
             let old: Vec<ServedChallenge> = serde_json::from_str(&text).unwrap_or_default();
@@ -60,28 +71,75 @@ impl Challenges {
             COLLECTION.adopt(&store, old, vec![OLD_SETTING.into()]).await?;
         }
         let served = COLLECTION.all(&store).await?;
-        Ok(Self { store, ids, served: Mutex::new(served), changing: Default::default() })
+        Ok(Self { store, ids, identity, served: Mutex::new(served), changing: Default::default() })
+    }
+
+    /// Serves the challenge of another hub for an hour; one that is served already begins anew.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::BadMessage`] for what is no word,
+    /// [`SiteError::TooManyChallenges`].
+    pub async fn serve(&self, by: &Caller, word: &str) -> Result<ServedChallenge, SiteError> {
+        admin_only(by)?;
+        self.add(by.owner().as_str(), word).await
+    }
+
+    /// Serves a challenge no longer; false when it was not served.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::Store`].
+    pub async fn withdraw(&self, by: &Caller, word: &str) -> Result<bool, SiteError> {
+        admin_only(by)?;
+        self.remove(by.owner().as_str(), word).await
+    }
+
+    /// The challenges that are served now.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub fn list(&self, by: &Caller) -> Result<Vec<ServedChallenge>, SiteError> {
+        admin_only(by)?;
+        Ok(self.served())
+    }
+
+    /// Whether this word is served now. Everybody may ask, for who knows the word knows it.
+    #[must_use]
+    pub fn serves(&self, word: &str) -> bool {
+        self.has(word)
+    }
+
+    /// Answers the challenge of an entry in another hub with the key that signs the site's cards.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::BadMessage`] for what is no word or no name.
+    pub fn answer(&self, by: &Caller, entry: &str, word: &str) -> Result<CardSignature, SiteError> {
+        admin_only(by)?;
+        check(word)?;
+        if entry.is_empty() || entry.len() > MAX_ENTRY {
+            return Err(SiteError::BadMessage("name the entry as the hub does: urn:air:…".into()));
+        }
+        Ok(self.identity.answer_challenge(entry, word))
     }
 
     /// The words that are served now.
-    pub(crate) fn list(&self) -> Vec<ServedChallenge> {
+    fn served(&self) -> Vec<ServedChallenge> {
         let now = self.ids.clock().now();
         self.lock().iter().map(|one| &one.value).filter(|one| one.until > now).cloned().collect()
     }
 
     /// Whether this word is served now.
-    pub(crate) fn has(&self, word: &str) -> bool {
+    fn has(&self, word: &str) -> bool {
         let now = self.ids.clock().now();
         self.lock().iter().any(|one| one.key == word && one.value.until > now)
     }
 
     /// Serves a word from now on; one that is served already begins anew.
-    pub(crate) async fn add(&self, by: &str, word: &str) -> Result<ServedChallenge, SiteError> {
+    async fn add(&self, by: &str, word: &str) -> Result<ServedChallenge, SiteError> {
         check(word)?;
         let _one_at_a_time = self.changing.lock().await;
         let now = self.ids.clock().now();
         let (before, gone) = self.replaced(word);
-        if self.list().iter().filter(|one| one.word != word).count() >= MAX_SERVED {
+        if self.served().iter().filter(|one| one.word != word).count() >= MAX_SERVED {
             return Err(SiteError::TooManyChallenges(MAX_SERVED));
         }
         let value = ServedChallenge { word: word.to_owned(), until: now.plus(GOOD_FOR) };
@@ -105,7 +163,7 @@ impl Challenges {
     }
 
     /// Serves a word no longer; false when it was not served.
-    pub(crate) async fn remove(&self, by: &str, word: &str) -> Result<bool, SiteError> {
+    async fn remove(&self, by: &str, word: &str) -> Result<bool, SiteError> {
         let _one_at_a_time = self.changing.lock().await;
         if !self.has(word) {
             return Ok(false);
@@ -129,7 +187,7 @@ impl Challenges {
 }
 
 /// Refuses what is no plain word.
-pub(crate) fn check(word: &str) -> Result<(), SiteError> {
+fn check(word: &str) -> Result<(), SiteError> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     if (1..=MAX_WORD).contains(&word.len()) && word.chars().all(plain) {
         return Ok(());
@@ -156,14 +214,16 @@ mod tests {
         let old = serde_json::to_string(&[ServedChallenge { word: "old".into(), until }]).unwrap();
         let setting = SettingChange { name: OLD_SETTING.into(), value: Some(old), owner: None };
         store.commit(Change::unjournaled(Unjournaled::Migration).edit(setting)).await.unwrap();
-        let open = async || Challenges::open(store.clone(), ids.clone()).await.unwrap();
+        let (identity, _) = Identity::open(store.clone(), ids.clone()).await.unwrap();
+        let identity = Arc::new(identity);
+        let open = async || Challenges::open(store.clone(), ids.clone(), identity.clone()).await.unwrap();
         let challenges = open().await;
         challenges.add("admin", "new").await.unwrap();
         challenges.add("admin", "new").await.unwrap();
         assert!(challenges.remove("admin", "old").await.unwrap());
         assert!(!challenges.remove("admin", "old").await.unwrap());
         let challenges = open().await;
-        assert!(challenges.has("new") && !challenges.has("old") && challenges.list().len() == 1);
+        assert!(challenges.has("new") && !challenges.has("old") && challenges.served().len() == 1);
         assert_eq!(store.setting(OLD_SETTING).await.unwrap(), None);
     }
 }

@@ -214,3 +214,13 @@ impl From<TaskError> for SiteError {
 fn queue_full(agent: &AgentName, retry_after: Duration) -> TaskError {
     TaskError::QueueFull { agent: agent.clone(), retry_after }
 }
+
+/// Refuses all but admins.
+pub(crate) fn admin_only(caller: &agentsite_protocol::Caller) -> Result<(), SiteError> {
+    if caller.is_admin() {
+        return Ok(());
+    }
+    Err(SiteError::Forbidden(
+        "only the people who run this site may do that; use a key with the scope admin".into(),
+    ))
+}

@@ -25,10 +25,13 @@ use tokio::sync::Notify;
 
 use crate::SiteError;
 use crate::feeds::Feeds;
-use crate::registry::shape_of;
+use crate::registry::{OwnName, shape_of};
 use crate::tasks::TaskAgent;
 
 pub(crate) use card::for_both_versions;
+
+/// The concierge's name among the agents of a site.
+pub(crate) const CONCIERGE: &str = "concierge";
 
 /// How the addresses of resources begin that tell of agents.
 pub(crate) const AGENT_RESOURCES: &str = "agentsite://agents/";
@@ -222,6 +225,14 @@ impl Hub {
     pub(crate) fn libraries(&self) -> Vec<AgentName> {
         let entries = self.entries.load();
         entries.values().filter(|entry| entry.is_library()).map(|entry| entry.manifest.name.clone()).collect()
+    }
+
+    /// Names of the site's own agents that others could be taken for; not that of the concierge.
+    pub(crate) fn names_to_protect(&self) -> Vec<OwnName> {
+        let all = self.all();
+        let own = all.iter().filter(|entry| entry.manifest.name.as_str() != CONCIERGE);
+        own.map(|entry| OwnName { name: entry.manifest.name.to_string(), shape: entry.shape.clone() })
+            .collect()
     }
 
     /// The names of the site's own agents.

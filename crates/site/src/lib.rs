@@ -53,7 +53,7 @@ pub use agentsite_store::{
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use audit::verify_heads;
-pub use challenges::ServedChallenge;
+pub use challenges::{Challenges, ServedChallenge};
 pub use conversations::export::ExportFormat;
 pub use conversations::{
     ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS,
@@ -65,18 +65,19 @@ pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use metrics::{SiteFigures, SiteMetrics};
-pub use names::ReleasedName;
+pub use names::{Names, ReleasedName};
 pub use push::{DeliveryView, DeliveryView as Letter};
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    AskedTask, Called, Challenge, ConnectedAgent, ConversationExport, ConversationWatch, Figures, HubEdit,
-    HubEntry, HubFormat, Matches, QueryWatch, SearchStatus, Site, StatusReport, TaskGraph, ToolTask,
-    ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
+    AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
+    ConversationExport, ConversationWatch, Conversations, Deliveries, Figures, HubEdit, HubEntry, HubFormat,
+    HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
+    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
 pub use submission::Submission;
-pub use tasks::{Recovery, Sent, TaskError, TaskWatch, Tasks};
+pub use tasks::{AskedTask, Recovery, Sent, TaskError, TaskGraph, TaskWatch, Tasks};
 pub use tokens::TokenIssuer;
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};

@@ -14,13 +14,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, Timestamp};
+use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, JournalSubject, Timestamp};
 use agentsite_store::{
     Admittance, Change, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::collection::Collection;
+use crate::error::admin_only;
 use crate::{SiteError, kinds};
 
 /// The setting in which an earlier version kept everything.
@@ -73,9 +74,10 @@ pub(crate) enum NameChange {
     TakenBySite(AgentName),
 }
 
-/// The reserved names.
+/// The names that are reserved for their previous owners. Only admins see and end reservations. Tasks are not
+/// affected: they stay bound to the agent that they were opened with.
 #[derive(Debug)]
-pub(crate) struct Names {
+pub struct Names {
     store: SharedStore,
     ids: Ids,
     /// How long a released name is reserved.
@@ -111,6 +113,30 @@ impl Names {
         released.sort_by_key(|one| one.released_at);
         let (idle, book) = (Mutex::default(), Mutex::new(Book { site, released }));
         Ok(Self { store, ids, keep, book, idle, revisions: tokio::sync::Mutex::new(revisions) })
+    }
+
+    /// The names that were given up and are reserved for their previous owners, the one released longest ago
+    /// first.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub fn list(&self, caller: &Caller) -> Result<Vec<ReleasedName>, SiteError> {
+        admin_only(caller)?;
+        Ok(self.released())
+    }
+
+    /// Ends a reservation, so that anybody may take the name.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchReservation`].
+    pub async fn release(&self, caller: &Caller, name: &str) -> Result<(), SiteError> {
+        if self.list(caller)?.iter().all(|one| one.name != name) {
+            return Err(SiteError::NoSuchReservation(name.chars().take(200).collect()));
+        }
+        let (now, text) = (self.ids.clock().now(), format!("released the name {name}"));
+        let line = JournalLine::new(kinds::name::RELEASED, now, caller.owner().as_str(), text)
+            .about(JournalSubject::Name(name.to_owned()));
+        self.commit(Change::new(line), &[NameChange::Taken(name.to_owned())]).await
     }
 
     /// Refuses a name that is reserved for somebody else than this caller.

@@ -26,7 +26,7 @@ use std::time::Duration;
 use agentsite_protocol::listing::{Listing, Proof, Standing, air_urn};
 use agentsite_protocol::{Caller, Ids, JournalKind, JournalLine, JournalSubject, Rng, Timestamp, Visibility};
 use agentsite_store::{
-    Admittance, Change, ListingChange, ListingFilter, Registration, SharedStore, Unjournaled,
+    Admittance, Change, ListingChange, ListingFilter, Page, Registration, SharedStore, Unjournaled,
 };
 use sha2::{Digest as _, Sha256};
 use tokio::sync::{Notify, broadcast};
@@ -122,6 +122,22 @@ impl Registry {
     /// everything again.
     pub(crate) fn changes(&self) -> broadcast::Receiver<String> {
         self.changes.subscribe()
+    }
+
+    /// Entries that this caller may see, by id, after the id `after`. A caller sees its own whatever their
+    /// standing.
+    pub(crate) async fn page(
+        &self,
+        caller: &Caller,
+        filter: ListingFilter,
+        after: Option<String>,
+        limit: usize,
+    ) -> Result<Page<Listing, String>, SiteError> {
+        let seen_by = (least_seen(caller), caller.owner().to_string());
+        let seen_by = if caller.is_admin() { filter.seen_by } else { Some(seen_by) };
+        let filter = ListingFilter { seen_by, ..filter };
+        let page = self.store.listings(filter, after, limit).await?;
+        Ok(Page { items: page.items.into_iter().map(|entry| entry.listing).collect(), next: page.next })
     }
 
     /// Registers the agent or the tool server at this address.

@@ -22,31 +22,40 @@ const PORTION: usize = 500;
 /// time to fetch it.
 const ANONYMOUS_SPARE: Duration = Duration::from_secs(600);
 
-/// Removes what has expired, again and again, until the site stops.
-pub(crate) async fn keep_bounded(
-    store: SharedStore,
-    keys: Arc<Keys>,
-    clock: Arc<SettledClock>,
-    retention: Retention,
-    worker: Worker,
-    stop: CancellationToken,
-) {
-    loop {
-        worker.working("removing what has expired");
-        match expire(&store, &keys, &clock, &retention).await {
-            Ok(0) => worker.idle("nothing had expired"),
-            Ok(gone) => worker.idle(&format!("removed {gone} finished tasks")),
-            Err(error) => worker.failing(&error.to_string()),
-        }
-        tokio::select! {
-            () = tokio::time::sleep(retention.every.0) => {}
-            () = stop.cancelled() => return,
+/// Removes what has expired, by the rules of the site.
+#[derive(Debug, Clone)]
+pub(crate) struct Expirer {
+    pub(crate) store: SharedStore,
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) clock: Arc<SettledClock>,
+    pub(crate) retention: Retention,
+}
+
+impl Expirer {
+    /// Removes everything that has expired; gives the number of tasks.
+    pub(crate) async fn expire(&self) -> Result<usize, SiteError> {
+        expire(&self.store, &self.keys, &self.clock, &self.retention).await
+    }
+
+    /// Removes what has expired, again and again, until the site stops.
+    pub(crate) async fn keep_bounded(self, worker: Worker, stop: CancellationToken) {
+        loop {
+            worker.working("removing what has expired");
+            match self.expire().await {
+                Ok(0) => worker.idle("nothing had expired"),
+                Ok(gone) => worker.idle(&format!("removed {gone} finished tasks")),
+                Err(error) => worker.failing(&error.to_string()),
+            }
+            tokio::select! {
+                () = tokio::time::sleep(self.retention.every.0) => {}
+                () = stop.cancelled() => return,
+            }
         }
     }
 }
 
 /// Removes everything that has expired; gives the number of tasks.
-pub(crate) async fn expire(
+async fn expire(
     store: &SharedStore,
     keys: &Keys,
     clock: &SettledClock,

@@ -1,77 +1,69 @@
-//! The Site: one facade over agents, tasks, callers and operations.
+//! The Site: it opens, starts, stops and reports, sends messages, and hands out one handle per capability.
 //!
-//! Promises: every verb checks its Caller first. Opening recovers what an earlier process left; stopping
-//! finishes what it can and loses nothing that was accepted.
+//! Promises: every verb of a handle checks its Caller first. Opening recovers what an earlier process left;
+//! stopping finishes what it can and loses nothing that was accepted.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, Ephemeral, Workshop};
-use agentsite_library::IndexFolders;
-use agentsite_protocol::{AgentName, Caller, Ids, Task, TaskEvent, TaskHead, TaskId, Timestamp};
-use agentsite_store::{Edit, Page, SharedStore, TaskCursor, TaskFilter};
-use tokio::sync::Mutex;
+use agentsite_host::{AgentLog, Workshop};
+use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
+use agentsite_store::SharedStore;
+use futures::FutureExt as _;
 
-use crate::anonymous::IdCipher;
-use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
-use crate::connected::Connected;
-use crate::conversations::Feed;
-use crate::federation::Federation;
-use crate::hub::{Entry, Hub};
+use crate::error::admin_only;
+use crate::hub::Hub;
 use crate::identity::Identity;
-use crate::keys::Keys;
 use crate::lifetime::Lifetime;
-use crate::logins::Logins;
 use crate::names::Names;
-use crate::push::{Courier, Push, PushParts};
-use crate::queries::Queries;
+use crate::push::{Courier, Push};
 use crate::registry::{EgressScout, Registry, Scout};
+use crate::retention::Expirer;
 use crate::secret::Secret;
-use crate::settled::SettledClock;
-use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, TaskRequest, Tasks, check_message};
-use crate::tokens::Tokens;
-use crate::usage::UsageHook;
-use crate::{
-    Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, TaskWatch, Workers, World, audit,
-    retention,
-};
+use crate::tasks::{TaskHook, TaskRequest, Tasks};
+use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
 
 mod access;
 mod agents;
-mod asked;
+mod assembly;
 mod browse;
 mod cards;
-mod challenges;
 mod concierge;
 mod connect;
 mod conversations;
 mod far;
 mod find;
 mod finding;
+mod founding;
 mod hub;
-mod lineage;
+mod intake;
 mod listings;
 mod login;
-mod names;
 mod operation;
 mod pins;
 mod push;
 mod queries;
+mod retry;
 mod toolkit;
 mod usage;
 
-use far::Far;
-use finding::Finding;
+use assembly::SiteState;
+use founding::Founding;
+use intake::MessageIntake;
 
-pub use asked::AskedTask;
-pub use connect::ConnectedAgent;
-pub use conversations::{ConversationExport, ConversationWatch, TurnPage};
+pub use access::ApiKeys;
+pub use agents::Agents;
+pub use cards::Cards;
+pub use connect::{ConnectedAgent, ConnectedAgents};
+pub use conversations::{ConversationExport, ConversationWatch, Conversations, TurnPage};
 pub use find::Matches;
-pub use hub::{Challenge, HubEdit, HubEntry, HubFormat};
-pub use lineage::TaskGraph;
-pub use operation::{SearchStatus, StatusReport};
-pub use queries::QueryWatch;
+pub use finding::{Search, SearchStatus};
+pub use hub::{Challenge, HubEdit, HubEntry, HubFormat, HubRegistry};
+pub use login::AgentLogins;
+pub use operation::{Operations, StatusReport};
+pub use push::Deliveries;
+pub use queries::{QueryWatch, SavedQueries};
 pub use toolkit::{Called, ToolTask, ToolTaskState, Toolkit, ToolkitError};
 pub use usage::{Figures, UsageDay, UsageReport};
 
@@ -97,37 +89,34 @@ pub(crate) struct SiteParts {
 
 #[derive(Debug)]
 struct Inner {
-    settings: SiteSettings,
+    settings: Arc<SiteSettings>,
     started_at: Timestamp,
     store: SharedStore,
-    workshop: Workshop,
     hub: Arc<Hub>,
     ids: Ids,
-    metrics: SiteMetrics,
     lifetime: Lifetime,
-    tasks: Tasks,
-    /// The changes of conversations, for their followers.
-    feed: Arc<Feed>,
-    keys: Arc<Keys>,
-    tokens: Option<Tokens>,
     identity: Arc<Identity>,
     secret: Secret,
-    logins: Arc<Logins>,
     push: Arc<Push>,
-    finding: Finding,
-    queries: Queries,
-    registry: Arc<Registry>,
-    connected: Connected,
-    names: Arc<Names>,
-    federation: Federation,
-    far: Far,
-    challenges: Challenges,
+    entries: Arc<Registry>,
     workers: Workers,
-    concierge: AgentName,
-    /// What a new site must remember and has not committed yet: it goes into the one transaction of the first
-    /// start.
-    founding: Mutex<Vec<Edit>>,
-    settled: Arc<SettledClock>,
+    founding: Arc<Founding>,
+    intake: MessageIntake,
+    expirer: Expirer,
+    tasks: Tasks,
+    agents: Agents,
+    cards: Cards,
+    challenges: Challenges,
+    connected: ConnectedAgents,
+    conversations: Conversations,
+    deliveries: Deliveries,
+    keys: ApiKeys,
+    logins: AgentLogins,
+    names: Arc<Names>,
+    operations: Operations,
+    queries: SavedQueries,
+    registry: HubRegistry,
+    search: Search,
 }
 
 impl Site {
@@ -157,92 +146,13 @@ impl Site {
         metrics: SiteMetrics,
         SiteParts { courier, scout, hooks }: SiteParts,
     ) -> Result<Self, SiteError> {
-        let settled = SettledClock::open(world.clock, &store).await?;
-        let world = World { clock: settled.clone(), ..world };
-        let ids = world.ids();
-        let folders = IndexFolders::at(settings.libraries.clone());
-        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
-        let (secret, new_secret) = Secret::open(&store, &ids).await?;
-        let cipher = IdCipher::new(secret.key_for("ids of anonymous callers"));
-        let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
-        let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
-        let identity = Arc::new(identity);
-        let issuer = settings.issuer.clone();
-        let tokens = issuer.map(|issuer| Tokens::new(issuer, &workshop.egress, ids.clone()));
-        let founding = new_identity.map(Edit::from).into_iter().chain(new_secret.map(Edit::from)).collect();
-        let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
-        let workshop = Workshop { credentials: logins.clone(), ..workshop };
-        let queries = Queries::open(store.clone(), ids.clone()).await?;
-        let challenges = Challenges::open(store.clone(), ids.clone()).await?;
-        let federation = Federation::new(&settings.upstreams, scout.clone(), world.clock.clone());
-        let keep_names = settings.retention.max_age.0;
-        let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
-        let registry = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
-        let connected = Connected::open(store.clone(), ids.clone(), names.clone()).await?;
-        let finding = Finding::open(settings.search.clone(), registry.changes()).await?;
-        let push = Push::new(PushParts {
-            settings: settings.push.clone(),
-            store: store.clone(),
-            ids: ids.clone(),
-            identity: identity.clone(),
-            metrics: metrics.clone(),
-            egress: workshop.egress.clone(),
-            courier,
-            cipher,
-        });
-        let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
-        let usage = Arc::new(UsageHook::new(store.clone(), metrics.clone()));
-        // The order of the hooks: what is counted, what leaves the site, what people follow.
-        let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
-        let hooks = TaskHooks::new(own.into_iter().chain(hooks).collect());
-        let parts = TaskParts {
-            store: store.clone(),
-            ids: ids.clone(),
-            metrics: metrics.clone(),
-            cipher,
-            hooks,
-            agents: directory(&hub),
-            lifetime: lifetime.clone(),
-        };
-        let tasks = Tasks::new(parts, |tasks| Arc::new(SiteCalls::new(tasks, &hub, ids.clone())));
-        let workers = Workers::new(world.clock.clone());
-        let concierge = concierge::NAME.parse().expect("the concierge's name is a name");
-        let started_at = world.clock.now();
-        let log = AgentLog::new(world.clock.clone());
-        let inner = Arc::new(Inner {
-            settings,
-            started_at,
-            store,
-            workshop,
-            ids,
-            metrics,
-            hub,
-            lifetime,
-            tasks,
-            feed,
-            keys,
-            tokens,
-            identity,
-            secret,
-            logins,
-            push,
-            finding,
-            queries,
-            registry,
-            challenges,
-            connected,
-            names,
-            federation,
-            far: Far::default(),
-            workers,
-            concierge,
-            founding: Mutex::new(founding),
-            settled,
-        });
+        let state = SiteState::read(settings, world, store, workshop, scout).await?;
+        let log = AgentLog::new(state.ids.clock().clone());
+        let running = state.run(&metrics, courier, hooks);
+        let inner = Arc::new(state.join(running, metrics));
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
-        let site = Self(inner);
-        site.expect_programs();
-        Ok(site)
+        inner.connected.expect_programs();
+        Ok(Self(inner))
     }
 
     /// Takes up what an earlier process left and starts the background work.
@@ -250,7 +160,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`] when the store cannot be read or written.
     pub async fn start(&self) -> Result<Recovery, SiteError> {
-        self.commit_founding().await?;
+        self.0.founding.commit().await?;
         self.0.names.keep_step(&self.0.hub.own_names()).await?;
         let recovery = self.0.tasks.recover(None).await?;
         if recovery.put_off > 0 {
@@ -260,15 +170,12 @@ impl Site {
             .0
             .workers
             .register("retention", "Removes finished tasks, old journal lines and expired keys.");
-        let retention = self.0.settings.retention.clone();
-        let (store, keys, stop) =
-            (self.0.store.clone(), self.0.keys.clone(), self.0.lifetime.stopping().clone());
-        let settled = self.0.settled.clone();
-        self.0.lifetime.spawn(retention::keep_bounded(store, keys, settled, retention, worker, stop.clone()));
+        let stop = self.0.lifetime.stopping().clone();
+        self.0.lifetime.spawn(self.0.expirer.clone().keep_bounded(worker, stop.clone()));
         let worker = self.0.workers.register("audit", "Signs the journal, so that nobody can write another.");
         let (store, identity) = (self.0.store.clone(), self.0.identity.clone());
         self.0.lifetime.spawn(audit::keep_signed(store, identity, worker, stop.clone()));
-        if let Err(error) = self.drop_strangers().await {
+        if let Err(error) = self.0.search.drop_strangers().await {
             tracing::warn!(%error, "Agents that went while the site was stopped could not be taken out of the index.");
         }
         // An agent whose file cannot be read at the moment may be a library.
@@ -279,8 +186,13 @@ impl Site {
             .0
             .workers
             .register("search", "Keeps the index of agents in step and makes their full vectors.");
-        self.0.lifetime.spawn(self.clone().keep_in_step(worker, stop.clone()));
-        if self.pushes() {
+        let queries = self.0.queries.clone();
+        let ask_again = move || {
+            let queries = queries.clone();
+            async move { queries.ask_again().await }.boxed()
+        };
+        self.0.lifetime.spawn(self.0.search.clone().keep_in_step(ask_again, worker, stop.clone()));
+        if self.0.deliveries.are_on() {
             let worker =
                 self.0.workers.register("push", "Delivers what receivers are to be told about tasks.");
             self.0.lifetime.spawn(self.0.push.clone().send_all(worker, stop.clone()));
@@ -289,10 +201,10 @@ impl Site {
             .0
             .workers
             .register("connected", "Keeps the places of programs that connected and went away.");
-        self.0.lifetime.spawn(self.clone().keep_connected(worker, stop.clone()));
+        self.0.lifetime.spawn(self.0.connected.clone().keep_connected(worker, stop.clone()));
         let worker =
             self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
-        self.0.lifetime.spawn(self.0.registry.clone().keep_fresh(worker, stop));
+        self.0.lifetime.spawn(self.0.entries.clone().keep_fresh(worker, stop));
         Ok(recovery)
     }
 
@@ -342,12 +254,14 @@ impl Site {
     ) -> Result<Sent, SiteError> {
         let mut submission: Submission = submission.into();
         let receiver = submission.receiver.take();
-        let (entry, mut request) = self.accept(caller, agent, submission)?;
+        let (entry, mut request) = self.0.intake.accept(caller, agent, submission)?;
         // Each way has its own box: this future lies inside those of every face, which are moved several
         // times for a request, and one that had room for all ways at once would cost more to move than the
         // way takes.
         if let Some(receiver) = receiver {
-            request.attached.push(Box::pin(self.receiver(caller, receiver, &request.message)).await?);
+            request
+                .attached
+                .push(Box::pin(self.0.deliveries.attached(caller, receiver, &request.message)).await?);
         }
         if entry.is_message_only() {
             let TaskRequest { message, ephemeral, .. } = request;
@@ -364,100 +278,108 @@ impl Site {
         Ok(Sent::Task(Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?))
     }
 
-    /// Checks a message for an agent; gives the agent, and the message with what goes with it.
-    fn accept(
-        &self,
-        caller: &Caller,
-        agent: &AgentName,
-        submission: Submission,
-    ) -> Result<(Arc<Entry>, TaskRequest), SiteError> {
-        let entry = self.0.hub.visible(caller, agent)?;
-        let (message, ttl, ephemeral) = submission.part()?;
-        entry.check_extensions(&ephemeral.extensions)?;
-        let ephemeral = Ephemeral { trace: caller.trace().cloned(), ..ephemeral };
-        check_message(&message, self.0.settings.max_message.0)?;
-        entry.check_media_types(&message)?;
-        Ok((entry, TaskRequest { ttl, ephemeral, ..TaskRequest::from(message) }))
+    /// How the site fares.
+    ///
+    /// # Errors
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
+        admin_only(caller)?;
+        Ok(StatusReport {
+            name: self.0.settings.name.clone(),
+            version: env!("CARGO_PKG_VERSION"),
+            started_at: self.0.started_at,
+            agents: self.0.agents.list(caller),
+            broken: self.0.agents.broken(caller),
+            workers: self.0.workers.list(),
+            store: self.0.store.stats().await?,
+            storage: self.0.operations.storage(caller).await?,
+            search: self.0.search.finding.status(),
+            live_tasks: self.0.tasks.live_count(),
+        })
     }
 
-    /// The tasks of the site. The verbs about tasks below are the same ones for callers that know the errors
-    /// of a site.
+    /// The agents that the site runs.
+    #[must_use]
+    pub fn agents(&self) -> &Agents {
+        &self.0.agents
+    }
+
+    /// The signed cards of the site and its agents, and the keys that sign them.
+    #[must_use]
+    pub fn cards(&self) -> &Cards {
+        &self.0.cards
+    }
+
+    /// The challenges of other hubs that the site answers.
+    #[must_use]
+    pub fn challenges(&self) -> &Challenges {
+        &self.0.challenges
+    }
+
+    /// The agents whose programs connect to the site.
+    #[must_use]
+    pub fn connected(&self) -> &ConnectedAgents {
+        &self.0.connected
+    }
+
+    /// The conversations of callers.
+    #[must_use]
+    pub fn conversations(&self) -> &Conversations {
+        &self.0.conversations
+    }
+
+    /// Receivers of pushes, and what leaves the site for them.
+    #[must_use]
+    pub fn deliveries(&self) -> &Deliveries {
+        &self.0.deliveries
+    }
+
+    /// Keys, tokens and browser sessions.
+    #[must_use]
+    pub fn keys(&self) -> &ApiKeys {
+        &self.0.keys
+    }
+
+    /// The logins of agents to their servers.
+    #[must_use]
+    pub fn logins(&self) -> &AgentLogins {
+        &self.0.logins
+    }
+
+    /// The names that are reserved for their previous owners.
+    #[must_use]
+    pub fn names(&self) -> &Names {
+        &self.0.names
+    }
+
+    /// What admins do and see of the site as a whole.
+    #[must_use]
+    pub fn operations(&self) -> &Operations {
+        &self.0.operations
+    }
+
+    /// The queries that callers have saved.
+    #[must_use]
+    pub fn queries(&self) -> &SavedQueries {
+        &self.0.queries
+    }
+
+    /// The agents from elsewhere that are registered here.
+    #[must_use]
+    pub fn registry(&self) -> &HubRegistry {
+        &self.0.registry
+    }
+
+    /// Every agent that the site runs or knows, to be listed and found.
+    #[must_use]
+    pub fn search(&self) -> &Search {
+        &self.0.search
+    }
+
+    /// The tasks of the site.
     #[must_use]
     pub fn tasks(&self) -> &Tasks {
         &self.0.tasks
-    }
-
-    /// See [`Tasks::get`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn task(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        Ok(self.0.tasks.get(caller, id).await?)
-    }
-
-    /// See [`Tasks::list`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn list_tasks(
-        &self,
-        caller: &Caller,
-        filter: TaskFilter,
-        after: Option<TaskCursor>,
-        limit: usize,
-    ) -> Result<Page<TaskHead, TaskCursor>, SiteError> {
-        Ok(self.0.tasks.list(caller, filter, after, limit).await?)
-    }
-
-    /// See [`Tasks::count`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn count_tasks(&self, caller: &Caller, filter: TaskFilter) -> Result<u64, SiteError> {
-        Ok(self.0.tasks.count(caller, filter).await?)
-    }
-
-    /// See [`Tasks::cancel`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<Task, SiteError> {
-        Ok(self.0.tasks.cancel(caller, id).await?)
-    }
-
-    /// See [`Tasks::watch`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn watch(&self, caller: &Caller, id: TaskId, after: u64) -> Result<TaskWatch, SiteError> {
-        Ok(self.0.tasks.watch(caller, id, after).await?)
-    }
-
-    /// See [`Tasks::watch_to_end`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn watch_to_end(
-        &self,
-        caller: &Caller,
-        id: TaskId,
-        after: u64,
-    ) -> Result<TaskWatch, SiteError> {
-        Ok(self.0.tasks.watch_to_end(caller, id, after).await?)
-    }
-
-    /// See [`Tasks::events`].
-    ///
-    /// # Errors
-    /// As there.
-    pub async fn events(
-        &self,
-        caller: &Caller,
-        id: TaskId,
-        after: u64,
-        limit: usize,
-    ) -> Result<Vec<TaskEvent>, SiteError> {
-        Ok(self.0.tasks.events(caller, id, after, limit).await?)
     }
 
     /// Removes finished work that has expired, now rather than at the next look; gives how many tasks went.
@@ -465,7 +387,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn expire(&self) -> Result<usize, SiteError> {
-        retention::expire(&self.0.store, &self.0.keys, &self.0.settled, &self.0.settings.retention).await
+        self.0.expirer.expire().await
     }
 
     /// Removes a task that has ended, with everything that was said in it; what somebody must still be told
@@ -503,19 +425,4 @@ impl Site {
     pub fn settings(&self) -> &SiteSettings {
         &self.0.settings
     }
-}
-
-/// The agents of the hub as tasks find them.
-fn directory(hub: &Arc<Hub>) -> AgentDirectory {
-    let hub = hub.clone();
-    AgentDirectory::new(move |name| hub.get(name).map(|entry| entry.agent.clone()))
-}
-
-fn admin_only(caller: &Caller) -> Result<(), SiteError> {
-    if caller.is_admin() {
-        return Ok(());
-    }
-    Err(SiteError::Forbidden(
-        "only the people who run this site may do that; use a key with the scope admin".into(),
-    ))
 }

@@ -9,12 +9,14 @@
 
 mod agent;
 mod anonymous_caller;
+mod asked;
 mod cancel_guard;
 mod check;
 mod commit;
 mod contribution;
 mod error;
 mod follow;
+mod graph;
 mod handle;
 mod hook;
 mod job;
@@ -34,10 +36,12 @@ mod supervisor;
 mod watch;
 
 pub(crate) use agent::{AgentDirectory, TaskAgent};
+pub use asked::AskedTask;
 pub(crate) use cancel_guard::CancelGuard;
 pub(crate) use check::{check_message, excerpt};
 pub(crate) use contribution::Contribution;
 pub use error::TaskError;
+pub use graph::TaskGraph;
 pub use handle::Tasks;
 pub(crate) use handle::WeakTasks;
 #[cfg(test)]

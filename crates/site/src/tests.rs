@@ -147,7 +147,7 @@ impl Story {
 
     fn agent_with(&self, name: &str, more: &str, runner: Arc<dyn Runner>) -> AgentName {
         let manifest = manifest(name, more);
-        self.site.install_runner(manifest, runner);
+        self.site.agents().install_runner(manifest, runner);
         name.parse().unwrap()
     }
 

@@ -55,7 +55,7 @@ impl Banner {
 
     /// Says it, with a new link to sign in.
     pub(super) async fn show(mut self, site: &Site, output: Output) -> Result<(), CliError> {
-        let token = site.new_sign_in(&Caller::admin()).await;
+        let token = site.keys().new_sign_in(&Caller::admin()).await;
         let token = token.map_err(|error| CliError::error(error.to_string()))?;
         self.sign_in = Some(format!("{}/signin?token={token}", self.url));
         // Nobody may be reading; the site serves all the same.

@@ -234,7 +234,7 @@ impl Operator for Process {
             let config = loaded.map_err(|error| OperatorError::File(error.to_string()))?.config;
             let sources = Sources::of(&config, self.reader.file(), data_only);
             let draft = Draft::begin(&file).map_err(told)?;
-            let copied = self.site.backup(&Caller::admin(), &draft.database()).await;
+            let copied = self.site.operations().backup(&Caller::admin(), &draft.database()).await;
             copied.map_err(|error| OperatorError::File(error.to_string()))?;
             let now = self.site.ids().clock().now();
             let written = spawn_blocking(move || draft.finish(&sources, now)).await.map_err(broken_off)?;

@@ -23,11 +23,11 @@ pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request)
         let caller = front.admit(&parts).await?;
         let base = front.base(&parts);
         let card = match agent {
-            Some(name) => front.site.card(&caller, &named_agent(name)?, &base)?,
-            None => front.site.site_card(&caller, &base),
+            Some(name) => front.site.cards().get(&caller, &named_agent(name)?, &base)?,
+            None => front.site.cards().of_site(&caller, &base),
         };
         let card = vouched(front, &parts, card);
-        let changed_at = front.site.agents_changed_at();
+        let changed_at = front.site.cards().changed_at();
         document::kept(&parts, Reader::This(&caller), "application/json", &card, changed_at)
     };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
@@ -42,9 +42,9 @@ pub(super) fn extended(call: &A2aCall<'_>) -> Result<AgentCard, Failure> {
     }
     let base = call.front.base(call.parts);
     let card = if call.for_site {
-        call.front.site.extended_site_card(&call.caller, &base)
+        call.front.site.cards().extended_of_site(&call.caller, &base)
     } else {
-        call.front.site.extended_card(&call.caller, &call.agent, &base)?
+        call.front.site.cards().extended(&call.caller, &call.agent, &base)?
     };
     Ok(vouched(call.front, call.parts, card))
 }

@@ -80,19 +80,19 @@ pub(super) async fn create(call: &A2aCall<'_>, config: PushConfig) -> Result<Pus
     let task = task_of(call, &config.task_id).await?;
     let id = if call.as_old && config.id.is_empty() { UNNAMED.to_owned() } else { config.id };
     let config = PushConfig { is_old: call.as_old, id, ..config };
-    Ok(shown(call.front.site.put_push_config(&call.caller, task, config).await?))
+    Ok(shown(call.front.site.deliveries().put_receiver(&call.caller, task, config).await?))
 }
 
 /// Reads one. In A2A 0.3 the id may be left out; then the first one is meant.
 pub(super) async fn get(call: &A2aCall<'_>, wanted: &ConfigWanted) -> Result<PushConfig, Failure> {
     let task = task_of(call, &wanted.task_id).await?;
     if wanted.id.is_empty() && call.as_old {
-        let first = call.front.site.push_configs(&call.caller, task).await?.into_iter().next();
+        let first = call.front.site.deliveries().receivers(&call.caller, task).await?.into_iter().next();
         let none = || agentsite_site::SiteError::NoSuchReceiver(String::new());
         return Ok(shown(first.ok_or_else(none)?));
     }
     check_id(wanted)?;
-    Ok(shown(call.front.site.push_config(&call.caller, task, &wanted.id).await?))
+    Ok(shown(call.front.site.deliveries().receiver(&call.caller, task, &wanted.id).await?))
 }
 
 /// Lists them by id.
@@ -112,7 +112,7 @@ pub(super) async fn list(call: &A2aCall<'_>, wanted: &ConfigsWanted) -> Result<C
         }
     };
     let task = task_of(call, &wanted.task_id).await?;
-    let mut configs = call.front.site.push_configs(&call.caller, task).await?;
+    let mut configs = call.front.site.deliveries().receivers(&call.caller, task).await?;
     configs.retain(|config| after.is_none_or(|after| config.id.as_str() > after));
     let more = configs.len() > size;
     configs.truncate(size);
@@ -131,7 +131,7 @@ fn shown(config: PushConfig) -> PushConfig {
 pub(super) async fn delete(call: &A2aCall<'_>, wanted: &ConfigWanted) -> Result<(), Failure> {
     let task = task_of(call, &wanted.task_id).await?;
     check_id(wanted)?;
-    Ok(call.front.site.remove_push_config(&call.caller, task, &wanted.id).await?)
+    Ok(call.front.site.deliveries().remove_receiver(&call.caller, task, &wanted.id).await?)
 }
 
 fn check_id(wanted: &ConfigWanted) -> Result<(), Failure> {
@@ -140,7 +140,7 @@ fn check_id(wanted: &ConfigWanted) -> Result<(), Failure> {
 
 /// The task, if the site tells anybody anything and the task is the caller's and the agent's.
 async fn task_of(call: &A2aCall<'_>, id: &str) -> Result<TaskId, Failure> {
-    if !call.front.site.pushes() {
+    if !call.front.site.deliveries().are_on() {
         return Err(agentsite_site::SiteError::PushOff.into());
     }
     if id.is_empty() {

@@ -127,7 +127,7 @@ async fn settle(call: &A2aCall<'_>, watch: TaskWatch) -> Result<Task, Failure> {
     let at_work = call.at_work()?;
     let task = tokio::select! {
         task = watch.settled() => task,
-        () = call.front.closing.cancelled() => call.front.site.task(&call.caller, id).await?,
+        () = call.front.closing.cancelled() => call.front.site.tasks().get(&call.caller, id).await?,
     };
     drop(at_work);
     Ok(task)

@@ -46,7 +46,7 @@ pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Events,
     if let Some(seen) = seen
         && seen <= watch.snapshot().head.seq
     {
-        let watch = call.front.site.watch(&call.caller, watch.id(), seen).await?;
+        let watch = call.front.site.tasks().watch(&call.caller, watch.id(), seen).await?;
         return Ok(Events::new(call, Opening::Resumed, Some(watch)));
     }
     let opening = Opening::Task(Box::new(watch.opening()), history);
@@ -63,7 +63,7 @@ pub(super) async fn subscribe(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result
         if seen > task.head.seq {
             return Err(wrong("Last-Event-ID", "is greater than the number of any event of this task"));
         }
-        let watch = call.front.site.watch_to_end(&call.caller, task.head.id, seen).await?;
+        let watch = call.front.site.tasks().watch_to_end(&call.caller, task.head.id, seen).await?;
         return Ok(Events::new(call, Opening::Resumed, Some(watch)));
     }
     let state = task.head.state;
@@ -76,9 +76,9 @@ pub(super) async fn subscribe(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result
     }
     let (site, id, seq) = (&call.front.site, task.head.id, task.head.seq);
     let mut watch = if call.as_old {
-        site.watch(&call.caller, id, seq).await?
+        site.tasks().watch(&call.caller, id, seq).await?
     } else {
-        site.watch_to_end(&call.caller, id, seq).await?
+        site.tasks().watch_to_end(&call.caller, id, seq).await?
     };
     let opening = Opening::Task(Box::new(watch.snapshot()), None);
     Ok(Events::new(call, opening, Some(watch)))

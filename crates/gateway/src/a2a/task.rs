@@ -4,7 +4,7 @@
 //! does not exist. Lists have a cursor that stays right while tasks change.
 
 use agentsite_protocol::{ContextId, JsonMap, Task, TaskId, TaskState, Timestamp, WireTask};
-use agentsite_site::{SiteError, TaskFilter};
+use agentsite_site::{SiteError, TaskError, TaskFilter};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -56,10 +56,10 @@ impl TaskWanted {
 pub(super) async fn named_task(call: &A2aCall<'_>, id: &str) -> Result<Task, Failure> {
     let missing = || SiteError::NoSuchTask(id.chars().take(40).collect());
     let task_id: TaskId = id.parse().map_err(|_| missing())?;
-    let task = call.front.site.task(&call.caller, task_id).await.map_err(|error| match error {
+    let task = call.front.site.tasks().get(&call.caller, task_id).await.map_err(|error| match error {
         // One sentence for all, however the site words it.
-        SiteError::NoSuchTask(_) => missing(),
-        other => other,
+        TaskError::NoSuchTask(_) => missing(),
+        other => other.into(),
     })?;
     if task.head.agent == call.agent || call.for_site { Ok(task) } else { Err(missing().into()) }
 }
@@ -73,7 +73,7 @@ pub(super) async fn get(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result<(Task
 /// Ends a task.
 pub(super) async fn cancel(call: &A2aCall<'_>, wanted: &TaskWanted) -> Result<Task, Failure> {
     let task = named_task(call, &wanted.id).await?;
-    Ok(call.front.site.cancel(&call.caller, task.head.id).await?)
+    Ok(call.front.site.tasks().cancel(&call.caller, task.head.id).await?)
 }
 
 /// Which tasks are wanted, and how much of each.
@@ -140,10 +140,10 @@ pub(super) async fn list(call: &A2aCall<'_>, wanted: &ListWanted) -> Result<Task
         }
     };
     let filter = filter(call, wanted)?;
-    let page = call.front.site.list_tasks(&call.caller, filter.clone(), after, size).await?;
+    let page = call.front.site.tasks().list(&call.caller, filter.clone(), after, size).await?;
     let mut tasks = Vec::with_capacity(page.items.len());
     for head in &page.items {
-        match call.front.site.task(&call.caller, head.id).await {
+        match call.front.site.tasks().get(&call.caller, head.id).await {
             Ok(mut task) => {
                 if wanted.include_artifacts != Some(true) {
                     task.artifacts.clear();
@@ -151,14 +151,14 @@ pub(super) async fn list(call: &A2aCall<'_>, wanted: &ListWanted) -> Result<Task
                 tasks.push(task);
             }
             // It expired between the two looks.
-            Err(SiteError::NoSuchTask(_)) => {}
+            Err(TaskError::NoSuchTask(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
     let total = if after.is_none() && page.next.is_none() {
         tasks.len() as u64
     } else {
-        call.front.site.count_tasks(&call.caller, filter).await?
+        call.front.site.tasks().count(&call.caller, filter).await?
     };
     let next = page.next.map(cursor::write).unwrap_or_default();
     Ok(TaskList { tasks, history, next, size, total })

@@ -75,13 +75,15 @@ struct Agents {
 }
 
 async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    let agents =
-        Agents { agents: front.site.agents(&admitted.caller), broken: front.site.broken(&admitted.caller) };
+    let agents = Agents {
+        agents: front.site.agents().list(&admitted.caller),
+        broken: front.site.agents().broken(&admitted.caller),
+    };
     json(StatusCode::OK, &agents)
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.agent(&admitted.caller, &named(&name)?)?)
+    json(StatusCode::OK, &front.site.agents().get(&admitted.caller, &named(&name)?)?)
 }
 
 #[derive(Deserialize)]
@@ -100,7 +102,7 @@ async fn logs(
     Path(name): Path<String>,
     Params(params): Params<LogsParams>,
 ) -> RestResult {
-    let lines = front.site.agent_log(&admitted.caller, &named(&name)?, params.lines.unwrap_or(LINES))?;
+    let lines = front.site.agents().log(&admitted.caller, &named(&name)?, params.lines.unwrap_or(LINES))?;
     json(StatusCode::OK, &Log { lines })
 }
 
@@ -116,7 +118,7 @@ async fn usage(
     Params(params): Params<UsageParams>,
 ) -> RestResult {
     let days = params.days.map_or(DAYS, |days| u32::try_from(days).unwrap_or(u32::MAX));
-    json(StatusCode::OK, &front.site.agent_usage(&admitted.caller, &named(&name)?, days).await?)
+    json(StatusCode::OK, &front.site.agents().usage(&admitted.caller, &named(&name)?, days).await?)
 }
 
 #[derive(Serialize)]
@@ -125,7 +127,7 @@ struct Tools {
 }
 
 async fn tools(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
-    json(StatusCode::OK, &Tools { tools: front.site.pinned_tools(&admitted.caller, &named(&name)?)? })
+    json(StatusCode::OK, &Tools { tools: front.site.agents().tools(&admitted.caller, &named(&name)?)? })
 }
 
 /// Which tools are approved; all of them when none is named.
@@ -149,7 +151,7 @@ async fn approve(
     Path(name): Path<String>,
     JsonBody(given): JsonBody<ApprovalGiven>,
 ) -> RestResult {
-    let approved = front.site.approve_tools(&admitted.caller, &named(&name)?, &given.tools)?;
+    let approved = front.site.agents().approve_tools(&admitted.caller, &named(&name)?, &given.tools)?;
     json(StatusCode::OK, &Approved { approved })
 }
 
@@ -175,7 +177,7 @@ async fn begin_login(
     Path(name): Path<String>,
     JsonBody(given): JsonBody<LoginGiven>,
 ) -> RestResult {
-    let begun = front.site.begin_login(&admitted.caller, &named(&name)?, &given.redirect).await?;
+    let begun = front.site.logins().begin(&admitted.caller, &named(&name)?, &given.redirect).await?;
     json(StatusCode::OK, &Login { url: begun.address, until: begun.until })
 }
 
@@ -200,7 +202,7 @@ async fn finish_login(
     Path(name): Path<String>,
     JsonBody(given): JsonBody<LoginAnswered>,
 ) -> RestResult {
-    front.site.finish_login(&admitted.caller, &named(&name)?, &given.url).await?;
+    front.site.logins().finish(&admitted.caller, &named(&name)?, &given.url).await?;
     json(StatusCode::OK, &LoggedIn { logged_in: true })
 }
 
@@ -211,7 +213,7 @@ struct LoggedOut {
 }
 
 async fn logout(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
-    let was_logged_in = front.site.logout(&admitted.caller, &named(&name)?).await?;
+    let was_logged_in = front.site.logins().forget(&admitted.caller, &named(&name)?).await?;
     json(StatusCode::OK, &LoggedOut { was_logged_in })
 }
 

@@ -88,7 +88,7 @@ async fn save(
 ) -> RestResult {
     let saved = operator(&front)?.save(given.text, given.was).await?;
     let keys = if saved.changed.is_empty() { "nothing that counts".into() } else { saved.changed.join(", ") };
-    front.site.write_down(&admitted.caller, format!("changed the configuration: {keys}")).await?;
+    front.site.operations().note(&admitted.caller, format!("changed the configuration: {keys}")).await?;
     json(StatusCode::OK, &saved)
 }
 

@@ -150,7 +150,8 @@ async fn begin(
     let said =
         |words: Words| Utterance { parts: Some(words.parts()), message: message_id, ..Utterance::default() };
     let first = message.map(said);
-    let (conversation, turn) = front.site.begin_conversation(&admitted.caller, agent, title, first).await?;
+    let (conversation, turn) =
+        front.site.conversations().begin(&admitted.caller, agent, title, first).await?;
     json(StatusCode::CREATED, &Begun { conversation, turn })
 }
 
@@ -182,13 +183,13 @@ async fn list(
         }
     };
     let limit = params.limit.unwrap_or(PAGE);
-    let page = front.site.conversations(&admitted.caller, params.text, after, limit).await?;
+    let page = front.site.conversations().list(&admitted.caller, params.text, after, limit).await?;
     let next = page.next.map(cursor::write_conversation);
     json(StatusCode::OK, &Conversations { conversations: page.items, next })
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.conversation(&admitted.caller, named(&id)?).await?)
+    json(StatusCode::OK, &front.site.conversations().get(&admitted.caller, named(&id)?).await?)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -211,7 +212,7 @@ async fn edit(
     JsonBody(Edit { title, pinned, head, revision }): JsonBody<Edit>,
 ) -> RestResult {
     let edit = ConversationEdit { title, pinned, head, revision };
-    json(StatusCode::OK, &front.site.edit_conversation(&admitted.caller, named(&id)?, edit).await?)
+    json(StatusCode::OK, &front.site.conversations().edit(&admitted.caller, named(&id)?, edit).await?)
 }
 
 #[derive(Deserialize)]
@@ -225,7 +226,7 @@ async fn remove(
     Path(id): Path<String>,
     Params(params): Params<Removing>,
 ) -> RestResult {
-    front.site.delete_conversation(&admitted.caller, named(&id)?, params.revision).await?;
+    front.site.conversations().delete(&admitted.caller, named(&id)?, params.revision).await?;
     Ok(nothing())
 }
 
@@ -256,7 +257,7 @@ async fn turns(
 ) -> RestResult {
     let before = params.before.as_deref().map(|id| parse("before", id)).transpose()?;
     let limit = params.limit.unwrap_or(PAGE);
-    let page = front.site.turns(&admitted.caller, named(&id)?, before, limit).await?;
+    let page = front.site.conversations().turns(&admitted.caller, named(&id)?, before, limit).await?;
     json(StatusCode::OK, &Turns { turns: page.turns, before: page.before })
 }
 
@@ -310,19 +311,19 @@ async fn say(
     Path(id): Path<String>,
     JsonBody(given): JsonBody<Saying>,
 ) -> RestResult {
-    let turn = front.site.say(&admitted.caller, named(&id)?, given.utterance()?).await?;
+    let turn = front.site.conversations().say(&admitted.caller, named(&id)?, given.utterance()?).await?;
     json(StatusCode::CREATED, &turn)
 }
 
 async fn events(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
     let place = front.open_stream(&admitted.parts)?;
-    let watch = front.site.follow_conversations(&admitted.caller, Some(named(&id)?)).await?;
+    let watch = front.site.conversations().follow(&admitted.caller, Some(named(&id)?)).await?;
     Ok(sse::respond(&front, place, Vec::new(), ConversationStream(watch)))
 }
 
 async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     let place = front.open_stream(&admitted.parts)?;
-    let watch = front.site.follow_conversations(&admitted.caller, None).await?;
+    let watch = front.site.conversations().follow(&admitted.caller, None).await?;
     // Something at once, so that a reader knows that it listens.
     Ok(sse::respond(&front, place, b": listening\n\n".to_vec(), ConversationStream(watch)))
 }
@@ -361,7 +362,7 @@ async fn export(
         Some(_) => return Err(bad("format: use md or json".into())),
     };
     let id = named(&id)?;
-    let export = front.site.export_conversation(&admitted.caller, id, format).await?;
+    let export = front.site.conversations().export(&admitted.caller, id, format).await?;
     let place = front.open_stream(&admitted.parts)?;
     let connection = Arc::clone(&place.connection);
     let pieces = Guarded::new(&connection, stream::unfold(Some((export, place)), piece));

@@ -29,6 +29,6 @@ async fn find(
     admitted: Admitted,
     JsonBody(query): JsonBody<Query>,
 ) -> RestResult {
-    let found = front.site.find(&admitted.caller, &query, &front.base(&admitted.parts)).await?;
+    let found = front.site.search().find(&admitted.caller, &query, &front.base(&admitted.parts)).await?;
     json(StatusCode::OK, &found)
 }

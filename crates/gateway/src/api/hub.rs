@@ -103,10 +103,10 @@ async fn register(
     JsonBody(given): JsonBody<Registering>,
 ) -> RestResult {
     let entry = match (given.url, given.card) {
-        (Some(url), None) => front.site.hub_register(&admitted.caller, &url, given.visibility).await?,
+        (Some(url), None) => front.site.registry().register(&admitted.caller, &url, given.visibility).await?,
         (None, Some(card)) => {
             let card = serde_json::to_vec(&card).map_err(|error| bad(error.to_string()))?;
-            front.site.hub_post(&admitted.caller, &card, given.visibility).await?
+            front.site.registry().post(&admitted.caller, &card, given.visibility).await?
         }
         _ => return Err(bad("send `url` or `card`, one of them".into())),
     };
@@ -136,12 +136,12 @@ async fn list(
     Params(params): Params<EntriesParams>,
 ) -> RestResult {
     let limit = params.limit.unwrap_or(PAGE);
-    let page = front.site.hub_export(&admitted.caller, params.format, params.after, limit).await?;
+    let page = front.site.registry().export(&admitted.caller, params.format, params.after, limit).await?;
     json(StatusCode::OK, &Entries { items: page.items, next: page.next })
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_entry(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().entry(&admitted.caller, &id).await?)
 }
 
 async fn update(
@@ -150,11 +150,11 @@ async fn update(
     Path(id): Path<String>,
     JsonBody(edit): JsonBody<HubEdit>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_update(&admitted.caller, &id, edit).await?)
+    json(StatusCode::OK, &front.site.registry().update(&admitted.caller, &id, edit).await?)
 }
 
 async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    front.site.hub_remove(&admitted.caller, &id).await?;
+    front.site.registry().remove(&admitted.caller, &id).await?;
     Ok(nothing())
 }
 
@@ -172,19 +172,19 @@ async fn prove(
     Path(id): Path<String>,
     JsonBody(given): JsonBody<Proving>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_prove(&admitted.caller, &id, given.answer.as_ref()).await?)
+    json(StatusCode::OK, &front.site.registry().prove(&admitted.caller, &id, given.answer.as_ref()).await?)
 }
 
 async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_suspend(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().suspend(&admitted.caller, &id).await?)
 }
 
 async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_resume(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().resume(&admitted.caller, &id).await?)
 }
 
 async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.hub_refresh(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().refresh(&admitted.caller, &id).await?)
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -195,7 +195,7 @@ struct Open {
 }
 
 async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &Open { agent: front.site.hub_open(&admitted.caller, &id).await? })
+    json(StatusCode::OK, &Open { agent: front.site.registry().open(&admitted.caller, &id).await? })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -211,11 +211,11 @@ async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Re
     let media = media.unwrap_or_default().split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
     let bytes = front.body(request.into_body()).await?;
     let imported = match media.as_str() {
-        LINES => front.site.hub_import(&admitted.caller, &bytes).await?,
+        LINES => front.site.registry().import(&admitted.caller, &bytes).await?,
         "application/json" => {
             let source: Source = serde_json::from_slice(&bytes)
                 .map_err(|error| bad(format!("the body is not right: {error}")))?;
-            front.site.hub_import_from(&admitted.caller, &source.url).await?
+            front.site.registry().import_from(&admitted.caller, &source.url).await?
         }
         _ => {
             let sentence =

@@ -50,7 +50,7 @@ struct Served {
 }
 
 async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    json(StatusCode::OK, &Served { challenges: front.site.served_challenges(&admitted.caller)? })
+    json(StatusCode::OK, &Served { challenges: front.site.challenges().list(&admitted.caller)? })
 }
 
 /// The word to serve.
@@ -67,7 +67,7 @@ async fn serve(
     admitted: Admitted,
     JsonBody(given): JsonBody<ToServe>,
 ) -> RestResult {
-    json(StatusCode::CREATED, &front.site.serve_challenge(&admitted.caller, &given.word).await?)
+    json(StatusCode::CREATED, &front.site.challenges().serve(&admitted.caller, &given.word).await?)
 }
 
 async fn withdraw(
@@ -75,7 +75,7 @@ async fn withdraw(
     admitted: Admitted,
     Path(word): Path<String>,
 ) -> RestResult {
-    if front.site.withdraw_challenge(&admitted.caller, &word).await? {
+    if front.site.challenges().withdraw(&admitted.caller, &word).await? {
         return Ok(nothing());
     }
     Err(SiteError::NoSuchChallenge(word.chars().take(64).collect()).into())
@@ -97,5 +97,5 @@ async fn answer(
     admitted: Admitted,
     JsonBody(given): JsonBody<ToAnswer>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.answer_challenge(&admitted.caller, &given.entry, &given.word)?)
+    json(StatusCode::OK, &front.site.challenges().answer(&admitted.caller, &given.entry, &given.word)?)
 }

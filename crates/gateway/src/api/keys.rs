@@ -50,7 +50,7 @@ struct Keys {
 }
 
 async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    json(StatusCode::OK, &Keys { keys: front.site.keys(&admitted.caller).await? })
+    json(StatusCode::OK, &Keys { keys: front.site.keys().list(&admitted.caller).await? })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -94,7 +94,7 @@ async fn make(
         (at, None) => at,
         (None, Some(period)) => Some(front.site.ids().clock().now().plus(period.0)),
     };
-    let made = front.site.new_key(&admitted.caller, &given.label, given.scopes, expires_at).await?;
+    let made = front.site.keys().create(&admitted.caller, &given.label, given.scopes, expires_at).await?;
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
@@ -102,7 +102,7 @@ async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
     let missing =
         || Failure::new(Fault::NoSuchKey, "there is no key of this id; list the keys to see which there are");
     let id: KeyId = id.parse().map_err(|_| missing())?;
-    if !front.site.revoke_key(&admitted.caller, &id).await? {
+    if !front.site.keys().revoke(&admitted.caller, &id).await? {
         return Err(missing());
     }
     Ok(nothing())
@@ -110,7 +110,7 @@ async fn revoke(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
 
 /// The command line writes the new token into the data folder, where it reads it from.
 async fn replace_admin_token(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    let made = front.site.replace_admin_token(&admitted.caller).await?;
+    let made = front.site.keys().replace_admin_token(&admitted.caller).await?;
     json(StatusCode::CREATED, &KeyMade { key: made.record, secret: made.secret })
 }
 
@@ -120,6 +120,6 @@ struct Link {
 }
 
 async fn sign_in_link(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    let token = front.site.new_sign_in(&admitted.caller).await?;
+    let token = front.site.keys().new_sign_in(&admitted.caller).await?;
     json(StatusCode::CREATED, &Link { url: format!("{}/signin?token={token}", front.base(&admitted.parts)) })
 }

@@ -37,7 +37,7 @@ struct Names {
 }
 
 async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    json(StatusCode::OK, &Names { names: front.site.released_names(&admitted.caller)? })
+    json(StatusCode::OK, &Names { names: front.site.names().list(&admitted.caller)? })
 }
 
 async fn release(
@@ -45,6 +45,6 @@ async fn release(
     admitted: Admitted,
     Path(name): Path<String>,
 ) -> RestResult {
-    front.site.release_name(&admitted.caller, &name).await?;
+    front.site.names().release(&admitted.caller, &name).await?;
     Ok(nothing())
 }

@@ -108,11 +108,11 @@ async fn charts(State(front): State<Arc<Front>>, Params(params): Params<ChartsPa
 }
 
 async fn identity(State(front): State<Arc<Front>>, _: Admitted) -> RestResult {
-    json(StatusCode::OK, &front.site.identity())
+    json(StatusCode::OK, &front.site.cards().identity())
 }
 
 async fn rotate_identity(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    json(StatusCode::OK, &front.site.rotate_identity(&admitted.caller).await?)
+    json(StatusCode::OK, &front.site.cards().rotate_identity(&admitted.caller).await?)
 }
 
 #[derive(Deserialize)]
@@ -163,7 +163,7 @@ async fn journal(
         text: params.text,
         limit: params.limit.unwrap_or(LINES),
     };
-    json(StatusCode::OK, &Journal { lines: front.site.journal(&admitted.caller, query).await? })
+    json(StatusCode::OK, &Journal { lines: front.site.operations().journal(&admitted.caller, query).await? })
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -203,7 +203,7 @@ async fn backup(
         let sentence = format!("{} exists already; name another file for the backup", given.file.display());
         return Err(Failure::new(Fault::Moved, sentence));
     }
-    front.site.backup(&admitted.caller, &given.file).await?;
+    front.site.operations().backup(&admitted.caller, &given.file).await?;
     json(StatusCode::CREATED, &Written { file: given.file })
 }
 

@@ -75,11 +75,11 @@ async fn list(
         after: params.after,
         limit: params.limit.unwrap_or(PAGE),
     };
-    json(StatusCode::OK, &Letters { letters: front.site.letters(&admitted.caller, query).await? })
+    json(StatusCode::OK, &Letters { letters: front.site.deliveries().list(&admitted.caller, query).await? })
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.letter(&admitted.caller, number(&id)?).await?)
+    json(StatusCode::OK, &front.site.deliveries().get(&admitted.caller, number(&id)?).await?)
 }
 
 async fn send_again(
@@ -87,11 +87,11 @@ async fn send_again(
     admitted: Admitted,
     Path(id): Path<String>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.send_letter_again(&admitted.caller, number(&id)?).await?)
+    json(StatusCode::OK, &front.site.deliveries().retry(&admitted.caller, number(&id)?).await?)
 }
 
 async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    front.site.drop_letter(&admitted.caller, number(&id)?).await?;
+    front.site.deliveries().remove(&admitted.caller, number(&id)?).await?;
     Ok(nothing())
 }
 

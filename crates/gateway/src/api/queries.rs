@@ -69,19 +69,22 @@ async fn keep(
 ) -> RestResult {
     let base = front.base(&admitted.parts);
     let QueryGiven { query, min_score, push } = given;
-    json(StatusCode::CREATED, &front.site.keep_query(&admitted.caller, query, min_score, push, &base).await?)
+    json(
+        StatusCode::CREATED,
+        &front.site.queries().save(&admitted.caller, query, min_score, push, &base).await?,
+    )
 }
 
 async fn list(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    json(StatusCode::OK, &Queries { queries: front.site.kept_queries(&admitted.caller) })
+    json(StatusCode::OK, &Queries { queries: front.site.queries().list(&admitted.caller) })
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.kept_query(&admitted.caller, &id)?)
+    json(StatusCode::OK, &front.site.queries().get(&admitted.caller, &id)?)
 }
 
 async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    front.site.forget_query(&admitted.caller, &id).await?;
+    front.site.queries().forget(&admitted.caller, &id).await?;
     Ok(nothing())
 }
 
@@ -99,11 +102,11 @@ async fn events(
     let headers = &admitted.parts.headers;
     let after = last_seen(headers, params.after);
     if wants_stream(headers) {
-        let watch = front.site.follow_query(&admitted.caller, &id, after)?;
+        let watch = front.site.queries().follow(&admitted.caller, &id, after)?;
         let place = front.open_stream(&admitted.parts)?;
         return Ok(sse::respond(&front, place, Vec::new(), MatchStream(watch)));
     }
-    let mut kept = front.site.kept_query(&admitted.caller, &id)?;
+    let mut kept = front.site.queries().get(&admitted.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);
     json(StatusCode::OK, &serde_json::json!({ "matches": kept.matches }))
 }

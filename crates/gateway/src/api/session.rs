@@ -66,7 +66,8 @@ struct SigningIn {
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
-    let presence = session(&admitted.parts.headers).and_then(|secret| front.site.presence(secret).ok());
+    let presence =
+        session(&admitted.parts.headers).and_then(|secret| front.site.keys().presence(secret).ok());
     told(&front, &admitted.caller, presence)
 }
 
@@ -77,7 +78,7 @@ async fn begin(
     parts: Parts,
     JsonBody(given): JsonBody<SigningIn>,
 ) -> RestResult {
-    let begun = match front.site.begin_session(given.key.trim(), browser(&parts.headers)).await {
+    let begun = match front.site.keys().begin_session(given.key.trim(), browser(&parts.headers)).await {
         Err(SiteError::BadKey) => {
             let sentence =
                 "this key is not known here; ask whoever runs the site for one (`agentsite key new`)";
@@ -85,15 +86,15 @@ async fn begin(
         }
         begun => begun?,
     };
-    let caller = front.site.caller_by_session(&begun.secret).await?;
-    let mut response = told(&front, &caller, front.site.presence(&begun.secret).ok())?;
+    let caller = front.site.keys().caller_by_session(&begun.secret).await?;
+    let mut response = told(&front, &caller, front.site.keys().presence(&begun.secret).ok())?;
     put_cookie(&mut response, &front.session_cookie(&parts, &begun.secret));
     Ok(response)
 }
 
 async fn end(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     if let Some(secret) = session(&admitted.parts.headers) {
-        match front.site.end_session(secret).await {
+        match front.site.keys().end_session(secret).await {
             Ok(()) | Err(SiteError::BadKey) => {}
             Err(error) => return Err(error.into()),
         }
@@ -114,7 +115,7 @@ fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> RestResul
         name: &settings.name,
         description: &settings.description,
         version: env!("CARGO_PKG_VERSION"),
-        concierge: front.site.concierge().to_string(),
+        concierge: front.site.agents().concierge().to_string(),
     };
     let signed_in = presence.is_some();
     json(StatusCode::OK, &Session { role, owner: caller.owner().as_str(), signed_in, presence, site })

@@ -159,7 +159,7 @@ async fn list(
         ..TaskFilter::default()
     };
     let (text, limit) = (params.text.unwrap_or_default(), params.limit.unwrap_or(PAGE));
-    let page = front.site.asked_tasks(&admitted.caller, filter, &text, after, limit).await?;
+    let page = front.site.tasks().asked(&admitted.caller, filter, &text, after, limit).await?;
     let tasks =
         Tasks { tasks: page.items.iter().map(TaskRow::from).collect(), next: page.next.map(cursor::write) };
     json(StatusCode::OK, &tasks)
@@ -222,12 +222,12 @@ impl<'a> From<&'a Task> for TaskView<'a> {
 }
 
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    let task = front.site.task(&admitted.caller, named(&id)?).await?;
+    let task = front.site.tasks().get(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
 async fn cancel(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    let task = front.site.cancel(&admitted.caller, named(&id)?).await?;
+    let task = front.site.tasks().cancel(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &TaskView::from(&task))
 }
 
@@ -237,7 +237,7 @@ async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
 }
 
 async fn retry(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    let task = front.site.retry_task(&admitted.caller, named(&id)?).await?;
+    let task = front.site.retry(&admitted.caller, named(&id)?).await?;
     json(StatusCode::CREATED, &TaskView::from(&task))
 }
 
@@ -252,7 +252,7 @@ struct Graph<'a> {
 }
 
 async fn graph(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    let graph = front.site.task_graph(&admitted.caller, named(&id)?).await?;
+    let graph = front.site.tasks().graph(&admitted.caller, named(&id)?).await?;
     json(StatusCode::OK, &Graph { tasks: graph.tasks.iter().map(TaskRow::from).collect(), cut: graph.cut })
 }
 
@@ -275,12 +275,12 @@ async fn events(
 ) -> RestResult {
     let (id, headers) = (named(&id)?, &admitted.parts.headers);
     if wants_stream(headers) {
-        let watch = front.site.watch(&admitted.caller, id, last_seen(headers, params.after)).await?;
+        let watch = front.site.tasks().watch(&admitted.caller, id, last_seen(headers, params.after)).await?;
         let place = front.open_stream(&admitted.parts)?;
         return Ok(sse::respond(&front, place, Vec::new(), TaskStream { watch, ended: false }));
     }
     let limit = params.limit.unwrap_or(EVENTS);
-    let events = front.site.events(&admitted.caller, id, params.after.unwrap_or(0), limit).await?;
+    let events = front.site.tasks().events(&admitted.caller, id, params.after.unwrap_or(0), limit).await?;
     json(StatusCode::OK, &Events { events })
 }
 

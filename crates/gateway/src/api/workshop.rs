@@ -100,11 +100,11 @@ async fn create(
 ) -> RestResult {
     let workshop = opened(&front)?;
     let name = wanted.name.clone();
-    if front.site.agent(&admitted.caller, &name).is_ok() {
+    if front.site.agents().get(&admitted.caller, &name).is_ok() {
         return Err(WorkshopError::Taken(name).into());
     }
     workshop.create(wanted).await?;
-    json(StatusCode::CREATED, &front.site.agent(&admitted.caller, &name)?)
+    json(StatusCode::CREATED, &front.site.agents().get(&admitted.caller, &name)?)
 }
 
 /// An `agent.toml` with what the site thinks of it.
@@ -188,11 +188,12 @@ async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(name):
 /// away.
 async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(name): Path<String>) -> RestResult {
     let (caller, name) = (&admitted.caller, named(&name)?);
-    let has_folder = front.site.agent(caller, &name).is_ok_and(|agent| agent.folder.is_some());
-    let gone =
-        front.site.agent(caller, &name).is_err() && caller.is_admin() && front.settings.workshop.is_some();
+    let has_folder = front.site.agents().get(caller, &name).is_ok_and(|agent| agent.folder.is_some());
+    let gone = front.site.agents().get(caller, &name).is_err()
+        && caller.is_admin()
+        && front.settings.workshop.is_some();
     if !has_folder && !gone {
-        front.site.disconnect_agent(caller, &name).await?;
+        front.site.connected().disconnect(caller, &name).await?;
         return Ok(nothing());
     }
     if !caller.is_admin() {
@@ -204,7 +205,7 @@ async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(name):
 }
 
 fn shown(front: &Front, caller: &Caller, file: ManifestFile) -> RestResult {
-    let broken = front.site.broken(caller).into_iter().find(|broken| broken.file == file.file);
+    let broken = front.site.agents().broken(caller).into_iter().find(|broken| broken.file == file.file);
     json(StatusCode::OK, &Shown { file, refused: broken.map(|broken| broken.error) })
 }
 

@@ -62,7 +62,7 @@ async fn catalog(front: Arc<Front>, request: Request) -> Result<Response, Failur
         },
         "entries": entries,
     });
-    kept(&call.parts, Reader::Everybody, "application/json", &document, site.agents_changed_at())
+    kept(&call.parts, Reader::Everybody, "application/json", &document, site.cards().changed_at())
 }
 
 async fn tool_servers(State(front): FrontState, request: Request) -> Response {
@@ -86,7 +86,7 @@ async fn tool_catalog(front: Arc<Front>, request: Request) -> Result<Response, F
         })
         .collect();
     let document = json!({ "specVersion": "draft", "entries": entries });
-    let changed_at = call.front.site.agents_changed_at();
+    let changed_at = call.front.site.cards().changed_at();
     kept(&call.parts, Reader::Everybody, "application/json", &document, changed_at)
 }
 

@@ -215,7 +215,7 @@ fn metadata(listing: &Listing) -> Value {
 /// What the site says of who stands behind an entry, or behind all of them.
 pub(super) fn trust(site: &Site, voice: &Voice, entry: Option<&str>) -> Value {
     let mut manifest = json!({
-        "identity": did_web(&voice.base).unwrap_or_else(|| site.identity().did_key),
+        "identity": did_web(&voice.base).unwrap_or_else(|| site.cards().identity().did_key),
         "identityType": "did",
         "trustSchema": { "identifier": TRUST_SCHEMA, "version": "1.0", "verificationMethods": ["did:web"] },
     });
@@ -224,7 +224,7 @@ pub(super) fn trust(site: &Site, voice: &Voice, entry: Option<&str>) -> Value {
         manifest["provenance"] = json!([{ "relation": "publishedFrom", "sourceId": entry }]);
     }
     if voice.signs
-        && let Some(signature) = site.sign_manifest(&manifest, &voice.base)
+        && let Some(signature) = site.cards().sign_manifest(&manifest, &voice.base)
     {
         manifest["signature"] = signature.into();
     }
@@ -243,7 +243,7 @@ pub(super) fn registry(site: &Site, voice: &Voice) -> Value {
         "url": voice.base,
         "description": "Search, facets and a list of every agent that this site runs or knows: POST /search, POST /explore, GET /agents below this address.",
         "representativeQueries": ["find me an agent that can do this", "which agents are there for this kind of work"],
-        "updatedAt": site.agents_changed_at(),
+        "updatedAt": site.cards().changed_at(),
         "trustManifest": trust(site, voice, Some(&id)),
     })
 }

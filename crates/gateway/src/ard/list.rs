@@ -204,7 +204,7 @@ async fn one(front: Arc<Front>, identifier: &str, request: Request) -> Result<Re
         let sentence = "there is no entry of this identifier here; GET /agents lists those that there are";
         return Err(Failure::new(Fault::NoSuchEntry, sentence));
     };
-    let changed_at = call.front.site.agents_changed_at();
+    let changed_at = call.front.site.cards().changed_at();
     kept(&call.parts, Reader::This(&call.caller), "application/json", &entry.members, changed_at)
 }
 

@@ -43,7 +43,7 @@ pub(super) async fn matched(
     };
     let mut query = Query { filter: asked.filter(), limit: Some(MAX_MATCHES), ..Query::of(text.as_str()) };
     while found.len() < most && query.offset < MAX_MATCHED {
-        let page = call.front.site.find(&call.caller, &query, &call.voice.base).await?.matches;
+        let page = call.front.site.search().find(&call.caller, &query, &call.voice.base).await?.matches;
         let last = page.len() < MAX_MATCHES;
         for found_one in page {
             let (id, score) = (found_one.id, found_one.score);

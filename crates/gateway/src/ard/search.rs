@@ -111,7 +111,7 @@ async fn elsewhere(
     if federation != Federation::Auto {
         return Ok(Elsewhere::default());
     }
-    Ok(call.front.site.find_elsewhere(&asked.elsewhere(), &call.voice.base).await?)
+    Ok(call.front.site.search().find_elsewhere(&asked.elsewhere(), &call.voice.base).await?)
 }
 
 /// An entry with its score. Queries serve indexing, not choosing, so they are left out.

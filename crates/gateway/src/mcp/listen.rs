@@ -101,7 +101,7 @@ pub(super) async fn answer(
         let id = task_id(&written)?;
         // Also refuses what is no call of a tool of this set.
         call.toolkit.task(&call.caller, id).await?;
-        tasks.push((id, call.front.site.watch_to_end(&call.caller, id, 0).await?));
+        tasks.push((id, call.front.site.tasks().watch_to_end(&call.caller, id, 0).await?));
         filter.task_ids.insert(written);
     }
     let id: Value = serde_json::from_str(asked.id).unwrap_or_default();

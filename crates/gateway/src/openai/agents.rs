@@ -33,7 +33,7 @@ struct Model {
 impl OpenAiCall {
     fn model(&self, id: AgentName, description: String) -> Model {
         let site = &self.front.site;
-        let created = seconds(site.agents_changed_at());
+        let created = seconds(site.cards().changed_at());
         Model { id, object: "model", created, owned_by: site.settings().name.clone(), description }
     }
 }
@@ -45,9 +45,9 @@ pub(super) async fn list(front: State<Arc<Front>>, request: Request) -> Response
 async fn all(front: State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
     let (call, _) = OpenAiCall::enter(front, request)?;
     let site = &call.front.site;
-    let agents = site.agents(&call.caller).into_iter().map(|view| (view.name, view.description));
+    let agents = site.agents().list(&call.caller).into_iter().map(|view| (view.name, view.description));
     let mut data: Vec<Model> = agents.map(|(name, description)| call.model(name, description)).collect();
-    if let Ok(concierge) = site.agent(&call.caller, &site.concierge()) {
+    if let Ok(concierge) = site.agents().get(&call.caller, &site.agents().concierge()) {
         data.push(call.model(concierge.name, concierge.description));
     }
     json(&Models { object: "list", data })
@@ -59,6 +59,6 @@ pub(super) async fn show(front: State<Arc<Front>>, Path(id): Path<String>, reque
 
 async fn one(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
     let (call, _) = OpenAiCall::enter(front, request)?;
-    let view = call.front.site.agent(&call.caller, &named_agent(id)?)?;
+    let view = call.front.site.agents().get(&call.caller, &named_agent(id)?)?;
     json(&call.model(view.name, view.description))
 }

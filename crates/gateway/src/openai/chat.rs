@@ -134,7 +134,7 @@ async fn errand(call: &OpenAiCall, asked: ChatRequest) -> Result<AgentRequest, F
     let task: Option<TaskId> = taken(&mut metadata, "task_id")?;
     let thread = match (task, context) {
         (Some(task), _) => {
-            let context = call.front.site.task(&call.caller, task).await?.head.context;
+            let context = call.front.site.tasks().get(&call.caller, task).await?.head.context;
             Some(Thread { context, waiting: Some(task) })
         }
         (None, Some(context)) => Some(call.thread(&agent, context).await?),

@@ -128,8 +128,8 @@ impl Exchange {
 
     /// A turn of a task that was begun before, from its start.
     pub(super) async fn again(call: &OpenAiCall, id: TaskId, seq: u64) -> Result<Self, Failure> {
-        let task = call.front.site.task(&call.caller, id).await?;
-        let watch = call.front.site.watch(&call.caller, id, seq).await?;
+        let task = call.front.site.tasks().get(&call.caller, id).await?;
+        let watch = call.front.site.tasks().watch(&call.caller, id, seq).await?;
         Ok(Self {
             front: call.front.clone(),
             caller: call.caller.clone(),
@@ -227,7 +227,7 @@ impl OpenAiCall {
     /// A conversation as it stands now: a task that no longer waits is not continued.
     async fn still(&self, agent: &AgentName, mut thread: Thread) -> Thread {
         if let Some(id) = thread.waiting {
-            let task = self.front.site.task(&self.caller, id).await;
+            let task = self.front.site.tasks().get(&self.caller, id).await;
             let waits = task.is_ok_and(|task| task.head.state.is_interrupted() && task.head.agent == *agent);
             thread.waiting = thread.waiting.filter(|_| waits);
         }
@@ -243,7 +243,7 @@ impl OpenAiCall {
             states: vec![TaskState::InputRequired, TaskState::AuthRequired],
             ..TaskFilter::default()
         };
-        let page = self.front.site.list_tasks(&self.caller, filter, None, 1).await?;
+        let page = self.front.site.tasks().list(&self.caller, filter, None, 1).await?;
         Ok(Thread { context, waiting: page.items.first().map(|head| head.id) })
     }
 }
@@ -271,7 +271,7 @@ impl Drop for HangUp {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         // It ends by itself: the site answers a cancellation or stops.
         runtime.spawn(async move {
-            match front.site.cancel(&caller, task).await {
+            match front.site.tasks().cancel(&caller, task).await {
                 Ok(_) => tracing::debug!(%task, "the caller hung up, the task is canceled"),
                 Err(error) => tracing::debug!(%task, %error, "the caller hung up"),
             }

@@ -14,7 +14,7 @@ mod view;
 use std::sync::Arc;
 
 use agentsite_protocol::{TaskEventKind, TaskState};
-use agentsite_site::SiteError;
+use agentsite_site::{SiteError, TaskError};
 use axum::extract::{Path, Query, Request, State};
 use axum::response::Response;
 use serde::Deserialize;
@@ -92,10 +92,10 @@ pub(super) async fn cancel(front: State<Arc<Front>>, Path(id): Path<String>, req
 async fn end(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Response, Failure> {
     let (call, _) = OpenAiCall::enter(front, request)?;
     let Some(Title::Task(task, _)) = Title::read(id) else { return Err(no_such_response(id)) };
-    match call.front.site.cancel(&call.caller, task).await {
+    match call.front.site.tasks().cancel(&call.caller, task).await {
         // One that has ended stays as it is.
-        Ok(_) | Err(SiteError::NotCancelable(_)) => {}
-        Err(SiteError::NoSuchTask(_)) => return Err(no_such_response(id)),
+        Ok(_) | Err(TaskError::NotCancelable(_)) => {}
+        Err(TaskError::NoSuchTask(_)) => return Err(no_such_response(id)),
         Err(error) => return Err(error.into()),
     }
     let (exchange, title, frame) = call.turn_again(id).await?;
@@ -122,16 +122,16 @@ impl OpenAiCall {
         let missing = || no_such_response(id);
         let Some(Title::Task(task, seq)) = Title::read(id) else { return Err(missing()) };
         let site = &self.front.site;
-        let found = match site.task(&self.caller, task).await {
+        let found = match site.tasks().get(&self.caller, task).await {
             Ok(found) if seq > 0 && seq <= found.head.seq => found,
-            Ok(_) | Err(SiteError::NoSuchTask(_)) => return Err(missing()),
+            Ok(_) | Err(TaskError::NoSuchTask(_)) => return Err(missing()),
             Err(error) => return Err(error.into()),
         };
         let mut exchange = Exchange::again(self, task, seq).await?;
         let mut turn = Turn::new(false);
         let mut after = seq - 1;
         while !turn.is_settled() {
-            let events = site.events(&self.caller, task, after, PAGE).await?;
+            let events = site.tasks().events(&self.caller, task, after, PAGE).await?;
             let Some(last) = events.last() else { break };
             after = last.seq;
             for event in &events {

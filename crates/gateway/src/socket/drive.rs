@@ -104,7 +104,7 @@ impl Drive {
             };
         self.renew().await?;
         self.meter.settle();
-        match self.front.site.connect_agent(caller, *introduction).await {
+        match self.front.site.connected().connect(caller, *introduction).await {
             Ok(ConnectedAgent { name, resume, lease, warnings, link }) => {
                 self.newcomer.clear();
                 self.meter.allow(MAX_FRAME + ROOM);

@@ -331,7 +331,7 @@ const SMITH: &str = "name = \"smith\"\ndescription = \"Forges horseshoes and too
 async fn registries_elsewhere_are_asked_unless_the_caller_says_otherwise() {
     let egress = agentsite_egress::Egress::unguarded();
     let far = site_with(SiteSettings::default(), egress.clone()).await;
-    far.install(agentsite_site::Manifest::read(SMITH).unwrap(), None).await.unwrap();
+    far.agents().install(agentsite_site::Manifest::read(SMITH).unwrap(), None).await.unwrap();
     let far = Story::of(GatewaySettings::default(), far).await;
     let upstreams = vec![format!("http://{}/search", far.address)];
     let near = site_with(SiteSettings { upstreams, ..SiteSettings::default() }, egress).await;

@@ -97,7 +97,7 @@ async fn a_credential_reaches_the_agent_and_is_not_kept() {
         kind = "exec"
         command = ["sh", "-c", "test \"$AGENTSITE_CREDENTIAL\" = s3cret-token && echo open || { echo 'Which token?'; exit 11; }"]
     "#;
-    story.site.install(Manifest::read(script).unwrap(), None).await.unwrap();
+    story.site.agents().install(Manifest::read(script).unwrap(), None).await.unwrap();
     let asked = story.call("vault", "SendMessage", says("open")).await["result"]["task"].clone();
     assert_eq!(asked["status"]["state"], "TASK_STATE_AUTH_REQUIRED");
     assert_eq!(asked["status"]["message"]["parts"][0]["text"], "Which token?");
@@ -133,7 +133,7 @@ async fn the_extended_card_tells_known_callers_more() {
         kind = "builtin"
         builtin = "echo"
     "#;
-    story.site.install(Manifest::read(agent).unwrap(), None).await.unwrap();
+    story.site.agents().install(Manifest::read(agent).unwrap(), None).await.unwrap();
     let public = body(story.get("/a2a/shop/.well-known/agent-card.json").send().await.unwrap()).await;
     assert_eq!(public["capabilities"]["extendedAgentCard"], true);
     assert_eq!(public["skills"].as_array().unwrap().len(), 1);

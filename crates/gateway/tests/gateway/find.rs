@@ -130,7 +130,7 @@ async fn a_query_is_kept_followed_and_forgotten() {
     let path = format!("/api/queries/{id}/events");
     let stream = story.get(&path).header("accept", "text/event-stream").send().await.unwrap();
     let singer = "name = \"singer\"\ndescription = \"Sings old songs\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install(agentsite_host::Manifest::read(singer).unwrap(), None).await.unwrap();
+    story.site.agents().install(agentsite_host::Manifest::read(singer).unwrap(), None).await.unwrap();
     let first = Events::of(stream).next().await.unwrap().value();
     assert_eq!((&first["seq"], &first["match"]["name"]), (&json!(1), &json!("singer")), "{first}");
     let told = body(story.get(&path).send().await.unwrap()).await;

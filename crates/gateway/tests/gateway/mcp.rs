@@ -31,7 +31,10 @@ builtin = "echo"
 /// A site whose agent `kit` is a set of tools.
 async fn begin() -> (Story, Arc<Kit>) {
     let (story, kit) = (Story::begin().await, Arc::new(Kit::default()));
-    story.site.install_runner(Manifest::read(MANIFEST).unwrap(), Arc::new(ToolboxRunner::new(kit.clone())));
+    story
+        .site
+        .agents()
+        .install_runner(Manifest::read(MANIFEST).unwrap(), Arc::new(ToolboxRunner::new(kit.clone())));
     (story, kit)
 }
 

@@ -30,7 +30,7 @@ impl Story {
             "name = \"{name}\"\ndescription = \"Scripted\"\nvisibility = \"public\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
         );
         let runner = Arc::new(runner);
-        self.site.install_runner(Manifest::read(&text).unwrap(), runner.clone());
+        self.site.agents().install_runner(Manifest::read(&text).unwrap(), runner.clone());
         runner
     }
 }

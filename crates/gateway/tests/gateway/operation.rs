@@ -282,7 +282,7 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
     let key = story.key(&["admin"]).await;
     let cookie = signed_in(&story, &key).await;
     let guest = story.guest();
-    let before = story.site.journal(&Caller::admin(), Default::default()).await.unwrap().len();
+    let before = story.site.operations().journal(&Caller::admin(), Default::default()).await.unwrap().len();
     let (mut tried, mut took) = (0, 0);
     for path in api_paths() {
         let path = path.replace("{name}", "echo").replace("{id}", "01234567-89ab-7def-8123-456789abcdef");
@@ -312,7 +312,7 @@ async fn no_page_of_another_site_changes_anything_with_the_cookie_of_a_browser()
         }
     }
     assert!(tried > 1_000 && took > 100, "{tried} {took}");
-    let after = story.site.journal(&Caller::admin(), Default::default()).await.unwrap().len();
+    let after = story.site.operations().journal(&Caller::admin(), Default::default()).await.unwrap().len();
     assert_eq!(before, after, "nothing was done");
     let own = format!("http://{}", story.address);
     let same = story.guest().post("/api/doctor").header("cookie", &cookie).header("origin", own);

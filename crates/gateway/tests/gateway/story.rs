@@ -99,7 +99,7 @@ impl Story {
         let gateway = Gateway::bind(settings, site.clone(), Arc::new(registry)).await.unwrap();
         let (address, stop) = (gateway.local_addr(), CancellationToken::new());
         let serving = tokio::spawn(gateway.serve(stop.clone()));
-        let made = site.new_key(&Caller::admin(), "admin", vec![Scope::Admin], None).await.unwrap();
+        let made = site.keys().create(&Caller::admin(), "admin", vec![Scope::Admin], None).await.unwrap();
         let (http, admin) = (client_with(&made.secret), made.secret);
         Self { site, address, http, admin, stop, serving: Some(serving) }
     }
@@ -134,7 +134,7 @@ impl Story {
     /// An API key with these scopes.
     pub(crate) async fn key(&self, scopes: &[&str]) -> String {
         let scopes: Vec<Scope> = scopes.iter().map(|scope| scope.parse().unwrap()).collect();
-        self.site.new_key(&Caller::local(), "test", scopes, None).await.unwrap().secret
+        self.site.keys().create(&Caller::local(), "test", scopes, None).await.unwrap().secret
     }
 
     /// Opens a task of `long` that stays at work, and gives its id.
@@ -217,7 +217,7 @@ pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_egress::
     let store = Arc::new(MemStore::new());
     let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await.unwrap();
     for agent in AGENTS {
-        site.install(Manifest::read(agent).unwrap(), None).await.unwrap();
+        site.agents().install(Manifest::read(agent).unwrap(), None).await.unwrap();
     }
     site.start().await.unwrap();
     site

@@ -47,10 +47,11 @@ impl Bench {
         let manifest = Manifest::read(&text).map_err(|error| WorkshopError::Bad(error.to_string()))?;
         self.texts.lock().unwrap().insert(name.clone(), (text, suspended));
         if suspended {
-            self.site.uninstall(&name).await;
+            self.site.agents().uninstall(&name).await;
         } else {
             let folder = std::env::temp_dir();
             self.site
+                .agents()
                 .install(manifest, Some(folder))
                 .await
                 .map_err(|error| WorkshopError::Failed(error.to_string()))?;
@@ -135,7 +136,7 @@ impl Workshop for Bench {
         Box::pin(async move {
             self.file(&name)?;
             self.texts.lock().unwrap().remove(&name);
-            self.site.uninstall(&name).await;
+            self.site.agents().uninstall(&name).await;
             Ok("trash".into())
         })
     }

@@ -1,4 +1,4 @@
-//! The verbs of a site about the agents that it runs: put in, replaced, taken out, shown.
+//! The handle for the agents that a site runs: put in, replaced, taken out, shown.
 //!
 //! Promises: replacing an agent stops its earlier version and leaves nothing of it behind; callers see only
 //! the agents that they may call. How an agent runs is `host`'s matter, agents from elsewhere are `hub`'s,
@@ -8,14 +8,37 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agentsite_host::{AgentLog, LogLine, Manifest, Runner};
-use agentsite_protocol::{AgentName, Caller};
+use agentsite_host::{AgentLog, Change, LogLine, Manifest, Runner, Workshop};
+use agentsite_protocol::{AgentName, Caller, Ids};
+use agentsite_store::SharedStore;
+use tokio::sync::broadcast::error::RecvError;
 
-use super::{Site, admin_only, login};
-use crate::hub::Entry;
-use crate::{AgentView, BrokenAgent, SiteError};
+use super::connect::ConnectedAgents;
+use super::{admin_only, login};
+use crate::hub::{Entry, Hub};
+use crate::lifetime::Lifetime;
+use crate::logins::Logins;
+use crate::names::Names;
+use crate::tasks::Tasks;
+use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
 
-impl Site {
+/// The agents that a site runs.
+#[derive(Debug, Clone)]
+pub struct Agents {
+    pub(super) hub: Arc<Hub>,
+    pub(super) workshop: Workshop,
+    pub(super) logins: Arc<Logins>,
+    pub(super) names: Arc<Names>,
+    pub(super) connected: ConnectedAgents,
+    pub(super) tasks: Tasks,
+    pub(super) store: SharedStore,
+    pub(super) ids: Ids,
+    pub(super) lifetime: Lifetime,
+    pub(super) settings: Arc<SiteSettings>,
+    pub(super) concierge: AgentName,
+}
+
+impl Agents {
     /// Adds an agent, or replaces the one of this name; does nothing when it is unchanged.
     ///
     /// # Errors
@@ -37,41 +60,41 @@ impl Site {
         let name = manifest.name.clone();
         name.check_choice().map_err(|reserved| SiteError::Agent(reserved.to_string()))?;
         let server = login::server_of(&manifest).cloned();
-        let known = self.0.hub.get(&name).is_some();
-        if let Some(before) = self.0.hub.install(manifest, folder, &self.0.workshop, anew)? {
+        let known = self.hub.get(&name).is_some();
+        if let Some(before) = self.hub.install(manifest, folder, &self.workshop, anew)? {
             if before.holder.is_some() {
-                self.give_way(&name).await?;
+                self.connected.give_way(&name).await?;
             }
             before.runner.stop().await;
             self.drop_index(&before).await;
         }
-        self.0.logins.keep_only(&name, server.as_ref()).await?;
-        self.0.names.hold(&name).await?;
+        self.logins.keep_only(&name, server.as_ref()).await?;
+        self.names.hold(&name).await?;
         self.relay_changes(&name);
-        if !known && !self.is_stopping() {
-            self.0.tasks.recover(Some(&name)).await?;
+        if !known && !self.lifetime.is_stopping() {
+            self.tasks.recover(Some(&name)).await?;
         }
         Ok(())
     }
 
     /// Adds an agent that runs in this process on a runner of your own, or replaces the one of this name.
     pub fn install_runner(&self, manifest: Manifest, runner: Arc<dyn Runner>) {
-        let (log, name) = (AgentLog::new(self.ids().clock().clone()), manifest.name.clone());
-        self.0.hub.put(Entry::new(manifest, runner, log, None));
+        let (log, name) = (AgentLog::new(self.ids.clock().clone()), manifest.name.clone());
+        self.hub.put(Entry::new(manifest, runner, log, None));
         self.relay_changes(&name);
     }
 
     /// Takes an agent out; false when there was none. The name of one of the site's own stays reserved for a
     /// while.
     pub async fn uninstall(&self, name: &AgentName) -> bool {
-        match self.0.hub.uninstall(name) {
+        match self.hub.uninstall(name) {
             Some(entry) => {
                 if entry.holder.is_none() {
                     self.release_own(name).await;
                 }
                 entry.runner.stop().await;
                 self.drop_index(&entry).await;
-                if let Err(error) = self.0.logins.keep_only(name, None).await {
+                if let Err(error) = self.logins.keep_only(name, None).await {
                     tracing::error!(agent = %name, %error, "The login of an agent that was taken out could not be removed.");
                 }
                 true
@@ -81,7 +104,7 @@ impl Site {
     }
 
     async fn release_own(&self, name: &AgentName) {
-        if let Err(error) = self.0.names.release_own(name).await {
+        if let Err(error) = self.names.release_own(name).await {
             tracing::error!(agent = %name, %error, "The name of an agent that was taken out could not be reserved.");
         }
     }
@@ -89,57 +112,52 @@ impl Site {
     /// Says which agents have a folder and do not run, because they are suspended or cannot be read; their
     /// names stay reserved.
     pub fn set_idle(&self, names: BTreeSet<AgentName>) {
-        self.0.names.set_idle(names);
+        self.names.set_idle(names);
     }
 
     /// Removes the index of a library that went, unless its next version is one, too.
     async fn drop_index(&self, before: &Entry) {
         let name = &before.manifest.name;
-        if before.is_library() && !self.0.hub.libraries().contains(name) {
-            self.0.hub.library_folders.clear(name).await;
+        if before.is_library() && !self.hub.libraries().contains(name) {
+            self.hub.library_folders.clear(name).await;
         }
     }
 
     /// Says which agent folders could not be read.
     pub fn set_broken(&self, broken: Vec<BrokenAgent>) {
-        self.0.hub.set_broken(broken);
+        self.hub.set_broken(broken);
     }
 
-    /// Agent folders that could not be read; only the people who run the site see them.
+    /// Agent folders that could not be read; only admins see them.
     #[must_use]
     pub fn broken(&self, caller: &Caller) -> Vec<BrokenAgent> {
-        if caller.is_admin() { self.0.hub.broken() } else { Vec::new() }
+        if caller.is_admin() { self.hub.broken() } else { Vec::new() }
     }
 
     /// The agents this caller may call, by name.
     #[must_use]
-    pub fn agents(&self, caller: &Caller) -> Vec<AgentView> {
-        self.0.hub.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
+    pub fn list(&self, caller: &Caller) -> Vec<AgentView> {
+        self.hub.list(caller).iter().map(|entry| self.view(caller, entry.view())).collect()
     }
 
     /// One agent.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller.
-    pub fn agent(&self, caller: &Caller, name: &AgentName) -> Result<AgentView, SiteError> {
-        Ok(self.view(caller, self.0.hub.visible(caller, name)?.view()))
+    pub fn get(&self, caller: &Caller, name: &AgentName) -> Result<AgentView, SiteError> {
+        Ok(self.view(caller, self.hub.visible(caller, name)?.view()))
     }
 
     /// The last lines of an agent's log.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`].
-    pub fn agent_log(
-        &self,
-        caller: &Caller,
-        name: &AgentName,
-        most: usize,
-    ) -> Result<Vec<LogLine>, SiteError> {
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`].
+    pub fn log(&self, caller: &Caller, name: &AgentName, most: usize) -> Result<Vec<LogLine>, SiteError> {
         admin_only(caller)?;
-        Ok(self.0.hub.visible(caller, name)?.log.tail(most))
+        Ok(self.hub.visible(caller, name)?.log.tail(most))
     }
 
-    /// Folders, reasons and notices may tell about the machine; only the people who run the site see them.
+    /// Folders, reasons and notices may tell about the machine; only admins see them.
     fn view(&self, caller: &Caller, mut view: AgentView) -> AgentView {
         if !caller.is_admin() {
             view.folder = None;
@@ -147,5 +165,44 @@ impl Site {
             view.notice = None;
         }
         view
+    }
+
+    /// The agent that finds the right one for a message in plain language.
+    #[must_use]
+    pub fn concierge(&self) -> AgentName {
+        self.concierge.clone()
+    }
+
+    /// The agent that answers this caller for the site itself: the one that the settings name, as long as it
+    /// is there and this caller may call it, else the concierge.
+    #[must_use]
+    pub fn default_for(&self, caller: &Caller) -> AgentName {
+        let named = self.settings.default_agent.as_ref();
+        let named = named.filter(|name| self.hub.visible(caller, name).is_ok());
+        named.unwrap_or(&self.concierge).clone()
+    }
+
+    /// Passes on what an agent that is a set of tools tells of its changes, as long as this version of it is
+    /// installed.
+    pub(super) fn relay_changes(&self, name: &AgentName) {
+        let Some(entry) = self.hub.get(name) else { return };
+        let Some(mut changes) = entry.runner.toolbox().and_then(|toolbox| toolbox.changes()) else { return };
+        let (hub, installed, name) = (Arc::downgrade(&self.hub), Arc::downgrade(&entry), name.clone());
+        let relaying = async move {
+            loop {
+                let told = changes.recv().await;
+                let (Some(hub), Some(entry)) = (hub.upgrade(), installed.upgrade()) else { return };
+                if hub.get(&name).is_none_or(|now| !Arc::ptr_eq(&now, &entry)) {
+                    return;
+                }
+                match told {
+                    Ok(Change::Tools) | Err(RecvError::Lagged(_)) => hub.feeds.tools_changed(),
+                    Ok(_) => {}
+                    Err(RecvError::Closed) => return,
+                }
+            }
+        };
+        let stop = self.lifetime.stopping().clone();
+        self.lifetime.spawn(async move { stop.run_until_cancelled(relaying).await });
     }
 }

@@ -17,7 +17,7 @@ use std::sync::{Arc, Weak};
 
 use agentsite_host::{AgentLog, Builtin, Health, Job, Manifest, Reporter, Runner, Runtime};
 use agentsite_protocol::{
-    AgentName, Caller, Filter, KeyId, MAX_MATCHES, MAX_QUERY, Message, Outcome, Owner, Part, Query, Role,
+    AgentName, Caller, Filter, MAX_MATCHES, MAX_QUERY, Message, Outcome, Part, Query, Role,
 };
 use futures::future::BoxFuture;
 
@@ -28,9 +28,6 @@ use crate::hub::Entry;
 use choice::{Candidate, Choice, choose, is_sum, named};
 use errand::Asked;
 use small_talk::{SmallTalk, is_chinese, small_talk};
-
-/// The concierge's name among the agents of a site.
-pub(super) const NAME: &str = "concierge";
 
 /// Agents named when none fits, so that the answer stays readable.
 const MAX_NAMED: usize = 20;
@@ -89,7 +86,7 @@ impl Errand {
         if let Some(asked) = Asked::of(&self.job) {
             return self.go_on(asked).await;
         }
-        let caller = self.site.caller_of(&self.job.owner);
+        let caller = self.site.0.keys.caller_of(&self.job.owner);
         let request = Request::of(&self.job);
         let is_first = !request.was_asked && request.parts.iter().all(|part| part.text.is_some());
         if let Some(talk) = is_first.then(|| small_talk(&request.last)).flatten() {
@@ -120,7 +117,7 @@ impl Errand {
         let filter = Filter { owners: vec![OWN_OWNER.into()], ..Filter::default() };
         let text = request.whole[..request.whole.floor_char_boundary(MAX_QUERY)].to_owned();
         let query = Query { text, filter, limit: Some(MAX_MATCHES), ..Query::default() };
-        let found = match self.site.find(caller, &query, "").await {
+        let found = match self.site.0.search.find(caller, &query, "").await {
             Err(SiteError::BadQuery(_)) => Vec::new(),
             found => found?.matches,
         };
@@ -269,29 +266,5 @@ impl Request {
         let words = (!text.trim().is_empty()).then(|| Part::text(text));
         let parts = words.into_iter().chain(files.filter(|part| part.text.is_none()).cloned()).collect();
         Self { parts, whole, last, was_asked: !said.is_empty() }
-    }
-}
-
-impl Site {
-    /// The caller behind an owner, with no more powers than it has now: a key as it is kept, a token while it
-    /// is good. Whoever is not known here counts as unknown.
-    pub(super) fn caller_of(&self, owner: &Owner) -> Caller {
-        let unknown = || Caller::anonymous(std::net::Ipv4Addr::UNSPECIFIED.into());
-        match owner.as_str().split_once(':') {
-            None if owner.is_admin() => Caller::admin(),
-            Some(("key", id)) => {
-                let now = self.ids().clock().now();
-                let holds = |id: KeyId| {
-                    let keys = self.0.keys.list();
-                    let key = keys.into_iter().find(|key| key.id == id)?;
-                    key.expires_at.is_none_or(|end| end > now).then(|| Caller::key(&id, key.scopes))
-                };
-                id.parse().ok().and_then(holds).unwrap_or_else(unknown)
-            }
-            Some(("user", _)) => {
-                self.0.tokens.as_ref().and_then(|tokens| tokens.holder(owner)).unwrap_or_else(unknown)
-            }
-            _ => unknown(),
-        }
     }
 }

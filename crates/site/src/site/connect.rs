@@ -1,4 +1,4 @@
-//! The verbs of a site about programs that connect to be its agents.
+//! The handle for programs that connect to be agents of the site.
 //!
 //! Promises: only callers who are known connect; nobody takes the name of another, nor of an agent of the
 //! site; a program that shows its resume token takes the place of its earlier connection. An agent whose
@@ -14,11 +14,13 @@ use agentsite_protocol::{AgentName, Caller, KeyId, Owner, Timestamp};
 use agentsite_store::KeyRecord;
 use tokio_util::sync::CancellationToken;
 
-use super::Site;
-use crate::connected::{Claim, Kept, Record, claim, manifest};
-use crate::hub::{Entry, Holder};
-use crate::registry::Draft;
-use crate::{SiteError, Worker};
+use crate::connected::{Claim, Connected, Kept, Record, claim, manifest};
+use crate::hub::{Entry, Holder, Hub};
+use crate::keys::Keys;
+use crate::lifetime::Lifetime;
+use crate::names::Names;
+use crate::registry::{Draft, Registry};
+use crate::{SiteError, SiteSettings, Worker};
 
 /// How often leases are looked at when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);
@@ -35,19 +37,31 @@ pub struct ConnectedAgent {
     pub resume: String,
     /// How long its place is kept when it is away.
     pub lease: Duration,
-    /// What the people who run it should look at.
+    /// What the owner of the program should look at.
     pub warnings: Vec<String>,
     /// The connection; dropping it ends it.
     pub link: Link,
 }
 
-impl Site {
+/// The agents of a site whose programs connect to it.
+#[derive(Debug, Clone)]
+pub struct ConnectedAgents {
+    pub(super) connected: Arc<Connected>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) names: Arc<Names>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) keys: Arc<Keys>,
+    pub(super) lifetime: Lifetime,
+    pub(super) settings: Arc<SiteSettings>,
+}
+
+impl ConnectedAgents {
     /// Refuses callers who may connect no program, before anything is read from them.
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for strangers, [`SiteError::Stopping`].
     pub fn may_connect(&self, caller: &Caller) -> Result<(), SiteError> {
-        if self.is_stopping() {
+        if self.lifetime.is_stopping() {
             return Err(SiteError::Stopping);
         }
         if caller.is_anonymous() {
@@ -62,14 +76,14 @@ impl Site {
     /// # Errors
     /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
     /// [`SiteError::BadListing`].
-    pub async fn connect_agent(
+    pub async fn connect(
         &self,
         caller: &Caller,
         introduction: Introduction,
     ) -> Result<ConnectedAgent, SiteError> {
         self.may_connect(caller)?;
         let said = bounded(introduction)?;
-        let connected = &self.0.connected;
+        let connected = &self.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let name = said.name.clone();
         self.check_name(&name)?;
@@ -78,26 +92,25 @@ impl Site {
         let claim =
             claim(known.as_ref().map(|kept| &kept.record), here, caller.owner(), said.resume.as_deref())?;
         if claim == Claim::New {
-            self.0.names.check(caller, name.as_str())?;
-            connected.check_room(self.0.settings.max_connected)?;
-            self.0.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
+            self.names.check(caller, name.as_str())?;
+            connected.check_room(self.settings.max_connected)?;
+            self.registry.check_may_add(caller, connected.count_of(caller.owner())).await?;
         }
         let resume = match (claim, &said.resume) {
             (Claim::Token, Some(token)) => token.clone(),
             _ => connected.token(),
         };
-        let mut own = self.own_names();
+        let mut own = self.hub.names_to_protect();
         own.retain(|other| other.name != name.as_str());
         let now = connected.ids.clock().now();
         let mut record = Record::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);
-        record.warnings =
-            self.0.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
+        record.warnings = self.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
         let did = if claim == Claim::New { "connected" } else { "connected again" };
         let revision = connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
         let warnings = record.warnings.clone();
         let runner = self.seat(record, revision, known);
-        let (lease, link) = (self.0.settings.hub.lease.0, runner.attach());
+        let (lease, link) = (self.settings.hub.lease.0, runner.attach());
         Ok(ConnectedAgent { name, resume, lease, warnings, link })
     }
 
@@ -106,8 +119,8 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchAgent`], [`SiteError::Forbidden`] for all but its owner and the people who run the
     /// site.
-    pub async fn disconnect_agent(&self, caller: &Caller, name: &AgentName) -> Result<(), SiteError> {
-        let entry = self.0.hub.visible(caller, name)?;
+    pub async fn disconnect(&self, caller: &Caller, name: &AgentName) -> Result<(), SiteError> {
+        let entry = self.hub.visible(caller, name)?;
         let Some(holder) = &entry.holder else {
             let sentence = format!("{name} is an agent of the site itself; remove its folder");
             return Err(SiteError::Forbidden(sentence));
@@ -126,7 +139,7 @@ impl Site {
         owner: &Owner,
         why: &str,
     ) -> Result<(), SiteError> {
-        let all = self.0.connected.all();
+        let all = self.connected.all();
         for kept in all.iter().filter(|kept| kept.record.owner == *owner) {
             let name = &kept.record.introduction.name;
             self.take_out(name, by, format!("took {name} out: its owner's key {why}")).await?;
@@ -136,9 +149,9 @@ impl Site {
 
     /// An agent of the site itself has taken the place of one whose program connects.
     pub(super) async fn give_way(&self, name: &AgentName) -> Result<(), SiteError> {
-        let _one_at_a_time = self.0.connected.changing.lock().await;
+        let _one_at_a_time = self.connected.changing.lock().await;
         let text = format!("took {name} out: an agent of the site itself has its name now");
-        let gone = self.0.connected.remove(name, &Owner::stored("site"), text).await?;
+        let gone = self.connected.remove(name, &Owner::stored("site"), text).await?;
         if let Some(kept) = gone {
             kept.runner.retire(LinkEnd::NameTaken);
         }
@@ -148,7 +161,7 @@ impl Site {
     /// Takes out an agent whose program stayed away longer than the lease; nothing happens to one that is
     /// here or has time.
     async fn lapse(&self, name: &AgentName, lease: Duration) -> Result<(), SiteError> {
-        let connected = &self.0.connected;
+        let connected = &self.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let now = connected.ids.clock().settled();
         let over = |kept: &Kept| match kept.runner.presence() {
@@ -164,22 +177,22 @@ impl Site {
     }
 
     async fn take_out(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
-        let _one_at_a_time = self.0.connected.changing.lock().await;
+        let _one_at_a_time = self.connected.changing.lock().await;
         self.drop_kept(name, by, text).await
     }
 
     /// Takes an agent out of store, memory and hub; the lock is held by whoever calls.
     async fn drop_kept(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
-        if let Some(kept) = self.0.connected.remove(name, by, text).await? {
+        if let Some(kept) = self.connected.remove(name, by, text).await? {
             kept.runner.retire(LinkEnd::Removed);
-            self.0.hub.uninstall(name);
+            self.hub.uninstall(name);
         }
         Ok(())
     }
 
     /// Shows the agents of an earlier process, whose programs are waited for.
     pub(super) fn expect_programs(&self) {
-        for (record, revision) in self.0.connected.take_read() {
+        for (record, revision) in self.connected.take_read() {
             self.seat(record, revision, None);
         }
     }
@@ -196,7 +209,7 @@ impl Site {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
-                () = self.0.connected.changed.notified() => {}
+                () = self.connected.changed.notified() => {}
                 () = tokio::time::sleep(wait) => {}
             }
         }
@@ -204,17 +217,17 @@ impl Site {
 
     /// How long nothing has to be looked at: until a lease or a key may end.
     fn until_next_look(&self) -> Duration {
-        let (now, lease) = (self.0.connected.ids.clock().now(), self.0.settings.hub.lease.0);
-        let ends = self.0.keys.list().into_iter().filter_map(|key| key.expires_at);
+        let (now, lease) = (self.connected.ids.clock().now(), self.settings.hub.lease.0);
+        let ends = self.keys.list().into_iter().filter_map(|key| key.expires_at);
         let next = ends.filter(|end| *end > now).min().map_or(LOOK_AGAIN, |end| end.since(now));
         lease.clamp(LOOK_LEAST, LOOK_AGAIN).min(next)
     }
 
     /// Takes out the agents that connected with a key whose time is over, as one that is revoked loses them.
     async fn end_expired(&self) -> Result<(), SiteError> {
-        let now = self.0.connected.ids.clock().settled();
+        let now = self.connected.ids.clock().settled();
         let over = |key: &KeyRecord| key.expires_at.is_some_and(|end| end <= now);
-        for key in self.0.keys.list().into_iter().filter(over) {
+        for key in self.keys.list().into_iter().filter(over) {
             self.disconnect_owner(&Owner::stored("site"), &key_owner(&key.id), "has expired").await?;
         }
         Ok(())
@@ -222,7 +235,7 @@ impl Site {
 
     /// One look; gives how many programs are connected.
     pub(crate) async fn look_after_connected(&self) -> Result<usize, SiteError> {
-        let (connected, lease) = (&self.0.connected, self.0.settings.hub.lease.0);
+        let (connected, lease) = (&self.connected, self.settings.hub.lease.0);
         self.end_expired().await?;
         let (away, mut here) = connected.away();
         for kept in away {
@@ -234,12 +247,12 @@ impl Site {
                 Presence::Away { .. } | Presence::Waiting => self.lapse(&name, lease).await?,
             }
         }
-        self.0.hub.changed.notify_one();
+        self.hub.changed.notify_one();
         Ok(here)
     }
 
     async fn write_away(&self, kept: &Kept, since: Timestamp) -> Result<(), SiteError> {
-        let connected = &self.0.connected;
+        let connected = &self.connected;
         let _one_at_a_time = connected.changing.lock().await;
         let name = &kept.record.introduction.name;
         // It may have come back, or been taken out, while the lock was waited for.
@@ -256,10 +269,10 @@ impl Site {
 
     /// Gives an agent its place in the hub, unless it has it already; gives its runner.
     fn seat(&self, record: Record, revision: u64, known: Option<Kept>) -> Arc<ConnectedRunner> {
-        let (connected, manifest) = (&self.0.connected, manifest(&record.introduction));
+        let (connected, manifest) = (&self.connected, manifest(&record.introduction));
         let clock = connected.ids.clock().clone();
         let name = manifest.name.clone();
-        let before = self.0.hub.get(&name);
+        let before = self.hub.get(&name);
         let log = before.as_ref().map_or_else(|| AgentLog::new(clock.clone()), |entry| entry.log.clone());
         let runner = known.map(|kept| kept.runner).unwrap_or_else(|| {
             let (retry, changed) = (manifest.limits.retry, connected.changed.clone());
@@ -271,7 +284,7 @@ impl Site {
         let holder = Some(Holder { owner, instance, since, warnings: record.warnings.clone() });
         let same = |entry: &Arc<Entry>| entry.manifest == manifest && entry.holder == holder;
         if !before.as_ref().is_some_and(same) {
-            self.0.hub.put(Entry::held(manifest, runner.clone(), log, None, holder));
+            self.hub.put(Entry::held(manifest, runner.clone(), log, None, holder));
         }
         connected.hold(Kept { record, revision, runner: runner.clone(), told: runner.presence() });
         runner
@@ -281,9 +294,9 @@ impl Site {
     /// or with a folder that cannot be read now.
     fn check_name(&self, name: &AgentName) -> Result<(), SiteError> {
         name.check_choice().map_err(|reserved| SiteError::NameTaken(reserved.to_string()))?;
-        let taken = self.0.hub.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);
+        let taken = self.hub.get(name).is_some_and(|entry| entry.holder.is_none() || entry.hidden);
         let folder = format!("{name}/agent.toml");
-        let broken = self.0.hub.broken().iter().any(|broken| {
+        let broken = self.hub.broken().iter().any(|broken| {
             let file = broken.file.replace('\\', "/");
             file == folder || file.ends_with(&format!("/{folder}"))
         });

@@ -1,4 +1,4 @@
-//! The verbs of a site about conversations: begin, say, list, read, change, follow, export, delete.
+//! The handle for conversations: begin, say, list, read, change, follow, export, delete.
 //!
 //! Promises: a conversation is its owner's alone, and a foreign one answers like none, also to admins. What
 //! was said is on disk with its task before the verb answers; the task then runs by itself. Two changes of
@@ -12,22 +12,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, Caller, ContextId, ConversationId, JournalKind, JournalLine, JournalSubject, Message, Part,
-    Role, Task, TaskId,
+    AgentName, Caller, ContextId, ConversationId, Ids, JournalKind, JournalLine, JournalSubject, Message,
+    Part, Role, Task, TaskId,
 };
 use agentsite_store::{
     Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
-    Spot, StoreError, TaskHistory, Turn,
+    SharedStore, Spot, StoreError, TaskHistory, Turn,
 };
 
-use super::{MAX_PAGE, Site};
+use super::MAX_PAGE;
+use super::intake::MessageIntake;
 use crate::conversations::export::ExportFormat;
 use crate::conversations::passage::passage;
 use crate::conversations::{
-    ConversationEdit, ConversationView, FeedChange, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, NewTurn,
+    ConversationEdit, ConversationView, Feed, FeedChange, MAX_CONVERSATIONS, MAX_SEARCH, MAX_TURNS, NewTurn,
     Passage, Placing, STARTED, TurnView, Utterance, decide,
 };
-use crate::tasks::{Origin, REMEMBERED, TaskRequest};
+use crate::hub::Hub;
+use crate::retention::Expirer;
+use crate::tasks::{Origin, REMEMBERED, TaskRequest, Tasks};
 use crate::{SiteError, Submission, kinds};
 pub use export::ConversationExport;
 pub use follow::ConversationWatch;
@@ -50,14 +53,27 @@ pub struct TurnPage {
     pub before: Option<TaskId>,
 }
 
-impl Site {
+/// The conversations of a site's callers.
+#[derive(Debug, Clone)]
+pub struct Conversations {
+    pub(super) store: SharedStore,
+    pub(super) ids: Ids,
+    pub(super) hub: Arc<Hub>,
+    pub(super) intake: MessageIntake,
+    pub(super) tasks: Tasks,
+    pub(super) feed: Arc<Feed>,
+    pub(super) expirer: Expirer,
+    pub(super) concierge: AgentName,
+}
+
+impl Conversations {
     /// Begins a conversation with an agent, or with the concierge when none is named; with first words, it
     /// has its first turn at once.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], [`SiteError::TooManyConversations`]; what is wrong with the title or the
     /// words.
-    pub async fn begin_conversation(
+    pub async fn begin(
         &self,
         caller: &Caller,
         agent: Option<AgentName>,
@@ -65,16 +81,16 @@ impl Site {
         first: Option<Utterance>,
     ) -> Result<(ConversationView, Option<TurnView>), SiteError> {
         known(caller)?;
-        let agent = agent.unwrap_or_else(|| self.concierge());
-        self.0.hub.visible(caller, &agent)?;
+        let agent = agent.unwrap_or_else(|| self.concierge.clone());
+        self.hub.visible(caller, &agent)?;
         let title = title.map(|title| decide::title(&title)).transpose()?;
-        let count = self.0.store.count_conversations(caller.owner()).await?;
+        let count = self.store.count_conversations(caller.owner()).await?;
         if count >= MAX_CONVERSATIONS as u64 {
             return Err(SiteError::TooManyConversations(MAX_CONVERSATIONS));
         }
-        let now = self.ids().clock().now();
+        let now = self.ids.clock().now();
         let new = Conversation {
-            id: self.ids().conversation(),
+            id: self.ids.conversation(),
             owner: caller.owner().clone(),
             named: title.is_some(),
             title: title.unwrap_or_else(|| decide::made_title(&[])),
@@ -122,7 +138,7 @@ impl Site {
             };
             let alone = match parent {
                 None => kept.turns == 0,
-                Some(parent) => kept.head == Some(parent) || self.0.store.leaf(parent).await? == Some(parent),
+                Some(parent) => kept.head == Some(parent) || self.store.leaf(parent).await? == Some(parent),
             };
             match self.add_turn(caller, kept, &path, alone, said).await {
                 Err(SiteError::Store(StoreError::Moved(_))) => {}
@@ -146,8 +162,8 @@ impl Site {
             Placing::Instead(turn) => self.turn_in(kept.id, turn).await?,
         };
         if said.parts.is_none() {
-            let task = self.0.tasks.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
-            if let Some(entry) = self.0.hub.get(said.agent.as_ref().unwrap_or(&beside.agent))
+            let task = self.tasks.opened(beside.task).await?.ok_or_else(|| no_turn(beside.task))?;
+            if let Some(entry) = self.hub.get(said.agent.as_ref().unwrap_or(&beside.agent))
                 && entry.manifest.name == beside.agent
             {
                 entry.check_holds(&task)?;
@@ -175,7 +191,7 @@ impl Site {
         let parts = said
             .parts
             .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
-        let (ids, now) = (self.ids(), self.ids().clock().now());
+        let (ids, now) = (&self.ids, self.ids.clock().now());
         let context = self.context_for(path, &agent, alone).await?.unwrap_or_else(|| ids.context());
         let turn = Turn {
             task: ids.task(),
@@ -198,15 +214,15 @@ impl Site {
         };
         let message = asked(&turn, parts, path);
         let words = message.plain_text();
-        let (entry, request) = self.accept(caller, &turn.agent, message.into())?;
+        let (entry, request) = self.intake.accept(caller, &turn.agent, message.into())?;
         let request = TaskRequest {
             id: Some(turn.task),
             origin: Origin::Conversation(turn.conversation),
             attached: vec![Arc::new(NewTurn { conversation, turn, words })],
             ..request
         };
-        let watch = Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
-        let place = self.0.store.path(watch.id(), 1).await?.into_iter().next();
+        let watch = Box::pin(self.tasks.send(caller, entry.agent.clone(), request)).await?;
+        let place = self.store.path(watch.id(), 1).await?.into_iter().next();
         // A repeat of a message that was no turn, or one whose conversation was removed, names no turn.
         place.ok_or(SiteError::IdReused)
     }
@@ -221,8 +237,8 @@ impl Site {
     ) -> Result<Option<ContextId>, SiteError> {
         let Some(context) = decide::context(path, agent, alone) else { return Ok(None) };
         let last = path.iter().find(|place| place.turn.agent == *agent);
-        let (Some(last), Some(entry)) = (last, self.0.hub.get(agent)) else { return Ok(None) };
-        let opened = self.0.tasks.opened(last.turn.task).await?;
+        let (Some(last), Some(entry)) = (last, self.hub.get(agent)) else { return Ok(None) };
+        let opened = self.tasks.opened(last.turn.task).await?;
         Ok(opened.filter(|task| entry.holds(task)).map(|_| context.clone()))
     }
 
@@ -239,10 +255,10 @@ impl Site {
         let parts = said
             .parts
             .ok_or_else(|| SiteError::BadMessage("say something: the message is missing".into()))?;
-        let mut message = Message::text(said.message.unwrap_or_else(|| self.ids().message()), Role::User, "");
+        let mut message = Message::text(said.message.unwrap_or_else(|| self.ids.message()), Role::User, "");
         (message.parts, message.task_id) = (parts, Some(turn.task.to_string()));
-        let (entry, request) = self.accept(caller, &turn.agent, Submission::from(message))?;
-        Box::pin(self.0.tasks.send(caller, entry.agent.clone(), request)).await?;
+        let (entry, request) = self.intake.accept(caller, &turn.agent, Submission::from(message))?;
+        Box::pin(self.tasks.send(caller, entry.agent.clone(), request)).await?;
         let place = self.path_in(id, turn.task, 1).await?.remove(0);
         self.turn_view(place).await
     }
@@ -252,7 +268,7 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::BadConversation`] when the text is too long; [`SiteError::Store`].
-    pub async fn conversations(
+    pub async fn list(
         &self,
         caller: &Caller,
         text: Option<String>,
@@ -266,7 +282,7 @@ impl Site {
             return Err(SiteError::BadConversation(what));
         }
         let query = ConversationQuery { owner: caller.owner().clone(), text: text.clone() };
-        let page = self.0.store.conversations(query, after, limit.clamp(1, MAX_PAGE)).await?;
+        let page = self.store.conversations(query, after, limit.clamp(1, MAX_PAGE)).await?;
         let turns = page.items.iter().filter_map(|found| turn_of(found.spot.as_ref()?)).collect();
         let mut tasks = self.tasks_of(turns).await?;
         let mut items = Vec::with_capacity(page.items.len());
@@ -285,7 +301,7 @@ impl Site {
     async fn tasks_of(&self, ids: Vec<TaskId>) -> Result<HashMap<TaskId, Task>, SiteError> {
         let (mut left, mut tasks) = (ids, HashMap::new());
         while !left.is_empty() {
-            let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, 0).await?;
+            let read = self.store.histories(left.clone(), EVENTS_AT_ONCE, 0).await?;
             left.drain(..read.len().clamp(1, left.len()));
             for history in read {
                 tasks.extend(replayed(&history)?.map(|task| (history.id, task)));
@@ -298,11 +314,7 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
-    pub async fn conversation(
-        &self,
-        caller: &Caller,
-        id: ConversationId,
-    ) -> Result<ConversationView, SiteError> {
+    pub async fn get(&self, caller: &Caller, id: ConversationId) -> Result<ConversationView, SiteError> {
         Ok(self.own(caller, id).await?.into())
     }
 
@@ -335,7 +347,7 @@ impl Site {
     /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::NoSuchTurn`];
     /// [`SiteError::ConversationMoved`] when the edit names a revision and there is a newer one;
     /// [`SiteError::BadConversation`].
-    pub async fn edit_conversation(
+    pub async fn edit(
         &self,
         caller: &Caller,
         id: ConversationId,
@@ -352,7 +364,7 @@ impl Site {
             kept.pinned = edit.pinned.unwrap_or(kept.pinned);
             if let Some(turn) = edit.head {
                 self.turn_in(id, turn).await?;
-                kept.head = self.0.store.leaf(turn).await?;
+                kept.head = self.store.leaf(turn).await?;
             }
             kept.revision += 1;
             let line = self.line_about(&kept, kinds::conversation::EDITED, edited.clone());
@@ -369,7 +381,7 @@ impl Site {
     /// # Errors
     /// [`SiteError::NoSuchConversation`], also when it is somebody else's; [`SiteError::ConversationMoved`]
     /// when a revision is named and there is a newer one.
-    pub async fn delete_conversation(
+    pub async fn delete(
         &self,
         caller: &Caller,
         id: ConversationId,
@@ -381,16 +393,16 @@ impl Site {
             let running = self.running_in(id).await?;
             let gone = ConversationChange::Remove { id, owner: kept.owner.clone(), revision: kept.revision };
             let line = self.line_about(&kept, kinds::conversation::REMOVED, "removed a conversation".into());
-            match self.0.store.commit(Change::new(line).edit(gone)).await {
+            match self.store.commit(Change::new(line).edit(gone)).await {
                 Err(StoreError::Moved(_)) => continue,
                 done => done?,
             }
-            self.0.feed.publish(&kept.owner, id, FeedChange::Removed);
+            self.feed.publish(&kept.owner, id, FeedChange::Removed);
             for task in running {
                 // One that ended by itself meanwhile needs no more.
-                let _ = self.cancel(caller, task).await;
+                let _ = self.tasks.cancel(caller, task).await;
             }
-            return self.expire().await.map(drop);
+            return self.expirer.expire().await.map(drop);
         }
         Err(SiteError::ConversationMoved)
     }
@@ -398,8 +410,8 @@ impl Site {
     /// The tasks of a conversation that have not ended.
     async fn running_in(&self, id: ConversationId) -> Result<Vec<TaskId>, SiteError> {
         let mut running = Vec::new();
-        for head in self.0.store.open_tasks().await? {
-            if self.0.store.turn(head.id).await?.is_some_and(|turn| turn.conversation == id) {
+        for head in self.store.open_tasks().await? {
+            if self.store.turn(head.id).await?.is_some_and(|turn| turn.conversation == id) {
                 running.push(head.id);
             }
         }
@@ -410,25 +422,32 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
-    pub async fn follow_conversations(
+    pub async fn follow(
         &self,
         caller: &Caller,
         id: Option<ConversationId>,
     ) -> Result<ConversationWatch, SiteError> {
         known(caller)?;
-        let news = self.0.feed.subscribe();
+        let news = self.feed.subscribe();
         let first = match id {
             Some(id) => Some(event(id, FeedChange::Changed, Some(self.own(caller, id).await?))),
             None => None,
         };
-        Ok(ConversationWatch { site: self.clone(), caller: caller.clone(), id, news, first, ended: false })
+        Ok(ConversationWatch {
+            conversations: self.clone(),
+            caller: caller.clone(),
+            id,
+            news,
+            first,
+            ended: false,
+        })
     }
 
     /// Writes a conversation out, piece by piece.
     ///
     /// # Errors
     /// [`SiteError::NoSuchConversation`], also when it is somebody else's.
-    pub async fn export_conversation(
+    pub async fn export(
         &self,
         caller: &Caller,
         id: ConversationId,
@@ -438,13 +457,13 @@ impl Site {
         let mut left = Vec::new();
         let mut from = kept.head.filter(|_| format == ExportFormat::Markdown);
         while let Some(at) = from {
-            let path = self.0.store.path(at, MAX_PAGE).await?;
+            let path = self.store.path(at, MAX_PAGE).await?;
             from = path.last().and_then(|place| place.turn.parent);
             left.extend(path.iter().map(|place| place.turn.task));
         }
         let beginning = Some(format.beginning(&kept.into()));
         Ok(ConversationExport {
-            site: self.clone(),
+            conversations: self.clone(),
             id,
             format,
             beginning,
@@ -458,20 +477,20 @@ impl Site {
     /// A conversation of this caller.
     async fn own(&self, caller: &Caller, id: ConversationId) -> Result<Conversation, SiteError> {
         known(caller)?;
-        let kept = self.0.store.conversation(id).await?;
+        let kept = self.store.conversation(id).await?;
         kept.filter(|kept| kept.owner == *caller.owner())
             .ok_or_else(|| SiteError::NoSuchConversation(id.to_string()))
     }
 
     /// A turn of this conversation.
     async fn turn_in(&self, id: ConversationId, task: TaskId) -> Result<Turn, SiteError> {
-        let turn = self.0.store.turn(task).await?;
+        let turn = self.store.turn(task).await?;
         turn.filter(|turn| turn.conversation == id).ok_or_else(|| no_turn(task))
     }
 
     /// The path to a turn of this conversation, the nearest first; never empty.
     async fn path_in(&self, id: ConversationId, from: TaskId, limit: usize) -> Result<Vec<Place>, SiteError> {
-        let path = self.0.store.path(from, limit).await?;
+        let path = self.store.path(from, limit).await?;
         let right = path.first().is_some_and(|place| place.turn.conversation == id);
         if right { Ok(path) } else { Err(no_turn(from)) }
     }
@@ -487,10 +506,10 @@ impl Site {
         let mut places = places.into_iter();
         let mut views = Vec::with_capacity(places.len());
         while !left.is_empty() {
-            let read = self.0.store.histories(left.clone(), EVENTS_AT_ONCE, STARTED).await?;
+            let read = self.store.histories(left.clone(), EVENTS_AT_ONCE, STARTED).await?;
             left.drain(..read.len().clamp(1, left.len()));
             for (history, place) in read.into_iter().zip(places.by_ref()) {
-                let task = match self.0.tasks.live(history.id) {
+                let task = match self.tasks.live(history.id) {
                     Some(task) => Some(task),
                     None => replayed(&history)?,
                 };
@@ -504,14 +523,14 @@ impl Site {
 
     /// A line about a conversation. It names no title: the line outlives the conversation.
     fn line_about(&self, kept: &Conversation, kind: JournalKind, text: String) -> JournalLine {
-        let line = JournalLine::new(kind, self.ids().clock().now(), kept.owner.as_str(), text);
+        let line = JournalLine::new(kind, self.ids.clock().now(), kept.owner.as_str(), text);
         line.about(JournalSubject::Conversation(kept.id))
     }
 
     async fn put(&self, kept: Conversation, line: JournalLine) -> Result<(), SiteError> {
         let (owner, id) = (kept.owner.clone(), kept.id);
-        self.0.store.commit(Change::new(line).edit(ConversationChange::Put(Box::new(kept)))).await?;
-        self.0.feed.publish(&owner, id, FeedChange::Changed);
+        self.store.commit(Change::new(line).edit(ConversationChange::Put(Box::new(kept)))).await?;
+        self.feed.publish(&owner, id, FeedChange::Changed);
         Ok(())
     }
 }

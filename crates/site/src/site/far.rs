@@ -9,16 +9,18 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use agentsite_host::{A2aRuntime, AgentLog, Limits, Manifest, McpRuntime, Runtime};
+use agentsite_host::{A2aRuntime, AgentLog, Limits, Manifest, McpRuntime, Runtime, Workshop};
 use agentsite_protocol::listing::Standing;
-use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Owner, Period, Visibility};
+use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Ids, Owner, Period, Visibility};
 use agentsite_store::Registration;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
-use super::Site;
+use super::agents::Agents;
 use crate::SiteError;
-use crate::hub::{Entry, Holder};
+use crate::hub::{Entry, Holder, Hub};
+use crate::registry::Registry;
+use crate::tasks::Tasks;
 
 /// Most entries that are open at once: each costs a supervisor and perhaps a connection.
 const MAX_OPEN: usize = 64;
@@ -38,12 +40,12 @@ const QUEUE: usize = 64;
 
 /// The entries that are open, the one opened longest ago first.
 #[derive(Debug, Default)]
-pub(super) struct Far {
+struct OpenEntries {
     // A std lock: held for a look at a short list, never across an await.
     open: Mutex<Vec<(String, AgentName)>>,
 }
 
-impl Far {
+impl OpenEntries {
     /// Notes an entry as opened just now; gives those that must make room.
     fn opened(&self, id: &str, name: &AgentName) -> Vec<(String, AgentName)> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,15 +62,34 @@ impl Far {
     }
 }
 
-impl Site {
+/// The agents from elsewhere that are called through this site.
+#[derive(Debug)]
+pub(super) struct Far {
+    open: OpenEntries,
+    registry: Arc<Registry>,
+    hub: Arc<Hub>,
+    agents: Agents,
+    workshop: Workshop,
+    tasks: Tasks,
+    ids: Ids,
+}
+
+impl Far {
+    /// Opens entries of this registry as agents.
+    pub(super) fn new(registry: Arc<Registry>, agents: Agents) -> Self {
+        let (hub, workshop) = (agents.hub.clone(), agents.workshop.clone());
+        let (tasks, ids) = (agents.tasks.clone(), agents.ids.clone());
+        Self { open: OpenEntries::default(), registry, hub, agents, workshop, tasks, ids }
+    }
+
     /// Opens an entry of the hub, so that it is called like an agent of this site; gives the name by which it
     /// is called.
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
     /// be called or no more may be open.
-    pub async fn hub_open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
-        let entry = self.0.registry.entry_for(caller, id).await?;
+    pub(super) async fn open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+        let entry = self.registry.entry_for(caller, id).await?;
         let manifest = manifest(&entry)?;
         let name = manifest.name.clone();
         let holder = Some(Holder {
@@ -77,54 +98,54 @@ impl Site {
             since: entry.listing.registered_at,
             warnings: entry.listing.warnings.clone(),
         });
-        let before = self.0.hub.get(&name);
+        let before = self.hub.get(&name);
         if before.as_ref().is_some_and(|known| !known.hidden) {
             let why = format!("an agent of this site is called {name}; rename it, then try again");
             return Err(SiteError::BadListing(why));
         }
         let same = |known: &Arc<Entry>| known.manifest == manifest && known.holder == holder;
         if before.as_ref().is_some_and(same) {
-            self.0.far.opened(id, &name);
+            self.open.opened(id, &name);
             return Ok(name);
         }
         self.make_room(id, &name).await?;
-        let log = AgentLog::new(self.ids().clock().clone());
-        let runner = self.0.workshop.launch(&manifest, None, &log);
+        let log = AgentLog::new(self.ids.clock().clone());
+        let runner = self.workshop.launch(&manifest, None, &log);
         let runner = runner.map_err(|error| SiteError::BadListing(format!("{name}: {error}")))?;
-        self.0.hub.put(Entry { hidden: true, ..Entry::held(manifest, runner, log, None, holder) });
+        self.hub.put(Entry { hidden: true, ..Entry::held(manifest, runner, log, None, holder) });
         if let Some(before) = before {
             before.runner.stop().await;
         }
-        self.relay_changes(&name);
-        self.0.tasks.recover(Some(&name)).await?;
+        self.agents.relay_changes(&name);
+        self.tasks.recover(Some(&name)).await?;
         Ok(name)
     }
 
     /// Closes an entry, if it is open: whoever opens it again is judged anew.
-    pub(super) async fn close_far(&self, id: &str) {
-        if let Some(name) = self.0.far.closed(id) {
-            self.uninstall(&name).await;
+    pub(super) async fn close(&self, id: &str) {
+        if let Some(name) = self.open.closed(id) {
+            self.agents.uninstall(&name).await;
         }
     }
 
     /// Closes the idle entry that was opened longest ago when one more would be too many.
     async fn make_room(&self, id: &str, name: &AgentName) -> Result<(), SiteError> {
-        let others = self.0.far.opened(id, name);
+        let others = self.open.opened(id, name);
         if others.is_empty() {
             return Ok(());
         }
         let idle = |name: &AgentName| {
-            let lane = self.0.hub.get(name).map(|entry| entry.lane.clone());
+            let lane = self.hub.get(name).map(|entry| entry.lane.clone());
             lane.is_none_or(|lane| lane.running() == 0 && lane.waiting() == 0)
         };
         let Some((idle, _)) = others.iter().find(|(_, name)| idle(name)) else {
-            self.0.far.closed(id);
+            self.open.closed(id);
             let why = format!(
                 "{MAX_OPEN} agents from elsewhere are at work through this site; try again in a minute"
             );
             return Err(SiteError::BadListing(why));
         };
-        self.close_far(idle).await;
+        self.close(idle).await;
         Ok(())
     }
 }
@@ -248,7 +269,7 @@ mod tests {
 
     #[test]
     fn the_one_opened_longest_ago_makes_room_first() {
-        let far = Far::default();
+        let far = OpenEntries::default();
         let name: AgentName = "far-x".parse().expect("a name");
         for number in 0..MAX_OPEN {
             assert!(far.opened(&number.to_string(), &name).is_empty());

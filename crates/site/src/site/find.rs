@@ -1,4 +1,4 @@
-//! The verbs of a site that find agents by what they do: here, and in the registries elsewhere that the
+//! The search: it finds agents by what they do: here, and in the registries elsewhere that the
 //! operator has named.
 //!
 //! Promises: what a caller may not see it never finds, whatever it asks; each match is one that the site
@@ -12,8 +12,7 @@ use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
 use agentsite_search::{Ask, Audience, Hit};
 use serde::{Deserialize, Serialize};
 
-use super::Site;
-use super::finding::{own_id, own_name};
+use super::finding::{Search, own_id, own_name};
 use super::listings::OWN_NAMESPACE;
 use crate::federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher};
 use crate::{SiteError, registry};
@@ -37,7 +36,7 @@ pub struct Matches {
 /// The namespace in which the agents of a site stand once more as servers of tools.
 const TOOLS_NAMESPACE: &str = "mcp";
 
-impl Site {
+impl Search {
     /// The agents that fit a query best and that this caller may see, with the addresses of the site under
     /// `base`.
     ///
@@ -81,10 +80,10 @@ impl Site {
     /// # Errors
     /// [`SiteError::Store`].
     pub async fn find_elsewhere(&self, asked: &AskedElsewhere, base: &str) -> Result<Elsewhere, SiteError> {
-        if self.0.federation.is_empty() {
+        if self.federation.is_empty() {
             return Ok(Elsewhere::default());
         }
-        let found = self.0.federation.ask(asked).await;
+        let found = self.federation.ask(asked).await;
         let known =
             self.known_among(found.entries.iter().map(|one| one.listing.id.clone()).collect()).await?;
         let mut entries = found.entries;
@@ -101,7 +100,7 @@ impl Site {
         if domain.is_some_and(|domain| domain == publisher(id)) {
             return true;
         }
-        self.0.hub.all().iter().any(|entry| {
+        self.hub.all().iter().any(|entry| {
             [OWN_NAMESPACE, TOOLS_NAMESPACE]
                 .iter()
                 .any(|namespace| air_urn(host, namespace, entry.manifest.name.as_str()) == id)
@@ -114,7 +113,7 @@ impl Site {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
-        let entries = self.0.store.listings_of(ids).await?;
+        let entries = self.store.listings_of(ids).await?;
         let counted = entries.into_iter().filter(|entry| entry.listing.standing != Standing::Pending);
         Ok(counted.map(|entry| entry.listing.id).collect())
     }
@@ -139,9 +138,9 @@ impl Site {
             audience,
             limit: wanted,
             offset: skipped,
-            now: Some(self.ids().clock().now()),
+            now: Some(self.ids.clock().now()),
         };
-        let found = self.0.finding.apart(async move |finder| finder.find(&ask).await).await?;
+        let found = self.finding.apart(async move |finder| finder.find(&ask).await).await?;
         let fit: Vec<Hit> = found.hits.into_iter().filter(|hit| hit.score > 0.0).collect();
         let seen = self.matched(caller, fit, base).await?;
         let matches = seen.into_iter().skip(offset - skipped).take(limit).collect();
@@ -175,13 +174,13 @@ impl Site {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
-        let entries = self.0.store.listings_of(ids).await?;
+        let entries = self.store.listings_of(ids).await?;
         let seen = entries.into_iter().map(|entry| entry.listing).filter(|one| registry::sees(caller, one));
         Ok(seen.map(|listing| (listing.id.clone(), listing)).collect())
     }
 
     fn listing_of(&self, caller: &Caller, name: &AgentName, base: &str) -> Option<Listing> {
-        let entry = self.0.hub.visible(caller, name).ok().filter(|entry| !entry.hidden)?;
+        let entry = self.hub.visible(caller, name).ok().filter(|entry| !entry.hidden)?;
         Some(self.own_listing(&entry, base))
     }
 
@@ -191,7 +190,7 @@ impl Site {
         if named.is_empty() {
             return 0;
         }
-        let all = self.0.hub.all();
+        let all = self.hub.all();
         let beyond = |entry: &&std::sync::Arc<crate::hub::Entry>| {
             let (name, visibility) = (&entry.manifest.name, entry.manifest.visibility);
             visibility >= sees && !caller.may_call(name, visibility)

@@ -13,16 +13,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agentsite_host::Health;
-use agentsite_protocol::{AgentCard, AgentName, Filter};
+use agentsite_protocol::listing::Listing;
+use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
 use agentsite_search::{Audience, Entry, Facts, FindError, Finder, FinderSettings, Progress, digest};
+use agentsite_store::SharedStore;
+use futures::future::BoxFuture;
+use serde::Serialize;
 use tokio::runtime::Handle;
 use tokio::sync::{Mutex, Semaphore, broadcast};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
-use super::listings::searchable;
-use super::{SearchStatus, Site};
-use crate::{SiteError, Worker, hub};
+use super::listings::{own_listing, searchable};
+use crate::federation::Federation;
+use crate::registry::Registry;
+use crate::{SiteError, SiteSettings, Worker, hub};
 use registered::Registered;
 
 /// How the ids of the site's own agents begin in the index. Those of others are their names everywhere, which
@@ -135,19 +140,49 @@ pub(super) fn own_name(id: &str) -> Option<AgentName> {
     id.strip_prefix(OWN)?.parse().ok()
 }
 
-impl Site {
+/// What a site knows of agents everywhere, and finds among it.
+#[derive(Debug, Clone)]
+pub struct Search {
+    pub(super) finding: Arc<Finding>,
+    pub(super) hub: Arc<hub::Hub>,
+    pub(super) registry: Arc<Registry>,
+    pub(super) federation: Arc<Federation>,
+    pub(super) store: SharedStore,
+    pub(super) ids: Ids,
+    pub(super) settings: Arc<SiteSettings>,
+    pub(super) started_at: Timestamp,
+}
+
+/// How the index of the agents fares.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchStatus {
+    /// Agents that can be found.
+    pub entries: usize,
+    /// The model that makes the vectors which count.
+    pub model: String,
+    /// Entries that still have only quick vectors.
+    pub pending: usize,
+}
+
+impl Search {
+    /// An agent that the site runs, in the form of the hub.
+    pub(super) fn own_listing(&self, entry: &hub::Entry, base: &str) -> Listing {
+        own_listing(entry, base, (&self.settings, self.started_at, self.hub.changed_at()))
+    }
+
     /// Puts into the index what changed among all agents since it was last looked.
     pub(super) async fn settle(&self) -> Result<(), SiteError> {
         self.settle_own().await?;
         if self.settle_registered().await? {
-            self.0.finding.writes.fetch_add(1, Ordering::Relaxed);
+            self.finding.writes.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }
 
     /// Puts into the index what changed among the site's own agents since it was last looked.
     async fn settle_own(&self) -> Result<(), SiteError> {
-        let finding = &self.0.finding;
+        let finding = &self.finding;
         let mut own = finding.own.lock().await;
         let agents: BTreeMap<AgentName, Known> = self.own_agents();
         let gone: Vec<AgentName> = own.keys().filter(|name| !agents.contains_key(*name)).cloned().collect();
@@ -170,7 +205,7 @@ impl Site {
 
     /// The agents that are found, as they are now.
     fn own_agents(&self) -> BTreeMap<AgentName, Known> {
-        let all = self.0.hub.all();
+        let all = self.hub.all();
         let shown = all.iter().filter(|entry| !entry.hidden);
         shown.map(|entry| (entry.manifest.name.clone(), Known::of(entry))).collect()
     }
@@ -191,15 +226,20 @@ impl Site {
             ids.retain(|id| id.starts_with(OWN) && !known.contains(id));
             if ids.is_empty() { Ok(()) } else { finder.remove(&ids) }
         };
-        self.0.finding.apart(work).await
+        self.finding.apart(work).await
     }
 
     /// Keeps the index in step and gives its entries their full vectors, until the site stops.
-    pub(super) async fn keep_in_step(self, worker: Worker, stop: CancellationToken) {
+    pub(super) async fn keep_in_step(
+        self,
+        ask_again: impl Fn() -> BoxFuture<'static, Result<(), SiteError>>,
+        worker: Worker,
+        stop: CancellationToken,
+    ) {
         let mut asked = 0;
         loop {
             let begun = tokio::time::Instant::now();
-            let wait = match self.settle_and_deepen(&worker, &mut asked).await {
+            let wait = match self.settle_and_deepen(&ask_again, &worker, &mut asked).await {
                 Ok(true) => Duration::ZERO,
                 Ok(false) => LOOK_AGAIN,
                 Err(error) => {
@@ -211,7 +251,7 @@ impl Site {
             // bring the index up to date themselves.
             let rest = begun.elapsed().min(LOOK_AGAIN);
             let changed = async {
-                self.0.hub.changed.notified().await;
+                self.hub.changed.notified().await;
                 tokio::time::sleep(rest).await;
             };
             tokio::select! {
@@ -225,18 +265,23 @@ impl Site {
 
     /// One look; true when more is left to do. Kept queries are asked again when something was written since
     /// they were `asked`.
-    async fn settle_and_deepen(&self, worker: &Worker, asked: &mut u64) -> Result<bool, SiteError> {
+    async fn settle_and_deepen(
+        &self,
+        ask_again: impl Fn() -> BoxFuture<'static, Result<(), SiteError>>,
+        worker: &Worker,
+        asked: &mut u64,
+    ) -> Result<bool, SiteError> {
         self.settle().await?;
         if self.catch_up().await? {
-            self.0.finding.writes.fetch_add(1, Ordering::Relaxed);
+            self.finding.writes.fetch_add(1, Ordering::Relaxed);
         }
-        let writes = self.0.finding.writes.load(Ordering::Relaxed);
+        let writes = self.finding.writes.load(Ordering::Relaxed);
         if writes != *asked {
-            self.ask_again().await?;
+            ask_again().await?;
             *asked = writes;
         }
-        let deeper = self.0.finding.apart(async |finder| finder.deepen(PORTION).await).await?;
-        let entries = self.0.finding.finder.len();
+        let deeper = self.finding.apart(async |finder| finder.deepen(PORTION).await).await?;
+        let entries = self.finding.finder.len();
         if deeper == 0 {
             worker.idle(&format!("{entries} agents can be found"));
         } else {

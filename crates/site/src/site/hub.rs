@@ -1,20 +1,23 @@
-//! The verbs of a site about agents from elsewhere: registered, proven, kept, handed on.
+//! The handle for agents from elsewhere: registered, proven, kept, handed on.
 //!
 //! Promises: an entry that a caller may not see does not exist for it; only its owner and the people who run
 //! the site change it.
 
+use std::sync::Arc;
+
 use agentsite_protocol::listing::Listing;
-use agentsite_protocol::{Caller, CardSignature, Timestamp, Visibility};
+use agentsite_protocol::{AgentName, Caller, CardSignature, Timestamp, Visibility};
 use agentsite_store::{ListingFilter, Page, Registration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::broadcast;
 use url::Url;
 
-use super::concierge;
-use super::{MAX_PAGE, Site};
+use super::MAX_PAGE;
+use super::far::Far;
 use crate::SiteError;
-use crate::registry::{self, Imported, OwnName};
+use crate::hub::Hub;
+use crate::registry::{self, Imported, Registry};
 
 /// An entry of the hub as its owner sees it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -23,7 +26,7 @@ pub struct HubEntry {
     /// What everybody sees.
     #[serde(flatten)]
     pub listing: Listing,
-    /// What its owner must do to prove to be the owner; only the owner and the people who run the site see
+    /// What its owner must do to prove to be the owner; only the owner and admins see
     /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<Challenge>,
@@ -74,35 +77,44 @@ pub enum HubFormat {
     Servers,
 }
 
-impl Site {
+/// The agents from elsewhere that are registered with a site.
+#[derive(Debug, Clone)]
+pub struct HubRegistry {
+    pub(super) registry: Arc<Registry>,
+    pub(super) hub: Arc<Hub>,
+    pub(super) far: Arc<Far>,
+}
+
+impl HubRegistry {
     /// Registers the agent or tool server at an address.
     ///
     /// # Errors
     /// [`SiteError::Forbidden`] for strangers and for names of others, [`SiteError::TooManyListings`],
     /// [`SiteError::Unreachable`], [`SiteError::BadListing`].
-    pub async fn hub_register(
+    pub async fn register(
         &self,
         caller: &Caller,
         url: &str,
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.0.registry.register(caller, &address(url)?, visibility, &self.own_names()).await?;
-        self.close_far(&entry.listing.id).await;
+        let entry =
+            self.registry.register(caller, &address(url)?, visibility, &self.hub.names_to_protect()).await?;
+        self.far.close(&entry.listing.id).await;
         Ok(shown(caller, entry))
     }
 
     /// Registers an agent by its document, which lies nowhere else.
     ///
     /// # Errors
-    /// As [`Self::hub_register`].
-    pub async fn hub_post(
+    /// As [`Self::register`].
+    pub async fn post(
         &self,
         caller: &Caller,
         document: &[u8],
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.0.registry.post(caller, document, visibility, &self.own_names()).await?;
-        self.close_far(&entry.listing.id).await;
+        let entry = self.registry.post(caller, document, visibility, &self.hub.names_to_protect()).await?;
+        self.far.close(&entry.listing.id).await;
         Ok(shown(caller, entry))
     }
 
@@ -110,36 +122,36 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], also when it is not for this caller.
-    pub async fn hub_entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
-        Ok(shown(caller, self.0.registry.entry_for(caller, id).await?))
+    pub async fn entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+        Ok(shown(caller, self.registry.entry_for(caller, id).await?))
     }
 
     /// Takes the answer to an entry's challenge; without one it is looked for on the entry's domain.
     ///
     /// # Errors
     /// [`SiteError::BadListing`] says what does not hold.
-    pub async fn hub_prove(
+    pub async fn prove(
         &self,
         caller: &Caller,
         id: &str,
         answer: Option<&CardSignature>,
     ) -> Result<HubEntry, SiteError> {
-        Ok(shown(caller, self.0.registry.prove(caller, id, answer).await?))
+        Ok(shown(caller, self.registry.prove(caller, id, answer).await?))
     }
 
     /// Looks at an entry now.
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn hub_refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
-        Ok(shown(caller, self.0.registry.refresh(caller, id).await?))
+    pub async fn refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+        Ok(shown(caller, self.registry.refresh(caller, id).await?))
     }
 
     /// Changes what an owner may say about an entry.
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn hub_update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, SiteError> {
+    pub async fn update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, SiteError> {
         let change = move |entry: &mut Registration, _| {
             let listing = &mut entry.listing;
             listing.visibility = edit.visibility.unwrap_or(listing.visibility);
@@ -149,8 +161,8 @@ impl Site {
             listing.price = edit.price.filter(|price| price.is_finite() && *price >= 0.0).or(listing.price);
             format!("changed {}", listing.id)
         };
-        let entry = self.0.registry.edit(caller, id, change).await?;
-        self.close_far(id).await;
+        let entry = self.registry.edit(caller, id, change).await?;
+        self.far.close(id).await;
         Ok(shown(caller, entry))
     }
 
@@ -158,9 +170,9 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn hub_suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
-        let entry = self.0.registry.suspend(caller, id).await?;
-        self.close_far(id).await;
+    pub async fn suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+        let entry = self.registry.suspend(caller, id).await?;
+        self.far.close(id).await;
         Ok(shown(caller, entry))
     }
 
@@ -168,17 +180,17 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn hub_resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
-        Ok(shown(caller, self.0.registry.resume(caller, id).await?))
+    pub async fn resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+        Ok(shown(caller, self.registry.resume(caller, id).await?))
     }
 
     /// Removes an entry for good.
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn hub_remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
-        self.0.registry.remove(caller, id).await?;
-        self.close_far(id).await;
+    pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+        self.registry.remove(caller, id).await?;
+        self.far.close(id).await;
         Ok(())
     }
 
@@ -187,17 +199,17 @@ impl Site {
     /// # Errors
     /// [`SiteError::Forbidden`] for strangers; [`SiteError::BadListing`] for too many lines. Single bad lines
     /// are told in the answer.
-    pub async fn hub_import(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, SiteError> {
-        self.0.registry.import_lines(caller, lines).await
+    pub async fn import(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, SiteError> {
+        self.registry.import_lines(caller, lines).await
     }
 
     /// Takes what is at an address: a catalogue, a page of another registry, or one agent. The answer names
     /// where it goes on.
     ///
     /// # Errors
-    /// As [`Self::hub_register`].
-    pub async fn hub_import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
-        self.0.registry.import_from(caller, &address(url)?, &self.own_names()).await
+    /// As [`Self::register`].
+    pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
+        self.registry.import_from(caller, &address(url)?, &self.hub.names_to_protect()).await
     }
 
     /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own
@@ -205,32 +217,28 @@ impl Site {
     ///
     /// # Errors
     /// [`SiteError::Store`].
-    pub async fn hub_page(
+    pub async fn page(
         &self,
         caller: &Caller,
         filter: ListingFilter,
         after: Option<String>,
         limit: usize,
     ) -> Result<Page<Listing, String>, SiteError> {
-        let seen_by = (registry::least_seen(caller), caller.owner().to_string());
-        let seen_by = if caller.is_admin() { filter.seen_by } else { Some(seen_by) };
-        let filter = ListingFilter { seen_by, ..filter };
-        let page = self.0.store.listings(filter, after, limit.clamp(1, MAX_PAGE)).await?;
-        Ok(Page { items: page.items.into_iter().map(|entry| entry.listing).collect(), next: page.next })
+        self.registry.page(caller, filter, after, limit.clamp(1, MAX_PAGE)).await
     }
 
     /// The same in the form in which others keep them.
     ///
     /// # Errors
     /// [`SiteError::Store`].
-    pub async fn hub_export(
+    pub async fn export(
         &self,
         caller: &Caller,
         format: HubFormat,
         after: Option<String>,
         limit: usize,
     ) -> Result<Page<Value, String>, SiteError> {
-        let page = self.hub_page(caller, ListingFilter::default(), after, limit).await?;
+        let page = self.page(caller, ListingFilter::default(), after, limit).await?;
         let written = |listing: &Listing| match format {
             HubFormat::Listings => serde_json::to_value(listing).ok(),
             HubFormat::Catalog => Some(registry::catalogue_entry(listing)),
@@ -240,18 +248,19 @@ impl Site {
     }
 
     /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has
-    /// missed some and reads everything again with [`Self::hub_page`].
+    /// missed some and reads everything again with [`Self::page`].
     #[must_use]
-    pub fn hub_changes(&self) -> broadcast::Receiver<String> {
-        self.0.registry.changes()
+    pub fn changes(&self) -> broadcast::Receiver<String> {
+        self.registry.changes()
     }
 
-    /// Names of the site's own agents that others could be taken for.
-    pub(super) fn own_names(&self) -> Vec<OwnName> {
-        let all = self.0.hub.all();
-        let own = all.iter().filter(|entry| entry.manifest.name.as_str() != concierge::NAME);
-        own.map(|entry| OwnName { name: entry.manifest.name.to_string(), shape: entry.shape.clone() })
-            .collect()
+    /// Opens an entry, so that it is called like an agent of this site; gives the name by which it is called.
+    ///
+    /// # Errors
+    /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
+    /// be called or no more may be open.
+    pub async fn open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+        self.far.open(caller, id).await
     }
 }
 

@@ -1,27 +1,36 @@
-//! The verbs of a site about logins of agents to their servers: begin, finish, forget.
+//! The handle for logins of agents to their servers: begin, finish, forget.
 //!
-//! Promises: only the people who run the site log in or out, and the journal says that they did. How a login
+//! Promises: only admins log in or out, and the journal says that they did. How a login
 //! goes is `host`'s matter, where it is kept is `logins`'.
 
 use std::sync::Arc;
 
 use agentsite_host::{LoginBegun, LoginError, Manifest, Runtime, ServerGrant, ServerLogin};
-use agentsite_protocol::{AgentName, Caller, JournalLine};
-use agentsite_store::Change;
+use agentsite_protocol::{AgentName, Caller, Ids, JournalLine};
+use agentsite_store::{Change, SharedStore};
 use url::Url;
 
-use super::{Site, admin_only};
+use super::admin_only;
+use crate::hub::Hub;
 use crate::{SiteError, kinds};
 
-impl Site {
+/// The logins of agents to their servers.
+#[derive(Debug, Clone)]
+pub struct AgentLogins {
+    pub(super) hub: Arc<Hub>,
+    pub(super) store: SharedStore,
+    pub(super) ids: Ids,
+}
+
+impl AgentLogins {
     /// Begins the login of an agent to its server; the person consents at the address and comes back to
     /// `redirect`, a port of their own machine.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`], also for
     /// an agent without a login; [`SiteError::BadMessage`] when the redirect cannot be used;
     /// [`SiteError::Agent`] when the server does not go along.
-    pub async fn begin_login(
+    pub async fn begin(
         &self,
         caller: &Caller,
         name: &AgentName,
@@ -33,9 +42,9 @@ impl Site {
     /// Finishes the login with the address to which the person was sent back.
     ///
     /// # Errors
-    /// As [`Self::begin_login`]; [`SiteError::BadMessage`] when the address is not the answer to the login
+    /// As [`Self::begin`]; [`SiteError::BadMessage`] when the address is not the answer to the login
     /// that was begun.
-    pub async fn finish_login(&self, caller: &Caller, name: &AgentName, back: &Url) -> Result<(), SiteError> {
+    pub async fn finish(&self, caller: &Caller, name: &AgentName, back: &Url) -> Result<(), SiteError> {
         self.login(caller, name)?.finish(back).await.map_err(told)?;
         self.tell_login(caller, name, "logged the agent in to its server").await
     }
@@ -43,8 +52,8 @@ impl Site {
     /// Forgets the login of an agent; whether there was one.
     ///
     /// # Errors
-    /// As [`Self::begin_login`].
-    pub async fn logout(&self, caller: &Caller, name: &AgentName) -> Result<bool, SiteError> {
+    /// As [`Self::begin`].
+    pub async fn forget(&self, caller: &Caller, name: &AgentName) -> Result<bool, SiteError> {
         let known = self.login(caller, name)?.forget().await.map_err(told)?;
         if known {
             self.tell_login(caller, name, "logged the agent out of its server").await?;
@@ -54,7 +63,7 @@ impl Site {
 
     fn login(&self, caller: &Caller, name: &AgentName) -> Result<Arc<ServerLogin>, SiteError> {
         admin_only(caller)?;
-        let entry = self.0.hub.visible(caller, name)?;
+        let entry = self.hub.visible(caller, name)?;
         entry
             .runner
             .login()
@@ -62,9 +71,9 @@ impl Site {
     }
 
     async fn tell_login(&self, caller: &Caller, name: &AgentName, text: &str) -> Result<(), SiteError> {
-        let now = self.ids().clock().now();
+        let now = self.ids.clock().now();
         let line = JournalLine::new(kinds::agent::LOGIN, now, caller.owner().as_str(), text);
-        Ok(self.0.store.commit(Change::new(line.about_agent(name.clone()))).await?)
+        Ok(self.store.commit(Change::new(line.about_agent(name.clone()))).await?)
     }
 }
 

@@ -1,22 +1,25 @@
-//! The verbs of a site for the people who run it: how it fares, what happened, a copy of everything.
+//! The handle for admins: how the site fares, what happened, a copy of everything.
 //!
-//! Promises: nothing here changes an agent or a task; figures that are for the people who run the site are
+//! Promises: nothing here changes an agent or a task; figures that are for admins are
 //! refused to everybody else. What lies behind the door (connections, the process, its log) is `gateway`'s to
 //! tell.
 
 use std::path::Path;
 
-use agentsite_protocol::{Caller, JournalLine, Timestamp};
-use agentsite_store::{Change, Disk, JournalQuery, StorageQuery, StorageUse, StoreStats, StoredLine};
+use agentsite_protocol::{Caller, Ids, JournalLine, Timestamp};
+use agentsite_store::{
+    Change, Disk, JournalQuery, SharedStore, StorageQuery, StorageUse, StoreStats, StoredLine,
+};
 use serde::Serialize;
 
-use super::{MAX_PAGE, Site, admin_only};
-use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, WorkerView, kinds};
+use super::finding::SearchStatus;
+use super::{MAX_PAGE, admin_only};
+use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, SiteMetrics, WorkerView, kinds};
 
 /// Accounts that a status names: those with most, as many as fit a screen.
 const LARGEST: usize = 10;
 
-/// How a site fares, for the people who run it.
+/// How a site fares, for admins.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct StatusReport {
@@ -42,23 +45,19 @@ pub struct StatusReport {
     pub live_tasks: usize,
 }
 
-/// How the index of the agents fares.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SearchStatus {
-    /// Agents that can be found.
-    pub entries: usize,
-    /// The model that makes the vectors which count.
-    pub model: String,
-    /// Entries that still have only quick vectors.
-    pub pending: usize,
+/// What admins do and see of a site as a whole.
+#[derive(Debug, Clone)]
+pub struct Operations {
+    pub(super) store: SharedStore,
+    pub(super) ids: Ids,
+    pub(super) metrics: SiteMetrics,
 }
 
-impl Site {
+impl Operations {
     /// Lines of the journal, newest first.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
+    /// [`SiteError::Forbidden`] for all but admins.
     pub async fn journal(
         &self,
         caller: &Caller,
@@ -66,27 +65,7 @@ impl Site {
     ) -> Result<Vec<StoredLine>, SiteError> {
         admin_only(caller)?;
         query.limit = query.limit.clamp(1, MAX_PAGE);
-        Ok(self.0.store.journal(query).await?)
-    }
-
-    /// How the site fares.
-    ///
-    /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
-        admin_only(caller)?;
-        Ok(StatusReport {
-            name: self.0.settings.name.clone(),
-            version: env!("CARGO_PKG_VERSION"),
-            started_at: self.0.started_at,
-            agents: self.agents(caller),
-            broken: self.broken(caller),
-            workers: self.0.workers.list(),
-            store: self.0.store.stats().await?,
-            storage: self.storage(caller).await?,
-            search: self.0.finding.status(),
-            live_tasks: self.0.tasks.live_count(),
-        })
+        Ok(self.store.journal(query).await?)
     }
 
     /// How many bytes are stored, by whom most, and the limits.
@@ -96,7 +75,7 @@ impl Site {
     pub async fn storage(&self, caller: &Caller) -> Result<StorageUse, SiteError> {
         admin_only(caller)?;
         let query = StorageQuery { largest: LARGEST, ..StorageQuery::default() };
-        Ok(self.0.store.storage(query).await?)
+        Ok(self.store.storage(query).await?)
     }
 
     /// How much room the disk has; it tells nothing about anybody.
@@ -104,33 +83,33 @@ impl Site {
     /// # Errors
     /// [`SiteError::Stopping`] when the store has stopped.
     pub async fn disk(&self) -> Result<Disk, SiteError> {
-        Ok(self.0.store.storage(StorageQuery::default()).await?.disk)
+        Ok(self.store.storage(StorageQuery::default()).await?.disk)
     }
 
     /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.
     #[must_use]
     pub fn figures(&self) -> SiteFigures {
-        self.0.metrics.figures()
+        self.metrics.figures()
     }
 
     /// Writes a line into the journal about what somebody who runs the site did to it.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site.
-    pub async fn write_down(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
+    /// [`SiteError::Forbidden`] for all but admins.
+    pub async fn note(&self, caller: &Caller, text: String) -> Result<(), SiteError> {
         admin_only(caller)?;
-        let now = self.ids().clock().now();
+        let now = self.ids.clock().now();
         let line = JournalLine::new(kinds::site::NOTE, now, caller.owner().as_str(), text);
-        Ok(self.0.store.commit(Change::new(line)).await?)
+        Ok(self.store.commit(Change::new(line)).await?)
     }
 
     /// Writes a consistent copy of everything to a new file.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::Store`] when the file
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::Store`] when the file
     /// cannot be written.
     pub async fn backup(&self, caller: &Caller, to: &Path) -> Result<(), SiteError> {
         admin_only(caller)?;
-        Ok(self.0.store.backup(to).await?)
+        Ok(self.store.backup(to).await?)
     }
 }

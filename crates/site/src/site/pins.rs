@@ -1,7 +1,7 @@
-//! The verbs of a site about tools of servers that are not ours: how they stand to what was approved, and
+//! Tools of servers that are not ours: how they stand to what was approved, and
 //! their approval.
 //!
-//! Promises: only the people who run the site see and approve them. What a pin is and where it is kept is
+//! Promises: only admins see and approve them. What a pin is and where it is kept is
 //! `host`'s matter.
 
 use std::sync::Arc;
@@ -9,16 +9,17 @@ use std::sync::Arc;
 use agentsite_host::{PinError, PinnedTool, ToolPins};
 use agentsite_protocol::{AgentName, Caller};
 
-use super::{Site, admin_only};
+use super::admin_only;
+use super::agents::Agents;
 use crate::SiteError;
 
-impl Site {
+impl Agents {
     /// The tools of an agent that is a tool server, with how they stand to what was approved.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but the people who run the site; [`SiteError::NoSuchAgent`], also for
+    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchAgent`], also for
     /// an agent without such tools.
-    pub fn pinned_tools(&self, caller: &Caller, name: &AgentName) -> Result<Vec<PinnedTool>, SiteError> {
+    pub fn tools(&self, caller: &Caller, name: &AgentName) -> Result<Vec<PinnedTool>, SiteError> {
         Ok(self.pins(caller, name)?.list())
     }
 
@@ -42,7 +43,7 @@ impl Site {
 
     fn pins(&self, caller: &Caller, name: &AgentName) -> Result<Arc<ToolPins>, SiteError> {
         admin_only(caller)?;
-        let entry = self.0.hub.visible(caller, name)?;
+        let entry = self.hub.visible(caller, name)?;
         entry.runner.pins().ok_or_else(|| SiteError::NoSuchAgent(format!("{name} with tools of a server")))
     }
 }

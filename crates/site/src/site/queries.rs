@@ -1,13 +1,17 @@
-//! The verbs of a site about kept queries: keep one, look at it, follow it, forget it.
+//! The handle for saved queries: keep one, look at it, follow it, forget it.
 //!
 //! Promises: a query of somebody else answers like none; it finds what its owner may see at that moment, and
 //! tells of each agent once. Agents that were there when it was kept are not told.
 
-use agentsite_protocol::{Caller, MAX_MATCHES, Match, PushConfig, Query, Reach, Timestamp};
+use std::sync::Arc;
 
-use super::Site;
+use agentsite_protocol::{Caller, Ids, MAX_MATCHES, Match, Period, PushConfig, Query, Reach, Timestamp};
+
+use super::access::ApiKeys;
+use super::finding::Search;
 use crate::SiteError;
-use crate::queries::{Appeared, KeptQuery, Stored};
+use crate::push::Push;
+use crate::queries::{Appeared, KeptQuery, Queries, Stored};
 
 /// The score from which on a match is told when nothing else is asked for. Of 30 unrelated questions to the
 /// demo agents and forty foreign ones none finds anything above 0.33 with full vectors; 35 of 46 related
@@ -23,7 +27,7 @@ const LOOKED_AT: usize = 20;
 /// Follows a kept query.
 #[derive(Debug)]
 pub struct QueryWatch {
-    site: Site,
+    queries: SavedQueries,
     caller: Caller,
     id: String,
     after: u64,
@@ -35,7 +39,7 @@ impl QueryWatch {
     /// safe.
     pub async fn next(&mut self) -> Option<Vec<Appeared>> {
         loop {
-            let mut kept = self.site.kept_query(&self.caller, &self.id).ok()?;
+            let mut kept = self.queries.get(&self.caller, &self.id).ok()?;
             kept.matches.retain(|one| one.seq > self.after);
             if let Some(last) = kept.matches.last() {
                 self.after = last.seq;
@@ -49,12 +53,24 @@ impl QueryWatch {
     }
 }
 
-impl Site {
+/// The queries that callers have saved, to learn of agents that appear.
+#[derive(Debug, Clone)]
+pub struct SavedQueries {
+    pub(super) queries: Arc<Queries>,
+    pub(super) search: Search,
+    pub(super) keys: ApiKeys,
+    pub(super) push: Arc<Push>,
+    pub(super) ids: Ids,
+    /// How long a delivery about a match is tried.
+    pub(super) deadline: Period,
+}
+
+impl SavedQueries {
     /// Keeps a query: its owner is told of agents that appear from now on and fit at least so well.
     ///
     /// # Errors
     /// What is wrong with the query or its receiver; [`SiteError::TooManyQueries`].
-    pub async fn keep_query(
+    pub async fn save(
         &self,
         caller: &Caller,
         query: Query,
@@ -73,62 +89,62 @@ impl Site {
             return Err(SiteError::BadMessage(what.into()));
         }
         query.check().map_err(SiteError::BadQuery)?;
-        let push = push.map(|config| self.0.push.prepare(config)).transpose()?;
+        let push = push.map(|config| self.push.prepare(config)).transpose()?;
         let known = Query { limit: Some(MAX_MATCHES), offset: 0, ..query.clone() };
-        let seen = self.find(caller, &known, base).await?.matches;
+        let seen = self.search.find(caller, &known, base).await?.matches;
         let seen = seen.into_iter().map(|one| one.id).collect();
         let (owner, created_at) = (caller.owner().clone(), Timestamp::from_millis(0));
         let kept =
             KeptQuery { id: String::new(), owner, query, min_score, push, created_at, matches: Vec::new() };
-        self.0.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0, revision: 0 }).await
+        self.queries.add(Stored { kept, base: base.to_owned(), seen, told: 0, revision: 0 }).await
     }
 
     /// The queries that this caller keeps, the oldest first.
     #[must_use]
-    pub fn kept_queries(&self, caller: &Caller) -> Vec<KeptQuery> {
-        self.0.queries.of(caller.owner())
+    pub fn list(&self, caller: &Caller) -> Vec<KeptQuery> {
+        self.queries.of(caller.owner())
     }
 
     /// One kept query with the agents that appeared.
     ///
     /// # Errors
     /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
-    pub fn kept_query(&self, caller: &Caller, id: &str) -> Result<KeptQuery, SiteError> {
-        self.0.queries.get(caller.owner(), id)
+    pub fn get(&self, caller: &Caller, id: &str) -> Result<KeptQuery, SiteError> {
+        self.queries.get(caller.owner(), id)
     }
 
     /// Follows a kept query after what was told under number `after`.
     ///
     /// # Errors
     /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
-    pub fn follow_query(&self, caller: &Caller, id: &str, after: u64) -> Result<QueryWatch, SiteError> {
-        let changes = self.0.queries.listen();
-        self.kept_query(caller, id)?;
-        Ok(QueryWatch { site: self.clone(), caller: caller.clone(), id: id.to_owned(), after, changes })
+    pub fn follow(&self, caller: &Caller, id: &str, after: u64) -> Result<QueryWatch, SiteError> {
+        let changes = self.queries.listen();
+        self.get(caller, id)?;
+        Ok(QueryWatch { queries: self.clone(), caller: caller.clone(), id: id.to_owned(), after, changes })
     }
 
     /// Forgets a kept query.
     ///
     /// # Errors
     /// [`SiteError::NoSuchQuery`], also when it is somebody else's.
-    pub async fn forget_query(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
-        self.0.queries.remove(caller.owner(), id).await
+    pub async fn forget(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+        self.queries.remove(caller.owner(), id).await
     }
 
     /// Asks every kept query again and tells of what appeared; one that fails is asked at the next change.
     pub(super) async fn ask_again(&self) -> Result<(), SiteError> {
-        for Stored { kept, base, seen, .. } in self.0.queries.all() {
-            let caller = self.caller_of(&kept.owner);
+        for Stored { kept, base, seen, .. } in self.queries.all() {
+            let caller = self.keys.caller_of(&kept.owner);
             let query = Query { limit: Some(LOOKED_AT), offset: 0, ..kept.query };
-            let found = self.find(&caller, &query, &base).await?.matches;
+            let found = self.search.find(&caller, &query, &base).await?.matches;
             let new: Vec<Match> = found
                 .into_iter()
                 .filter(|one| one.score >= kept.min_score && !seen.contains(&one.id))
                 .collect();
             if !new.is_empty() {
-                let deadline = self.ids().clock().now().plus(self.0.settings.push.deadline.0);
-                self.0.queries.tell(&kept.id, new, deadline).await?;
-                self.0.push.wake();
+                let deadline = self.ids.clock().now().plus(self.deadline.0);
+                self.queries.tell(&kept.id, new, deadline).await?;
+                self.push.wake();
             }
         }
         Ok(())

@@ -360,9 +360,9 @@ impl Toolkit {
     /// [`SiteError::NoSuchTask`], also when it is somebody else's.
     pub async fn cancel(&self, caller: &Caller, id: TaskId) -> Result<(), SiteError> {
         self.call_of(caller, id).await?;
-        match self.site.cancel(caller, id).await {
-            Ok(_) | Err(SiteError::NotCancelable(_)) => Ok(()),
-            Err(error) => Err(error),
+        match self.site.tasks().cancel(caller, id).await {
+            Ok(_) | Err(TaskError::NotCancelable(_)) => Ok(()),
+            Err(error) => Err(error.into()),
         }
     }
 
@@ -399,7 +399,7 @@ impl Toolkit {
                 message.task_id = Some(task.head.id.to_string());
                 self.site.send(caller, &task.head.agent, message).await.map(|_| ())
             }
-            None => self.site.cancel(caller, task.head.id).await.map(|_| ()),
+            None => Ok(self.site.tasks().cancel(caller, task.head.id).await.map(drop)?),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! The verb of a site about how its agents are used: calls, failures, time and tokens of each of the last
+//! How the agents of a site are used: calls, failures, time and tokens of each of the last
 //! days.
 //!
-//! Promises: callers learn of their own tasks, the people who run the site of everybody's; tokens belong to
+//! Promises: callers learn of their own tasks, admins of everybody's; tokens belong to
 //! the agent and are told to the latter only. The work is bounded: beyond a number of tasks the report says
 //! that it was cut. Days are those of UTC. It writes nothing and needs no table of its own.
 
@@ -11,7 +11,8 @@ use agentsite_protocol::{AgentName, Caller, TaskHead, TaskState, Timestamp, Usag
 use agentsite_store::TaskFilter;
 use serde::Serialize;
 
-use super::{MAX_PAGE, Site};
+use super::MAX_PAGE;
+use super::agents::Agents;
 use crate::SiteError;
 
 /// Most days of a report; as many as a month has, and more than tasks are kept for by most sites.
@@ -59,7 +60,7 @@ pub struct Figures {
     /// The same for 99 of 100.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p99_ms: Option<u64>,
-    /// Tokens that models read for it; only the people who run the site see it.
+    /// Tokens that models read for it; only admins see it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_tokens: Option<u64>,
     /// Tokens that models wrote for it.
@@ -67,25 +68,25 @@ pub struct Figures {
     pub output_tokens: Option<u64>,
 }
 
-impl Site {
+impl Agents {
     /// How an agent was used on the last `days` days, today among them.
     ///
     /// # Errors
     /// [`SiteError::NoSuchAgent`], also when it is not for this caller; [`SiteError::Store`].
-    pub async fn agent_usage(
+    pub async fn usage(
         &self,
         caller: &Caller,
         name: &AgentName,
         days: u32,
     ) -> Result<UsageReport, SiteError> {
-        self.0.hub.visible(caller, name)?;
-        let today = self.ids().clock().now().day();
+        self.hub.visible(caller, name)?;
+        let today = self.ids.clock().now().day();
         let first = today - i64::from(days.clamp(1, MAX_DAYS)) + 1;
         let (heads, cut) = self.tasks_since(caller, name, Timestamp::from_millis(first * DAY)).await?;
         let mut tokens = BTreeMap::new();
         if caller.is_admin() {
             for day in first..=today {
-                tokens.insert(day, self.0.store.usage(name, day).await?);
+                tokens.insert(day, self.store.usage(name, day).await?);
             }
         }
         Ok(report(&heads, first..=today, &tokens, cut))
@@ -102,7 +103,7 @@ impl Site {
             TaskFilter { agent: Some(name.clone()), updated_since: Some(since), ..TaskFilter::default() };
         let (mut heads, mut after) = (Vec::new(), None);
         loop {
-            let page = self.list_tasks(caller, filter.clone(), after, MAX_PAGE).await?;
+            let page = self.tasks.list(caller, filter.clone(), after, MAX_PAGE).await?;
             heads.extend(page.items);
             match page.next {
                 Some(_) if heads.len() >= MAX_LOOKED => return Ok((heads, true)),

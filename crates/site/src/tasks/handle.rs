@@ -19,11 +19,11 @@ use super::supervisor::{TaskParts, TaskSupervisor};
 use super::watch::TaskWatch;
 
 /// Most rows of one page, whatever is asked for.
-const MAX_PAGE: usize = 500;
+pub(super) const MAX_PAGE: usize = 500;
 
 /// The tasks of a site.
 #[derive(Debug, Clone)]
-pub struct Tasks(Arc<TaskSupervisor>);
+pub struct Tasks(pub(super) Arc<TaskSupervisor>);
 
 /// A handle that does not keep the tasks alive, for what the tasks hold themselves.
 #[derive(Debug, Clone)]

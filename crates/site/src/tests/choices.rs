@@ -14,7 +14,7 @@ fn choosing(keys: &str, runner: ScriptedRunner, story: &Story) -> AgentName {
     let text = format!(
         "name = \"chooser\"\ndescription = \"d\"\nvisibility = \"public\"\n{keys}\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
     );
-    story.site.install_runner(Manifest::read(&text).unwrap(), Arc::new(runner));
+    story.site.agents().install_runner(Manifest::read(&text).unwrap(), Arc::new(runner));
     "chooser".parse().unwrap()
 }
 
@@ -68,7 +68,7 @@ async fn one_id_may_lead_to_several_tasks_where_the_agent_wants_it() {
         seen.push(task.head.id);
     }
     let promises = |agent: &AgentName| {
-        let card = story.site.card(&Caller::local(), agent, "http://x").unwrap();
+        let card = story.site.cards().get(&Caller::local(), agent, "http://x").unwrap();
         card.capabilities.extensions.iter().any(|one| one.uri == SEND_ONCE)
     };
     assert!(!promises(&agent));
@@ -127,7 +127,7 @@ async fn the_card_of_every_runtime_offers_what_its_agent_gets() {
         if runtime == "connected" {
             manifest.runtime = agentsite_host::Runtime::Connected;
         }
-        story.site.install_runner(manifest, Arc::new(echo()));
+        story.site.agents().install_runner(manifest, Arc::new(echo()));
         let agent = "taker".parse().unwrap();
         let parts = [
             Part::data(serde_json::json!({"a": 1})),
@@ -141,7 +141,7 @@ async fn the_card_of_every_runtime_offers_what_its_agent_gets() {
             assert_eq!(sent.is_ok(), taken, "{runtime}: {part:?}");
             assert!(!matches!(sent, Err(ref error) if !matches!(error, SiteError::MediaType { .. })));
         }
-        let card = story.site.card(&Caller::local(), &agent, "https://example.org").unwrap();
+        let card = story.site.cards().get(&Caller::local(), &agent, "https://example.org").unwrap();
         let offers = card.default_input_modes.iter().any(|mode| mode == "application/json");
         assert_eq!(offers, takes[0], "{runtime}: {:?}", card.default_input_modes);
     }
@@ -152,19 +152,23 @@ async fn any_agent_may_speak_for_the_site() {
     let settings = SiteSettings { default_agent: Some("echo".parse().unwrap()), ..SiteSettings::default() };
     let story = Story::with(settings).await;
     let (local, base) = (Caller::local(), "https://example.org");
-    assert_eq!(story.site.default_agent(&local), story.site.concierge(), "until it is there");
+    assert_eq!(story.site.agents().default_for(&local), story.site.agents().concierge(), "until it is there");
     let echo = story.agent("echo", echo());
-    assert_eq!(story.site.default_agent(&local), echo);
-    let card = story.site.site_card(&local, base);
+    assert_eq!(story.site.agents().default_for(&local), echo);
+    let card = story.site.cards().of_site(&local, base);
     assert_eq!(
         (card.name.as_str(), card.supported_interfaces[0].url.as_str()),
         ("echo", "https://example.org/a2a")
     );
     let text = "name = \"echo\"\ndescription = \"d\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(ScriptedRunner::new()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(ScriptedRunner::new()));
     let stranger = Caller::anonymous("192.0.2.1".parse().unwrap());
-    assert_eq!(story.site.default_agent(&stranger), story.site.concierge(), "it is not for strangers");
-    assert_eq!(story.site.site_card(&stranger, base).name, "agentsite");
+    assert_eq!(
+        story.site.agents().default_for(&stranger),
+        story.site.agents().concierge(),
+        "it is not for strangers"
+    );
+    assert_eq!(story.site.cards().of_site(&stranger, base).name, "agentsite");
 }
 
 #[tokio::test]
@@ -172,9 +176,9 @@ async fn cards_are_for_readers_of_one_version_where_that_is_wanted() {
     for hybrid_cards in [true, false] {
         let story = Story::with(SiteSettings { hybrid_cards, ..SiteSettings::default() }).await;
         let echo = story.agent("echo", echo());
-        let card = story.site.card(&Caller::local(), &echo, "https://example.org").unwrap();
+        let card = story.site.cards().get(&Caller::local(), &echo, "https://example.org").unwrap();
         assert_eq!(card.extra.contains_key("preferredTransport"), hybrid_cards);
-        let site = story.site.site_card(&Caller::local(), "https://example.org");
+        let site = story.site.cards().of_site(&Caller::local(), "https://example.org");
         assert_eq!(site.extra.contains_key("preferredTransport"), hybrid_cards);
     }
 }
@@ -186,7 +190,7 @@ async fn a_watch_to_the_end_outlasts_the_wait_for_an_answer() {
     let agent = story.agent("asker", script);
     let task = story.ask(&agent, "x").await;
     let (local, id) = (Caller::local(), task.head.id);
-    let watch = story.site.watch_to_end(&local, id, task.head.seq).await.unwrap();
+    let watch = story.site.tasks().watch_to_end(&local, id, task.head.seq).await.unwrap();
     let watching = async {
         let (mut watch, mut seen) = (watch, Vec::new());
         while let Some(events) = watch.next().await {
@@ -203,7 +207,7 @@ async fn a_watch_to_the_end_outlasts_the_wait_for_an_answer() {
         }
     };
     let (seen, ()) = tokio::join!(watching, talking);
-    let ended = story.site.task(&local, id).await.unwrap();
+    let ended = story.site.tasks().get(&local, id).await.unwrap();
     assert_eq!(state(&ended), TaskState::Completed);
     let after: Vec<u64> = (task.head.seq + 1..=ended.head.seq).collect();
     assert_eq!(seen, after, "every event once, in order, and then the end");
@@ -216,17 +220,17 @@ async fn a_watch_to_the_end_sees_a_cancel_and_a_stop() {
     let (canceled, left) = (story.ask(&agent, "x").await, story.ask(&agent, "y").await);
     let local = Caller::local();
     let seq = canceled.head.seq;
-    let mut first = story.site.watch_to_end(&local, canceled.head.id, seq).await.unwrap();
-    let mut second = story.site.watch_to_end(&local, canceled.head.id, seq).await.unwrap();
+    let mut first = story.site.tasks().watch_to_end(&local, canceled.head.id, seq).await.unwrap();
+    let mut second = story.site.tasks().watch_to_end(&local, canceled.head.id, seq).await.unwrap();
     let cancel = async {
         tokio::task::yield_now().await;
-        story.site.cancel(&local, canceled.head.id).await.unwrap();
+        story.site.tasks().cancel(&local, canceled.head.id).await.unwrap();
     };
     let (one, two, ()) = tokio::join!(first.next(), second.next(), cancel);
     assert_eq!(one.unwrap().last().unwrap().seq, seq + 1);
     assert_eq!(two.unwrap().last().unwrap().seq, seq + 1);
     assert!(first.next().await.is_none(), "it has ended");
-    let mut waiting = story.site.watch_to_end(&local, left.head.id, left.head.seq).await.unwrap();
+    let mut waiting = story.site.tasks().watch_to_end(&local, left.head.id, left.head.seq).await.unwrap();
     let (after, ()) = tokio::join!(waiting.next(), story.site.stop());
     assert!(after.is_none());
 }

@@ -12,11 +12,11 @@ use super::*;
 
 impl Story {
     fn does(&self, name: &str, does: &str, example: &str, runner: impl Runner) {
-        self.site.install_runner(skilled(name, "public", does, example), Arc::new(runner));
+        self.site.agents().install_runner(skilled(name, "public", does, example), Arc::new(runner));
     }
 
     async fn concierge(&self, text: &str) -> Task {
-        self.ask(&self.site.concierge(), text).await
+        self.ask(&self.site.agents().concierge(), text).await
     }
 }
 
@@ -74,7 +74,8 @@ async fn nobody_is_asked_when_nothing_fits() {
     let story = a_site().await;
     for text in ["bake cakes", "?!", ""] {
         let message = if text.is_empty() { story.says(" ") } else { story.says(text) };
-        let Ok(Sent::Task(watch)) = story.try_send(&Caller::local(), &story.site.concierge(), message).await
+        let Ok(Sent::Task(watch)) =
+            story.try_send(&Caller::local(), &story.site.agents().concierge(), message).await
         else {
             continue;
         };
@@ -93,6 +94,7 @@ async fn small_talk_is_answered_by_the_concierge_itself() {
     let story = a_site().await;
     story
         .site
+        .agents()
         .install_runner(skilled("secret", "private", "Keeps secrets", "a secret"), Arc::new(answers("s")));
     let english = ["help", "hello", "hi", "Who are you?", "what can you do?"];
     let chinese = ["你好", "帮助", "你是谁", "你能做什么"];
@@ -116,7 +118,9 @@ async fn small_talk_is_answered_by_the_concierge_itself() {
     assert_eq!(last_words(&computed), "I asked calc.");
     let guest = Caller::anonymous(std::net::Ipv4Addr::LOCALHOST.into());
     let said = story.says("what can you do?");
-    let Ok(Sent::Task(watch)) = story.try_send(&guest, &story.site.concierge(), said).await else { panic!() };
+    let Ok(Sent::Task(watch)) = story.try_send(&guest, &story.site.agents().concierge(), said).await else {
+        panic!()
+    };
     let answer = watch.settled().await.answer();
     assert!(answer.contains("calc") && !answer.contains("secret"), "{answer}");
 }
@@ -131,7 +135,8 @@ async fn where_two_fit_alike_the_caller_is_asked_once() {
     let words = last_words(&asked);
     assert!(words.contains("north: Delivers parcels") && words.contains("south"), "{words}");
     let reply = story.answers(&asked, "south");
-    let Sent::Task(watch) = story.try_send(&Caller::local(), &story.site.concierge(), reply).await.unwrap()
+    let Sent::Task(watch) =
+        story.try_send(&Caller::local(), &story.site.agents().concierge(), reply).await.unwrap()
     else {
         panic!()
     };
@@ -141,7 +146,8 @@ async fn where_two_fit_alike_the_caller_is_asked_once() {
     assert_eq!(child, ["deliver a parcel to my aunt"], "what is handed over is the request, not the name");
     let asked = story.concierge("deliver a parcel").await;
     let vague = story.answers(&asked, "whoever you like best");
-    let Sent::Task(watch) = story.try_send(&Caller::local(), &story.site.concierge(), vague).await.unwrap()
+    let Sent::Task(watch) =
+        story.try_send(&Caller::local(), &story.site.agents().concierge(), vague).await.unwrap()
     else {
         panic!()
     };
@@ -155,8 +161,8 @@ impl Called<'_> {
     async fn children(&self, story: &Story) -> Vec<String> {
         let filter = crate::TaskFilter { parent: Some(self.0.head.id), ..Default::default() };
         let mut said = Vec::new();
-        for head in story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items {
-            let task = story.site.task(&Caller::local(), head.id).await.unwrap();
+        for head in story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items {
+            let task = story.site.tasks().get(&Caller::local(), head.id).await.unwrap();
             said.extend(task.history.first().map(Message::plain_text));
         }
         said
@@ -195,7 +201,8 @@ async fn no_more_than_three_are_asked() {
     let task = match state(&asked) {
         TaskState::InputRequired => {
             let reply = story.answers(&asked, "any of them will do");
-            let sent = story.try_send(&Caller::local(), &story.site.concierge(), reply).await.unwrap();
+            let sent =
+                story.try_send(&Caller::local(), &story.site.agents().concierge(), reply).await.unwrap();
             let Sent::Task(watch) = sent else { panic!() };
             watch.settled().await
         }
@@ -210,20 +217,26 @@ async fn it_reaches_what_its_caller_reaches_and_no_more() {
     let story = Story::begin().await;
     let hidden = |name: &str, visibility: &str| {
         let manifest = skilled(name, visibility, "Opens safes at night", "open the safe");
-        story.site.install_runner(manifest, Arc::new(answers("open")));
+        story.site.agents().install_runner(manifest, Arc::new(answers("open")));
     };
     hidden("burglar", "private");
     let ask = async |caller: &Caller| {
-        let sent =
-            story.try_send(caller, &story.site.concierge(), story.says("open the safe")).await.unwrap();
+        let sent = story
+            .try_send(caller, &story.site.agents().concierge(), story.says("open the safe"))
+            .await
+            .unwrap();
         let Sent::Task(watch) = sent else { panic!() };
         state(&watch.settled().await)
     };
     let new_key = async |scope: Scope| {
         let by = Caller::local();
-        let made =
-            story.site.new_key(&by, "a key", vec![scope, Scope::CallAgent(story.site.concierge())], None);
-        story.site.caller_by_key(&made.await.unwrap().secret).await.unwrap()
+        let made = story.site.keys().create(
+            &by,
+            "a key",
+            vec![scope, Scope::CallAgent(story.site.agents().concierge())],
+            None,
+        );
+        story.site.keys().caller(&made.await.unwrap().secret).await.unwrap()
     };
     let (any, named) = (new_key(Scope::Call).await, new_key("call:burglar".parse().unwrap()).await);
     assert_eq!(ask(&any).await, TaskState::Rejected);
@@ -242,7 +255,7 @@ async fn files_go_along_and_what_is_made_comes_piece_by_piece() {
     let mut message = story.says("paint my cat");
     let picture = Part { raw: Some("aGk=".into()), filename: Some("cat.png".into()), ..Part::default() };
     message.parts.push(picture.clone());
-    let sent = story.try_send(&Caller::local(), &story.site.concierge(), message).await.unwrap();
+    let sent = story.try_send(&Caller::local(), &story.site.agents().concierge(), message).await.unwrap();
     let Sent::Task(mut watch) = sent else { panic!() };
     let made = |event: &Arc<TaskEvent>| matches!(event.kind, TaskEventKind::Artifact { .. });
     while !watch.next().await.unwrap().iter().any(made) {}
@@ -251,8 +264,8 @@ async fn files_go_along_and_what_is_made_comes_piece_by_piece() {
     let task = watch.settled().await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "first, then"), "{task:?}");
     let filter = crate::TaskFilter { parent: Some(task.head.id), ..Default::default() };
-    let child = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items.remove(0);
-    let child = story.site.task(&Caller::local(), child.id).await.unwrap();
+    let child = story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items.remove(0);
+    let child = story.site.tasks().get(&Caller::local(), child.id).await.unwrap();
     assert_eq!(child.history[0].parts, [Part::text("paint my cat"), picture]);
 }
 
@@ -264,12 +277,12 @@ async fn an_agent_that_asks_back_is_answered_through_the_concierge() {
     let asked = story.concierge("what is the weather like?").await;
     assert_eq!((state(&asked), last_words(&asked).as_str()), (TaskState::InputRequired, "Which city?"));
     let reply = story.answers(&asked, "Rome, please");
-    let sent = story.try_send(&Caller::local(), &story.site.concierge(), reply).await.unwrap();
+    let sent = story.try_send(&Caller::local(), &story.site.agents().concierge(), reply).await.unwrap();
     let Sent::Task(watch) = sent else { panic!() };
     let done = watch.settled().await;
     assert_eq!((state(&done), done.answer().as_str()), (TaskState::Completed, "sunny"), "{done:?}");
     assert_eq!(last_words(&done), "I asked weather.");
     let filter = crate::TaskFilter { parent: Some(done.head.id), ..Default::default() };
-    let children = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
+    let children = story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items;
     assert_eq!((children.len(), children[0].state), (1, TaskState::Completed), "one task, which went on");
 }

@@ -53,7 +53,7 @@ impl Story {
         caller: &Caller,
         said: Introduction,
     ) -> Result<ConnectedAgent, SiteError> {
-        self.site.connect_agent(caller, said).await
+        self.site.connected().connect(caller, said).await
     }
 
     pub(super) async fn refused(&self, caller: &Caller, said: Introduction) -> String {
@@ -61,7 +61,7 @@ impl Story {
     }
 
     fn health(&self, name: &str) -> Option<(String, String)> {
-        let view = self.site.agent(&Caller::local(), &name.parse().unwrap()).ok()?;
+        let view = self.site.agents().get(&Caller::local(), &name.parse().unwrap()).ok()?;
         Some((view.health.to_owned(), view.reason.unwrap_or_default()))
     }
 }
@@ -71,19 +71,20 @@ async fn a_program_that_connects_is_an_agent_like_every_other() {
     let story = Story::begin().await;
     let mut poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     assert!(poet.resume.starts_with("asl_") && poet.warnings.is_empty());
-    let view = story.site.agent(&stranger(), &poet.name).unwrap();
+    let view = story.site.agents().get(&stranger(), &poet.name).unwrap();
     assert_eq!((view.kind.word(), view.health, view.demo), ("connected", "ready", false));
     assert_eq!(view.skills[0].name, "Sonnet");
-    let listing = &story.site.listings(&stranger(), "http://x")[0];
+    let listing = &story.site.search().listings(&stranger(), "http://x")[0];
     assert_eq!((listing.owner.as_str(), listing.live), ("key:one", true));
     let query = agentsite_protocol::Query { text: "a poem about the sea".into(), ..Default::default() };
-    let found = story.site.find(&stranger(), &query, "http://x").await.unwrap();
+    let found = story.site.search().find(&stranger(), &query, "http://x").await.unwrap();
     assert_eq!(found.matches[0].name, "poet");
 
     let (task, ()) = tokio::join!(story.ask(&poet.name, "roses"), answer(&mut poet.link, "are red"));
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "are red"));
     let journal = story
         .site
+        .operations()
         .journal(&Caller::local(), crate::JournalQuery { limit: 50, ..Default::default() })
         .await
         .unwrap();
@@ -100,14 +101,17 @@ async fn strangers_and_bad_introductions_are_refused_with_a_sentence() {
     assert!(story.refused(&holder("one"), newer).await.contains("version 1"));
     let huge = Introduction { description: "x".repeat(100_000), ..introduction("poet") };
     let poet = story.connect(&holder("one"), huge).await.unwrap();
-    assert!(story.site.agent(&stranger(), &poet.name).unwrap().description.len() < 5_000);
+    assert!(story.site.agents().get(&stranger(), &poet.name).unwrap().description.len() < 5_000);
 }
 
 #[tokio::test]
 async fn nobody_takes_the_name_of_another() {
     let story = Story::begin().await;
     story.agent("echo", echo());
-    story.site.set_broken(vec![BrokenAgent { file: "agents/torn/agent.toml".into(), error: "x".into() }]);
+    story
+        .site
+        .agents()
+        .set_broken(vec![BrokenAgent { file: "agents/torn/agent.toml".into(), error: "x".into() }]);
     for taken in ["echo", "concierge", "torn"] {
         let why = story.refused(&Caller::local(), introduction(taken)).await;
         assert!(why.contains("belongs to an agent of this site"), "{taken}: {why}");
@@ -121,7 +125,7 @@ async fn nobody_takes_the_name_of_another() {
     assert!(story.refused(&holder("one"), introduction("poet")).await.contains("resume token"));
     let like = story.connect(&holder("two"), introduction("p0et")).await.unwrap();
     assert!(like.warnings[0].contains("looks like that of poet"), "{:?}", like.warnings);
-    let notice = story.site.agent(&Caller::local(), &like.name).unwrap().notice.unwrap();
+    let notice = story.site.agents().get(&Caller::local(), &like.name).unwrap().notice.unwrap();
     assert!(notice.contains("looks like"), "{notice}");
 }
 
@@ -130,14 +134,14 @@ async fn an_agent_of_the_site_itself_takes_its_name_back() {
     let story = Story::begin().await;
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let manifest = manifest("poet", "");
-    let (installed, end) = tokio::join!(story.site.install(manifest, None), async {
+    let (installed, end) = tokio::join!(story.site.agents().install(manifest, None), async {
         let end = poet.link.ended().await;
         drop(poet.link);
         end
     });
     installed.unwrap();
     assert_eq!(end, LinkEnd::NameTaken);
-    assert_eq!(story.site.agent(&Caller::local(), &poet.name).unwrap().kind.word(), "builtin");
+    assert_eq!(story.site.agents().get(&Caller::local(), &poet.name).unwrap().kind.word(), "builtin");
     assert!(
         story
             .refused(&holder("one"), introduction("poet"))
@@ -176,10 +180,13 @@ async fn a_private_agent_is_its_owners() {
     let story = Story::begin().await;
     let said = Introduction { visibility: Visibility::Private, ..introduction("diary") };
     let diary = story.connect(&holder("one"), said).await.unwrap();
-    assert!(story.site.agent(&holder("one"), &diary.name).is_ok());
-    assert!(story.site.agent(&holder("two"), &diary.name).is_err());
+    assert!(story.site.agents().get(&holder("one"), &diary.name).is_ok());
+    assert!(story.site.agents().get(&holder("two"), &diary.name).is_err());
     let names = |agents: Vec<crate::AgentView>| agents.len();
-    assert_eq!((names(story.site.agents(&holder("one"))), names(story.site.agents(&holder("two")))), (1, 0));
+    assert_eq!(
+        (names(story.site.agents().list(&holder("one"))), names(story.site.agents().list(&holder("two")))),
+        (1, 0)
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -188,10 +195,10 @@ async fn an_agent_whose_program_stays_away_is_down_until_its_lease_is_over() {
     story.site.start().await.unwrap();
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     story.clock.advance(100 * 3_600_000);
-    story.site.look_after_connected().await.unwrap();
+    story.site.connected().look_after_connected().await.unwrap();
     assert_eq!(story.health("poet").unwrap().0, "ready", "one that is here needs no lease");
     drop(poet.link);
-    story.site.look_after_connected().await.unwrap();
+    story.site.connected().look_after_connected().await.unwrap();
     let (health, reason) = story.health("poet").unwrap();
     assert_eq!(health, "down");
     assert!(reason.contains("not connected since"), "{reason}");
@@ -199,16 +206,17 @@ async fn an_agent_whose_program_stays_away_is_down_until_its_lease_is_over() {
     assert!(last_words(&task).contains("did not come back"), "{}", last_words(&task));
     let journal = story
         .site
+        .operations()
         .journal(&Caller::local(), crate::JournalQuery { limit: 50, ..Default::default() })
         .await
         .unwrap();
     assert!(journal.iter().any(|line| line.line.text == "the program of poet went away"), "{journal:?}");
 
     story.clock.advance(23 * 3_600_000);
-    story.site.look_after_connected().await.unwrap();
+    story.site.connected().look_after_connected().await.unwrap();
     assert!(story.health("poet").is_some());
     story.clock.advance(2 * 3_600_000);
-    story.site.look_after_connected().await.unwrap();
+    story.site.connected().look_after_connected().await.unwrap();
     assert_eq!(story.health("poet"), None);
     let why = story.refused(&holder("two"), introduction("poet")).await;
     assert!(why.contains("reserved for its previous owner"), "{why}");
@@ -238,9 +246,9 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
     let again = Introduction { resume: Some(poet.resume.clone()), ..said };
     let mut back = story.connect(&holder("one"), again).await.unwrap();
     answer(&mut back.link, "are red").await;
-    let watch = story.site.watch(&Caller::local(), patient, 0).await.unwrap();
+    let watch = story.site.tasks().watch(&Caller::local(), patient, 0).await.unwrap();
     assert_eq!(watch.settled().await.answer(), "are red");
-    let failed = story.site.task(&Caller::local(), failing).await.unwrap();
+    let failed = story.site.tasks().get(&Caller::local(), failing).await.unwrap();
     assert!(last_words(&failed).contains("limits.retry = 0"), "{}", last_words(&failed));
 }
 
@@ -248,12 +256,12 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
 async fn its_owner_and_the_people_who_run_the_site_take_an_agent_out() {
     let story = Story::begin().await;
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
-    assert!(story.site.disconnect_agent(&holder("two"), &poet.name).await.is_err());
-    story.site.disconnect_agent(&holder("one"), &poet.name).await.unwrap();
+    assert!(story.site.connected().disconnect(&holder("two"), &poet.name).await.is_err());
+    story.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
     assert_eq!(poet.link.ended().await, LinkEnd::Removed);
     assert_eq!(story.health("poet"), None);
     let echo = story.agent("echo", echo());
-    let why = story.site.disconnect_agent(&Caller::local(), &echo).await.unwrap_err().to_string();
+    let why = story.site.connected().disconnect(&Caller::local(), &echo).await.unwrap_err().to_string();
     assert!(why.contains("remove its folder"), "{why}");
     let story = story.crash().await;
     assert_eq!(story.health("poet"), None, "it does not come back with the site");
@@ -262,10 +270,10 @@ async fn its_owner_and_the_people_who_run_the_site_take_an_agent_out() {
 #[tokio::test]
 async fn a_revoked_key_loses_its_agents() {
     let story = Story::begin().await;
-    let key = story.site.new_key(&Caller::local(), "poet", vec![Scope::Call], None).await.unwrap();
-    let caller = story.site.caller_by_key(&key.secret).await.unwrap();
+    let key = story.site.keys().create(&Caller::local(), "poet", vec![Scope::Call], None).await.unwrap();
+    let caller = story.site.keys().caller(&key.secret).await.unwrap();
     let poet = story.connect(&caller, introduction("poet")).await.unwrap();
-    story.site.revoke_key(&Caller::local(), &key.record.id).await.unwrap();
+    story.site.keys().revoke(&Caller::local(), &key.record.id).await.unwrap();
     assert_eq!(poet.link.ended().await, LinkEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }
@@ -274,12 +282,12 @@ async fn a_revoked_key_loses_its_agents() {
 async fn a_key_that_expires_loses_its_agents() {
     let story = Story::begin().await;
     let end = story.clock.now().plus(Duration::from_secs(60));
-    let key = story.site.new_key(&Caller::local(), "poet", vec![Scope::Call], Some(end)).await.unwrap();
-    let caller = story.site.caller_by_key(&key.secret).await.unwrap();
+    let key = story.site.keys().create(&Caller::local(), "poet", vec![Scope::Call], Some(end)).await.unwrap();
+    let caller = story.site.keys().caller(&key.secret).await.unwrap();
     let poet = story.connect(&caller, introduction("poet")).await.unwrap();
-    assert_eq!(story.site.look_after_connected().await.unwrap(), 1);
+    assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 1);
     story.clock.advance(60_000);
-    assert_eq!(story.site.look_after_connected().await.unwrap(), 0);
+    assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 0);
     assert_eq!(poet.link.ended().await, LinkEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }

@@ -26,32 +26,32 @@ impl Story {
     /// A conversation with an agent, and its first turn, which has ended.
     async fn talk(&self, agent: &AgentName, text: &str) -> (ConversationView, TurnView) {
         let first = Some(words(text));
-        let begun = self.site.begin_conversation(&Caller::local(), Some(agent.clone()), None, first).await;
+        let begun = self.site.conversations().begin(&Caller::local(), Some(agent.clone()), None, first).await;
         let (conversation, turn) = begun.unwrap();
         (conversation, self.ended(turn.unwrap().id).await)
     }
 
     async fn says_in(&self, id: ConversationId, said: Utterance) -> TurnView {
         self.clock.advance(1);
-        let turn = self.site.say(&Caller::local(), id, said).await.unwrap();
+        let turn = self.site.conversations().say(&Caller::local(), id, said).await.unwrap();
         self.ended(turn.id).await
     }
 
     /// A turn after its task has settled.
     async fn ended(&self, turn: TaskId) -> TurnView {
-        let task = self.site.watch(&Caller::local(), turn, 0).await.unwrap().settled().await;
+        let task = self.site.tasks().watch(&Caller::local(), turn, 0).await.unwrap().settled().await;
         let id = task.conversation.unwrap();
-        let all = self.site.turns(&Caller::local(), id, None, 500).await.unwrap().turns;
+        let all = self.site.conversations().turns(&Caller::local(), id, None, 500).await.unwrap().turns;
         all.into_iter().find(|one| one.id == turn).unwrap()
     }
 
     async fn path(&self, id: ConversationId) -> Vec<String> {
-        let page = self.site.turns(&Caller::local(), id, None, 500).await.unwrap();
+        let page = self.site.conversations().turns(&Caller::local(), id, None, 500).await.unwrap();
         page.turns.iter().map(|turn| turn.question[0]["text"].as_str().unwrap().to_owned()).collect()
     }
 
     async fn found(&self, text: &str) -> Vec<ConversationView> {
-        self.site.conversations(&Caller::local(), Some(text.into()), None, 10).await.unwrap().items
+        self.site.conversations().list(&Caller::local(), Some(text.into()), None, 10).await.unwrap().items
     }
 }
 
@@ -71,7 +71,7 @@ async fn a_conversation_is_begun_and_gone_on_with() {
     assert_eq!((second.parent, &second.context_id), (Some(first.id), &first.context_id));
     assert_eq!(second.siblings, [second.id]);
     assert_eq!(second.duration_ms, Some(0));
-    let now = story.site.conversation(&Caller::local(), begun.id).await.unwrap();
+    let now = story.site.conversations().get(&Caller::local(), begun.id).await.unwrap();
     assert_eq!((now.head, now.turns, now.title.as_str()), (Some(second.id), 2, "hello there"));
     assert!(now.revision > begun.revision);
     assert_eq!(story.path(begun.id).await, ["hello there", "and now?"]);
@@ -80,14 +80,14 @@ async fn a_conversation_is_begun_and_gone_on_with() {
 #[tokio::test]
 async fn without_an_agent_it_is_with_the_concierge_and_a_message_only_agent_leaves_a_record() {
     let story = Story::begin().await;
-    let (begun, turn) = story.site.begin_conversation(&Caller::local(), None, None, None).await.unwrap();
-    assert_eq!((begun.agent, begun.title.as_str()), (story.site.concierge(), "New conversation"));
+    let (begun, turn) = story.site.conversations().begin(&Caller::local(), None, None, None).await.unwrap();
+    assert_eq!((begun.agent, begun.title.as_str()), (story.site.agents().concierge(), "New conversation"));
     assert!(turn.is_none() && story.path(begun.id).await.is_empty());
     let text = "name = \"quick\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
     let turn = story.says_in(begun.id, to("quick", "hi")).await;
     assert_eq!((turn.answer.as_str(), turn.agent.as_str()), ("hi", "quick"));
-    let now = story.site.conversation(&Caller::local(), begun.id).await.unwrap();
+    let now = story.site.conversations().get(&Caller::local(), begun.id).await.unwrap();
     assert_eq!(now.title, "hi", "the first words make the title");
 }
 
@@ -97,7 +97,7 @@ async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
     story.agent("echo", echo());
     let local = Caller::local();
     let first = Some(words("echo please"));
-    let (talk, turn) = story.site.begin_conversation(&local, None, None, first).await.unwrap();
+    let (talk, turn) = story.site.conversations().begin(&local, None, None, first).await.unwrap();
     let turn = story.ended(turn.unwrap().id).await;
     assert_eq!((turn.state, turn.answer.as_str()), ("completed", "echo please"));
     let said: Vec<_> =
@@ -106,7 +106,7 @@ async fn a_turn_tells_its_steps_whom_it_asked_and_what_it_asks_back() {
     assert_eq!(turn.started.len(), 1);
     assert_eq!((turn.started[0].agent.as_str(), turn.started[0].state), ("echo", "completed"));
     assert!(turn.started[0].duration_ms.is_some() && turn.asks.is_none());
-    let sent = story.site.task(&local, turn.started[0].id).await.unwrap();
+    let sent = story.site.tasks().get(&local, turn.started[0].id).await.unwrap();
     assert_eq!(sent.head.parent, Some(turn.id));
 
     story.agent("asker", ScriptedRunner::new().ask("Which city?").then().chunk("Rome it is"));
@@ -138,13 +138,13 @@ async fn edits_and_retries_are_branches_and_the_path_is_the_chosen_one() {
     assert_ne!(retried.message_id, third.message_id);
     assert_eq!(story.path(talk.id).await, ["one", "two", "three"]);
     let choose = |turn| ConversationEdit { head: Some(turn), ..ConversationEdit::default() };
-    let now = story.site.edit_conversation(&Caller::local(), talk.id, choose(edited.id)).await.unwrap();
+    let now = story.site.conversations().edit(&Caller::local(), talk.id, choose(edited.id)).await.unwrap();
     assert_eq!(now.head, Some(edited.id));
-    let now = story.site.edit_conversation(&Caller::local(), talk.id, choose(second.id)).await.unwrap();
+    let now = story.site.conversations().edit(&Caller::local(), talk.id, choose(second.id)).await.unwrap();
     assert_eq!(now.head, Some(retried.id), "the newest way through the chosen turn");
     let anew = story.says_in(talk.id, at(Placing::Instead(first.id), "ONE")).await;
     assert_eq!((anew.parent, story.path(talk.id).await), (None, vec!["ONE".to_owned()]));
-    let page = story.site.turns(&Caller::local(), talk.id, Some(third.id), 1).await.unwrap();
+    let page = story.site.conversations().turns(&Caller::local(), talk.id, Some(third.id), 1).await.unwrap();
     assert_eq!(
         (page.turns[0].id, page.before),
         (second.id, Some(second.id)),
@@ -228,12 +228,12 @@ async fn a_message_sent_twice_is_one_turn() {
     let known = |text: &str| Utterance { message: Some("m1".parse().unwrap()), ..words(text) };
     let begin = async || {
         let first = Some(known("hi"));
-        story.site.begin_conversation(&Caller::local(), Some(agent.clone()), None, first).await
+        story.site.conversations().begin(&Caller::local(), Some(agent.clone()), None, first).await
     };
     let ((one, first), (two, again)) = (begin().await.unwrap(), begin().await.unwrap());
     assert_eq!((one.id, first.unwrap().id), (two.id, again.unwrap().id));
     assert_eq!(story.found("hi").await.len(), 1);
-    let say = async |id, said| story.site.say(&Caller::local(), id, said).await;
+    let say = async |id, said| story.site.conversations().say(&Caller::local(), id, said).await;
     assert_eq!(say(one.id, known("hi")).await.unwrap().id, one.head.unwrap());
     let error = say(one.id, known("something else")).await.unwrap_err();
     assert!(matches!(error, SiteError::IdReused), "{error}");
@@ -250,7 +250,7 @@ async fn two_who_speak_at_once_are_both_heard() {
     let (talk, _) = story.talk(&agent, "first").await;
     let many = (0..6).map(|number| {
         let (site, text) = (story.site.clone(), number.to_string());
-        async move { site.say(&Caller::local(), talk.id, words(&text)).await.unwrap().id }
+        async move { site.conversations().say(&Caller::local(), talk.id, words(&text)).await.unwrap().id }
     });
     for turn in futures::future::join_all(many).await {
         story.ended(turn).await;
@@ -273,7 +273,11 @@ async fn a_question_back_is_answered_within_the_turn() {
         (turn.id, "completed", "the red one")
     );
     assert_eq!(story.path(talk.id).await, ["a ball"]);
-    let late = story.site.say(&Caller::local(), talk.id, at(Placing::Answering(turn.id), "blue")).await;
+    let late = story
+        .site
+        .conversations()
+        .say(&Caller::local(), talk.id, at(Placing::Answering(turn.id), "blue"))
+        .await;
     assert!(matches!(late, Err(SiteError::TaskEnded(_))), "{late:?}");
 }
 
@@ -283,9 +287,10 @@ async fn while_a_turn_runs_more_may_be_said() {
     let gate = Arc::new(Semaphore::new(0));
     let runner = Arc::new(ScriptedRunner::new().gate(&gate).chunk("done").remembering(10));
     let agent = story.agent_with("slow", "", runner.clone());
-    let begun = story.site.begin_conversation(&Caller::local(), Some(agent), None, Some(words("one"))).await;
+    let begun =
+        story.site.conversations().begin(&Caller::local(), Some(agent), None, Some(words("one"))).await;
     let (talk, first) = begun.unwrap();
-    let second = story.site.say(&Caller::local(), talk.id, words("two")).await.unwrap();
+    let second = story.site.conversations().say(&Caller::local(), talk.id, words("two")).await.unwrap();
     assert_eq!(second.parent, Some(first.as_ref().unwrap().id));
     runner.started(2).await;
     assert_eq!(remembered(&runner), ["one"], "what is not answered yet is only asked");
@@ -301,22 +306,27 @@ async fn conversations_are_their_owners_alone() {
     let (talk, turn) = story.talk(&agent, "private").await;
     let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Admin]);
     let none = |error: SiteError| assert!(matches!(error, SiteError::NoSuchConversation(_)), "{error}");
-    none(story.site.conversation(&stranger, talk.id).await.unwrap_err());
-    none(story.site.turns(&stranger, talk.id, None, 5).await.unwrap_err());
-    none(story.site.say(&stranger, talk.id, words("hi")).await.unwrap_err());
-    none(story.site.edit_conversation(&stranger, talk.id, ConversationEdit::default()).await.unwrap_err());
-    none(story.site.delete_conversation(&stranger, talk.id, None).await.unwrap_err());
-    none(story.site.follow_conversations(&stranger, Some(talk.id)).await.unwrap_err());
-    none(story.site.export_conversation(&stranger, talk.id, ExportFormat::Json).await.unwrap_err());
-    assert!(story.site.conversations(&stranger, None, None, 9).await.unwrap().items.is_empty());
+    none(story.site.conversations().get(&stranger, talk.id).await.unwrap_err());
+    none(story.site.conversations().turns(&stranger, talk.id, None, 5).await.unwrap_err());
+    none(story.site.conversations().say(&stranger, talk.id, words("hi")).await.unwrap_err());
+    none(story.site.conversations().edit(&stranger, talk.id, ConversationEdit::default()).await.unwrap_err());
+    none(story.site.conversations().delete(&stranger, talk.id, None).await.unwrap_err());
+    none(story.site.conversations().follow(&stranger, Some(talk.id)).await.unwrap_err());
+    none(story.site.conversations().export(&stranger, talk.id, ExportFormat::Json).await.unwrap_err());
+    assert!(story.site.conversations().list(&stranger, None, None, 9).await.unwrap().items.is_empty());
     let private = Some("private".to_owned());
-    assert!(story.site.conversations(&stranger, private, None, 9).await.unwrap().items.is_empty());
+    assert!(story.site.conversations().list(&stranger, private, None, 9).await.unwrap().items.is_empty());
     let own =
-        story.site.begin_conversation(&stranger, Some(agent), None, Some(words("mine"))).await.unwrap().0;
-    let error = story.site.say(&stranger, own.id, at(Placing::After(turn.id), "x")).await.unwrap_err();
+        story.site.conversations().begin(&stranger, Some(agent), None, Some(words("mine"))).await.unwrap().0;
+    let error = story
+        .site
+        .conversations()
+        .say(&stranger, own.id, at(Placing::After(turn.id), "x"))
+        .await
+        .unwrap_err();
     assert!(matches!(error, SiteError::NoSuchTurn(_)), "a turn of another conversation: {error}");
     let guest = Caller::anonymous("192.0.2.1".parse().unwrap());
-    let error = story.site.begin_conversation(&guest, None, None, None).await.unwrap_err();
+    let error = story.site.conversations().begin(&guest, None, None, None).await.unwrap_err();
     assert!(error.to_string().contains("sign in"), "{error}");
 }
 
@@ -325,28 +335,28 @@ async fn what_is_not_right_is_refused() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
     let (talk, turn) = story.talk(&agent, "hi").await;
-    let edit = async |edit| story.site.edit_conversation(&Caller::local(), talk.id, edit).await;
+    let edit = async |edit| story.site.conversations().edit(&Caller::local(), talk.id, edit).await;
     let title = |title: String| ConversationEdit { title: Some(title), ..ConversationEdit::default() };
     assert!(matches!(edit(title("x".repeat(MAX_TITLE + 1))).await, Err(SiteError::BadConversation(_))));
     let stale = ConversationEdit { revision: Some(1), ..title("late".into()) };
     assert!(matches!(edit(stale).await, Err(SiteError::ConversationMoved)));
-    let now = story.site.conversation(&Caller::local(), talk.id).await.unwrap();
+    let now = story.site.conversations().get(&Caller::local(), talk.id).await.unwrap();
     let right =
         ConversationEdit { revision: Some(now.revision), pinned: Some(true), ..title("On time".into()) };
     let now = edit(right).await.unwrap();
     assert_eq!((now.title.as_str(), now.named, now.pinned), ("On time", true, true));
     let nowhere = ConversationEdit { head: Some(TaskId::from_bytes([7; 16])), ..ConversationEdit::default() };
     assert!(matches!(edit(nowhere).await, Err(SiteError::NoSuchTurn(_))));
-    let say = async |said| story.site.say(&Caller::local(), talk.id, said).await;
+    let say = async |said| story.site.conversations().say(&Caller::local(), talk.id, said).await;
     assert!(matches!(say(Utterance::default()).await, Err(SiteError::BadMessage(_))));
     assert!(matches!(say(to("nobody", "hi")).await, Err(SiteError::NoSuchAgent(_))));
-    story.site.uninstall(&agent).await;
+    story.site.agents().uninstall(&agent).await;
     assert!(matches!(say(words("hi")).await, Err(SiteError::NoSuchAgent(_))), "the agent is gone");
     assert_eq!(story.path(talk.id).await, ["hi"], "and what was said is read all the same");
     let error = story.site.forget(&Caller::local(), turn.id).await.unwrap_err();
     assert!(matches!(error, SiteError::Forbidden(_)), "a conversation keeps its tasks: {error}");
     let long = "x".repeat(600);
-    let error = story.site.conversations(&Caller::local(), Some(long), None, 9).await.unwrap_err();
+    let error = story.site.conversations().list(&Caller::local(), Some(long), None, 9).await.unwrap_err();
     assert!(matches!(error, SiteError::BadConversation(_)), "{error}");
 }
 
@@ -376,18 +386,18 @@ async fn a_conversation_keeps_its_tasks_until_it_is_deleted() {
     let loose = story.ask(&agent, "loose").await;
     story.clock.advance(400 * 86_400_000);
     assert_eq!(story.site.expire().await.unwrap(), 1);
-    assert!(story.site.task(&Caller::local(), loose.head.id).await.is_err());
+    assert!(story.site.tasks().get(&Caller::local(), loose.head.id).await.is_err());
     assert_eq!(story.path(talk.id).await, ["keep me"]);
     let hold = story.agent_with("slow", "", Arc::new(ScriptedRunner::new().hold()));
     let said = Utterance { agent: Some(hold), ..words("and this") };
-    let running = story.site.say(&Caller::local(), talk.id, said).await.unwrap();
-    story.site.delete_conversation(&Caller::local(), talk.id, None).await.unwrap();
+    let running = story.site.conversations().say(&Caller::local(), talk.id, said).await.unwrap();
+    story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap();
     for gone in [turn.id, running.id] {
-        let error = story.site.task(&Caller::local(), gone).await.unwrap_err();
-        assert!(matches!(error, SiteError::NoSuchTask(_)), "{error}");
+        let error = story.site.tasks().get(&Caller::local(), gone).await.unwrap_err();
+        assert!(matches!(error, crate::TaskError::NoSuchTask(_)), "{error}");
     }
     assert!(story.found("keep").await.is_empty());
-    let error = story.site.delete_conversation(&Caller::local(), talk.id, None).await.unwrap_err();
+    let error = story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap_err();
     assert!(matches!(error, SiteError::NoSuchConversation(_)), "{error}");
 }
 
@@ -396,11 +406,11 @@ async fn an_ended_task_is_asked_again_as_a_branch_of_its_conversation() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
     let (talk, turn) = story.talk(&agent, "again").await;
-    let task = story.site.retry_task(&Caller::local(), turn.id).await.unwrap();
+    let task = story.site.retry(&Caller::local(), turn.id).await.unwrap();
     assert_eq!(task.conversation, Some(talk.id));
     assert_eq!(story.ended(task.head.id).await.siblings, [turn.id, task.head.id]);
     let loose = story.ask(&agent, "loose").await;
-    let again = story.site.retry_task(&Caller::local(), loose.head.id).await.unwrap();
+    let again = story.site.retry(&Caller::local(), loose.head.id).await.unwrap();
     assert_ne!(again.head.id, loose.head.id);
     assert_eq!((again.head.context, again.conversation), (loose.head.context, None));
 }
@@ -409,16 +419,16 @@ async fn an_ended_task_is_asked_again_as_a_branch_of_its_conversation() {
 async fn a_task_tells_what_it_started() {
     let story = Story::begin().await;
     story.agent("calc", ScriptedRunner::new().chunk("4"));
-    story.site.install(manifest("echo", ""), None).await.unwrap();
-    let task = story.ask(&story.site.concierge(), "calc 2 + 2").await;
-    let graph = story.site.task_graph(&Caller::local(), task.head.id).await.unwrap();
+    story.site.agents().install(manifest("echo", ""), None).await.unwrap();
+    let task = story.ask(&story.site.agents().concierge(), "calc 2 + 2").await;
+    let graph = story.site.tasks().graph(&Caller::local(), task.head.id).await.unwrap();
     let told: Vec<(&str, bool)> =
         graph.tasks.iter().map(|head| (head.agent.as_str(), head.parent == Some(task.head.id))).collect();
-    assert_eq!(told, [(story.site.concierge().as_str(), false), ("calc", true)]);
+    assert_eq!(told, [(story.site.agents().concierge().as_str(), false), ("calc", true)]);
     assert!(!graph.cut);
     let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Call]);
-    let error = story.site.task_graph(&stranger, task.head.id).await.unwrap_err();
-    assert!(matches!(error, SiteError::NoSuchTask(_)), "{error}");
+    let error = story.site.tasks().graph(&stranger, task.head.id).await.unwrap_err();
+    assert!(matches!(error, crate::TaskError::NoSuchTask(_)), "{error}");
 }
 
 #[tokio::test]
@@ -426,8 +436,8 @@ async fn followers_hear_of_turns_changes_and_the_end() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo().pure());
     let (talk, _) = story.talk(&agent, "one").await;
-    let mut one = story.site.follow_conversations(&Caller::local(), Some(talk.id)).await.unwrap();
-    let mut all = story.site.follow_conversations(&Caller::local(), None).await.unwrap();
+    let mut one = story.site.conversations().follow(&Caller::local(), Some(talk.id)).await.unwrap();
+    let mut all = story.site.conversations().follow(&Caller::local(), None).await.unwrap();
     let first = one.next().await.unwrap();
     assert_eq!((first.kind, first.conversation.unwrap().turns), ("changed", 1));
     let turn = story.says_in(talk.id, words("two")).await;
@@ -436,9 +446,9 @@ async fn followers_hear_of_turns_changes_and_the_end() {
     assert_eq!(heard.conversation.unwrap().head, Some(turn.id));
     let (other, _) = story.talk(&agent, "elsewhere").await;
     let pin = ConversationEdit { pinned: Some(true), ..ConversationEdit::default() };
-    story.site.edit_conversation(&Caller::local(), talk.id, pin).await.unwrap();
+    story.site.conversations().edit(&Caller::local(), talk.id, pin).await.unwrap();
     assert!(one.next().await.unwrap().conversation.unwrap().pinned);
-    story.site.delete_conversation(&Caller::local(), talk.id, None).await.unwrap();
+    story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap();
     assert_eq!(one.next().await.unwrap().kind, "removed");
     assert!(one.next().await.is_none());
     let heard = [all.next().await.unwrap(), all.next().await.unwrap()];
@@ -455,7 +465,7 @@ async fn a_conversation_is_exported_to_read_and_to_process() {
     }
     story.says_in(talk.id, at(Placing::Instead(first.id), "anew")).await;
     let write = async |format| {
-        let mut export = story.site.export_conversation(&Caller::local(), talk.id, format).await.unwrap();
+        let mut export = story.site.conversations().export(&Caller::local(), talk.id, format).await.unwrap();
         let mut out = String::new();
         while let Some(piece) = export.next().await.unwrap() {
             out.push_str(&piece);
@@ -477,7 +487,7 @@ async fn a_turn_survives_a_crash_in_the_middle_of_it() {
     let runner = Arc::new(ScriptedRunner::new().hold());
     let agent = story.agent_with("one", "[limits]\nretry = 1", runner.clone());
     let begun =
-        story.site.begin_conversation(&Caller::local(), Some(agent), None, Some(words("go on"))).await;
+        story.site.conversations().begin(&Caller::local(), Some(agent), None, Some(words("go on"))).await;
     let (talk, turn) = begun.unwrap();
     runner.started(1).await;
     let story = story.crash().await;

@@ -30,13 +30,13 @@ async fn a_page_of_matches_reads_the_store_once_and_writes_nothing() {
                 "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}],
             "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
         });
-        story.site.hub_post(&admin, card.to_string().as_bytes(), Visibility::Public).await.unwrap();
+        story.site.registry().post(&admin, card.to_string().as_bytes(), Visibility::Public).await.unwrap();
     }
     let query = Query { limit: Some(PAGE), ..Query::of("tells the weather") };
-    let found = story.site.find(&admin, &query, BASE).await.unwrap();
+    let found = story.site.search().find(&admin, &query, BASE).await.unwrap();
     assert_eq!(found.matches.len(), PAGE, "the index is up to date");
     let (reads, changes) = (story.store.reads(), story.store.changes());
-    assert_eq!(story.site.find(&admin, &query, BASE).await.unwrap(), found);
+    assert_eq!(story.site.search().find(&admin, &query, BASE).await.unwrap(), found);
     assert_eq!((story.store.reads() - reads, story.store.changes() - changes), (1, 0));
 }
 
@@ -45,16 +45,22 @@ async fn a_page_of_turns_costs_three_reads() {
     let story = Story::begin().await;
     let (caller, agent) = (Caller::local(), story.agent("echo", echo()));
     let says = |text: String| Utterance { parts: Some(vec![Part::text(text)]), ..Utterance::default() };
-    let begun = story.site.begin_conversation(&caller, Some(agent), None, Some(says("0".into()))).await;
+    let begun = story.site.conversations().begin(&caller, Some(agent), None, Some(says("0".into()))).await;
     let (conversation, first) = begun.unwrap();
     let mut last = first.unwrap().id;
     for number in 1..PAGE {
-        story.site.watch(&caller, last, 0).await.unwrap().settled().await;
-        last = story.site.say(&caller, conversation.id, says(number.to_string())).await.unwrap().id;
+        story.site.tasks().watch(&caller, last, 0).await.unwrap().settled().await;
+        last = story
+            .site
+            .conversations()
+            .say(&caller, conversation.id, says(number.to_string()))
+            .await
+            .unwrap()
+            .id;
     }
-    story.site.watch(&caller, last, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&caller, last, 0).await.unwrap().settled().await;
     let reads = story.store.reads();
-    let page = story.site.turns(&caller, conversation.id, None, PAGE).await.unwrap();
+    let page = story.site.conversations().turns(&caller, conversation.id, None, PAGE).await.unwrap();
     let answers: Vec<String> = page.turns.iter().map(|turn| turn.answer.clone()).collect();
     assert_eq!(answers, (0..PAGE).map(|number| number.to_string()).collect::<Vec<_>>());
     // The conversation, the path, and the histories of all its tasks.
@@ -102,7 +108,7 @@ async fn a_fresh_site_encodes_nothing_until_it_is_asked() {
     let story = Story::with(settings).await;
     let demos: Vec<Manifest> = demo_manifests().into_iter().chain([demo_library()]).collect();
     for demo in &demos {
-        story.site.install(demo.clone(), None).await.unwrap();
+        story.site.agents().install(demo.clone(), None).await.unwrap();
     }
     story.site.start().await.unwrap();
     search_is_idle(&story).await;
@@ -112,8 +118,12 @@ async fn a_fresh_site_encodes_nothing_until_it_is_asked() {
     assert_eq!(fast.1.load(Ordering::Relaxed), 0, "{hint}");
     assert!(!full.has_encoded(), "{hint}");
 
-    let found =
-        story.site.find(&Caller::local(), &Query::of("what time is it in Tokyo?"), BASE).await.unwrap();
+    let found = story
+        .site
+        .search()
+        .find(&Caller::local(), &Query::of("what time is it in Tokyo?"), BASE)
+        .await
+        .unwrap();
     assert_eq!(found.matches[0].name, "clock");
     assert!(full.has_encoded(), "the first question is encoded");
     story.site.stop().await;

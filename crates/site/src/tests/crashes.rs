@@ -24,12 +24,12 @@ async fn finished_work_survives_and_queued_work_runs() {
     story.agent("echo", echo());
     let recovery = story.site.start().await.unwrap();
     assert_eq!((recovery.retried, recovery.requeued, recovery.failed), (1, 1, 0));
-    assert_eq!(story.site.task(&Caller::local(), finished.head.id).await.unwrap(), finished);
+    assert_eq!(story.site.tasks().get(&Caller::local(), finished.head.id).await.unwrap(), finished);
     for (id, answer) in [(at_work, "first"), (queued, "second")] {
-        let task = story.site.watch(&Caller::local(), id, 0).await.unwrap().settled().await;
+        let task = story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap().settled().await;
         assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, answer));
     }
-    let task = story.site.task(&Caller::local(), at_work).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), at_work).await.unwrap();
     assert_eq!((task.attempt, task.retries), (2, 1));
 }
 
@@ -46,7 +46,7 @@ async fn interrupted_work_without_retry_fails_and_says_why() {
     story.agent("one", echo());
     let recovery = story.site.start().await.unwrap();
     assert_eq!(recovery.failed, 1);
-    let task = story.site.task(&Caller::local(), watch.id()).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), watch.id()).await.unwrap();
     assert_eq!(state(&task), TaskState::Failed);
     assert!(last_words(&task).contains("limits.retry = 0"), "{}", last_words(&task));
     assert_eq!(task.answer(), "half", "what was shown is kept");
@@ -65,13 +65,13 @@ async fn retries_are_counted_over_several_crashes() {
         let recovery = story.site.start().await.unwrap();
         if recovery.retried == 1 {
             runner.started(1).await;
-            let mut watch = story.site.watch(&Caller::local(), id, 0).await.unwrap();
+            let mut watch = story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap();
             while state(&watch.snapshot()) != TaskState::Working {
                 watch.next().await;
             }
         }
     }
-    let task = story.site.task(&Caller::local(), id).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), id).await.unwrap();
     assert_eq!((state(&task), task.attempt), (TaskState::Failed, 3));
 }
 
@@ -83,8 +83,8 @@ async fn work_for_an_agent_that_is_gone_waits_for_it() {
     let queued = story.send(&agent, "queued").await.id();
     let story = story.crash().await;
     assert_eq!(story.site.start().await.unwrap().waiting, 2);
-    story.site.install(manifest("one", ""), None).await.unwrap();
-    let task = story.site.watch(&Caller::local(), queued, 0).await.unwrap().settled().await;
+    story.site.agents().install(manifest("one", ""), None).await.unwrap();
+    let task = story.site.tasks().watch(&Caller::local(), queued, 0).await.unwrap().settled().await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "queued"));
 }
 
@@ -158,8 +158,8 @@ async fn a_stop_drains_what_finishes_and_leaves_the_rest_for_the_next_start() {
     story.agent("quick", echo());
     story.agent_with("stuck", "[limits]\nretry = 1", Arc::new(echo()));
     story.site.start().await.unwrap();
-    let task = story.site.task(&Caller::local(), finishing).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), finishing).await.unwrap();
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "done"));
-    let task = story.site.watch(&Caller::local(), hanging, 0).await.unwrap().settled().await;
+    let task = story.site.tasks().watch(&Caller::local(), hanging, 0).await.unwrap().settled().await;
     assert_eq!((state(&task), task.attempt), (TaskState::Completed, 2));
 }

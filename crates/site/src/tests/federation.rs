@@ -37,14 +37,14 @@ async fn story_of(upstreams: &[&str]) -> Story {
     let upstreams = upstreams.iter().map(|url| (*url).to_owned()).collect();
     let story = Story::with(SiteSettings { upstreams, ..SiteSettings::default() }).await;
     let baker = skilled("baker", "public", "bakes fresh bread and cakes", "bake me some bread");
-    story.site.install_runner(baker, Arc::new(echo()));
+    story.site.agents().install_runner(baker, Arc::new(echo()));
     story
 }
 
 impl Story {
     async fn wide(&self, text: &str) -> Matches {
         let query = Query { reach: Reach::Upstreams, ..Query::of(text) };
-        self.site.find(&Caller::local(), &query, BASE).await.unwrap()
+        self.site.search().find(&Caller::local(), &query, BASE).await.unwrap()
     }
 
     async fn coverage(&self, text: &str) -> (usize, usize, String) {
@@ -62,7 +62,7 @@ async fn registries_are_asked_when_the_query_wants_it_and_only_for_their_own() {
     let story = story_of(&[ONE, TWO]).await;
     story.scout.registry(ONE, answers(&[found("one.example", "miller", 100)]));
     story.scout.registry(TWO, answers(&[found("two.example", "grocer", 1)]));
-    let near = story.site.find(&Caller::local(), &Query::of("bread"), BASE).await.unwrap();
+    let near = story.site.search().find(&Caller::local(), &Query::of("bread"), BASE).await.unwrap();
     assert_eq!((names(&near), &near.coverage), (vec!["baker"], &None));
     assert!(story.scout.questions().is_empty());
 
@@ -162,7 +162,8 @@ async fn what_the_site_knows_itself_is_not_told_by_others() {
         "defaultInputModes": [], "defaultOutputModes": [],
     });
     let post = serde_json::to_vec(&known).unwrap();
-    let cook = story.site.hub_post(&Caller::admin(), &post, Visibility::Public).await.unwrap().listing.id;
+    let cook =
+        story.site.registry().post(&Caller::admin(), &post, Visibility::Public).await.unwrap().listing.id;
     let forged = [found("here.example", "baker", 100), found("here.example", "other", 100)];
     let told =
         [forged.as_slice(), &[found("c.example", "cook", 100), found("x.example", "miller", 90)]].concat();
@@ -179,7 +180,7 @@ async fn what_the_site_knows_itself_is_not_told_by_others() {
     );
     assert!(wide.matches[2].local);
     // What the people who run the site have suspended does not come back from elsewhere.
-    let suspended = story.site.hub_suspend(&Caller::admin(), &cook).await.unwrap();
+    let suspended = story.site.registry().suspend(&Caller::admin(), &cook).await.unwrap();
     assert_eq!(suspended.listing.standing, Standing::Suspended);
     assert!(!names(&story.wide("bread").await).contains(&"cook"));
     // The registry of its own publisher has the word before others.
@@ -198,7 +199,7 @@ async fn pages_go_on_through_what_was_found_here_and_elsewhere() {
     story.scout.registry(ONE, answers(&told));
     let page = async |offset: usize| {
         let query = Query { limit: Some(8), offset, reach: Reach::Upstreams, ..Query::of("bread") };
-        let found = story.site.find(&Caller::local(), &query, BASE).await.unwrap();
+        let found = story.site.search().find(&Caller::local(), &query, BASE).await.unwrap();
         names(&found).into_iter().map(str::to_owned).collect::<Vec<_>>()
     };
     let all = [page(0).await, page(8).await, page(16).await, page(24).await].concat();
@@ -217,7 +218,7 @@ async fn a_filter_goes_along_and_one_that_others_cannot_apply_keeps_the_search_h
     story.scout.registry(ONE, answers(&[found("one.example", "miller", 90)]));
     let ask = async |filter: Filter| {
         let query = Query { filter, reach: Reach::Upstreams, ..Query::of("bread") };
-        story.site.find(&Caller::local(), &query, BASE).await.unwrap()
+        story.site.search().find(&Caller::local(), &query, BASE).await.unwrap()
     };
     ask(Filter { tags: vec!["baker".into()], protocols: vec!["MCP".into()], ..Filter::default() }).await;
     let asked = story.scout.questions().remove(0).1;
@@ -246,13 +247,13 @@ async fn no_more_than_eight_are_asked_and_none_where_none_is_named() {
     let story = story_of(&[]).await;
     assert_eq!(story.coverage("bread").await, (0, 0, String::new()));
     let asked = AskedElsewhere { text: "bread".into(), ..AskedElsewhere::default() };
-    assert!(story.site.find_elsewhere(&asked, BASE).await.unwrap().entries.is_empty());
+    assert!(story.site.search().find_elsewhere(&asked, BASE).await.unwrap().entries.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_kept_query_looks_here_only() {
     let story = story_of(&[ONE]).await;
     let query = Query { reach: Reach::Upstreams, ..Query::of("bread") };
-    let refused = story.site.keep_query(&Caller::local(), query, None, None, BASE).await;
+    let refused = story.site.queries().save(&Caller::local(), query, None, None, BASE).await;
     assert!(matches!(refused, Err(SiteError::BadMessage(_))), "{refused:?}");
 }

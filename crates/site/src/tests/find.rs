@@ -25,11 +25,11 @@ pub(super) fn skilled(name: &str, visibility: &str, does: &str, example: &str) -
 
 impl Story {
     fn skilled(&self, name: &str, visibility: &str, does: &str) {
-        self.site.install_runner(skilled(name, visibility, does, does), Arc::new(echo()));
+        self.site.agents().install_runner(skilled(name, visibility, does, does), Arc::new(echo()));
     }
 
     async fn find(&self, caller: &Caller, text: &str) -> Matches {
-        self.site.find(caller, &Query::of(text), BASE).await.unwrap()
+        self.site.search().find(caller, &Query::of(text), BASE).await.unwrap()
     }
 
     async fn names(&self, caller: &Caller, text: &str) -> Vec<String> {
@@ -82,7 +82,7 @@ async fn whoever_may_not_see_an_agent_never_finds_it() {
     let only = key([Scope::CallAgent(named)]);
     assert_eq!(story.names(&only, what).await, ["spy"], "a key that names one agent calls no other");
     let few = Query { limit: Some(1), ..Query::of("fresh bread and cakes") };
-    assert_eq!(names(&story.site.find(&only, &few, BASE).await.unwrap().matches), ["spy"]);
+    assert_eq!(names(&story.site.search().find(&only, &few, BASE).await.unwrap().matches), ["spy"]);
     assert!(story.names(&key([]), what).await.is_empty());
 }
 
@@ -104,7 +104,7 @@ async fn the_next_question_sees_what_changed() {
     assert!(!story.names(&stranger(), ask).await.contains(&"cobbler".into()));
     story.skilled("cobbler", "public", "sells hats");
     assert_eq!(story.names(&stranger(), "who sells hats").await[0], "cobbler");
-    story.site.uninstall(&"cobbler".parse().unwrap()).await;
+    story.site.agents().uninstall(&"cobbler".parse().unwrap()).await;
     assert!(!story.names(&stranger(), "who sells hats").await.contains(&"cobbler".into()));
 }
 
@@ -115,7 +115,7 @@ async fn pages_follow_each_other_without_gap_or_repeat() {
     let mut pages = Vec::new();
     for offset in 0..4 {
         let page = Query { limit: Some(1), offset, ..Query::of("bread") };
-        pages.extend(names(&story.site.find(&Caller::local(), &page, BASE).await.unwrap().matches));
+        pages.extend(names(&story.site.search().find(&Caller::local(), &page, BASE).await.unwrap().matches));
     }
     assert_eq!((pages.len(), pages), (3, whole));
 }
@@ -123,7 +123,7 @@ async fn pages_follow_each_other_without_gap_or_repeat() {
 #[tokio::test]
 async fn what_cannot_be_looked_for_is_told() {
     let story = a_town().await;
-    let wrong = async |query: Query| match story.site.find(&stranger(), &query, BASE).await {
+    let wrong = async |query: Query| match story.site.search().find(&stranger(), &query, BASE).await {
         Err(SiteError::BadQuery(why)) => why,
         other => panic!("{other:?}"),
     };
@@ -185,9 +185,12 @@ impl Runner for Switched {
 async fn only_agents_that_work_are_found_when_that_is_asked() {
     let story = a_town().await;
     let switched = Arc::new(Switched::default());
-    story.site.install_runner(skilled("mill", "public", "grinds corn", "grind corn"), switched.clone());
+    story
+        .site
+        .agents()
+        .install_runner(skilled("mill", "public", "grinds corn", "grind corn"), switched.clone());
     let live = Query { filter: Filter { live: true, ..Filter::default() }, ..Query::of("grinds corn") };
-    let found = async || names(&story.site.find(&stranger(), &live, BASE).await.unwrap().matches);
+    let found = async || names(&story.site.search().find(&stranger(), &live, BASE).await.unwrap().matches);
     assert!(!found().await.contains(&"mill".into()));
     switched.0.store(true, Ordering::Relaxed);
     assert_eq!(found().await[0], "mill");
@@ -201,7 +204,7 @@ async fn filters_leave_only_what_was_asked_for() {
     let story = a_town().await;
     let found = async |filter: Filter| {
         let query = Query { filter, ..Query::of("bread") };
-        names(&story.site.find(&Caller::local(), &query, BASE).await.unwrap().matches)
+        names(&story.site.search().find(&Caller::local(), &query, BASE).await.unwrap().matches)
     };
     let tags = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
     assert_eq!(found(Filter { tags: tags(&["SMITH"]), ..Filter::default() }).await, ["smith"]);

@@ -76,8 +76,8 @@ async fn a_hook_writes_in_every_commit_of_a_task_and_hears_of_each_once() {
         panic!("it continues its task")
     };
     watch.settled().await;
-    story.site.cancel(&Caller::local(), task.head.id).await.unwrap();
-    let last = story.site.task(&Caller::local(), task.head.id).await.unwrap().head.seq;
+    story.site.tasks().cancel(&Caller::local(), task.head.id).await.unwrap();
+    let last = story.site.tasks().get(&Caller::local(), task.head.id).await.unwrap().head.seq;
     let heard = witness.heard(task.head.id);
     assert_eq!(heard, written(&story, task.head.id).await, "contributed and heard are the same commits");
     assert!(heard.is_sorted_by(|one, next| one < next), "none twice: {heard:?}");
@@ -148,7 +148,7 @@ async fn recovery_after_a_crash_is_a_commit_like_any_other() {
     story.agent_with("one", "[limits]\nretry = 1", Arc::new(echo()));
     story.agent("two", echo());
     story.site.start().await.unwrap();
-    story.site.watch(&Caller::local(), retried, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&Caller::local(), retried, 0).await.unwrap().settled().await;
     for (task, before) in [retried, failed].into_iter().zip(before) {
         let heard = witness.heard(task);
         assert!(!heard.is_empty());
@@ -164,7 +164,7 @@ async fn a_refusal_leaves_nothing_and_takes_no_slot() {
     let asker =
         story.agent_with("asker", "[limits]\nconcurrency = 1", Arc::new(ScriptedRunner::new().ask("which?")));
     let text = "name = \"brief\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
     let brief: AgentName = "brief".parse().unwrap();
     let task = story.ask(&asker, "x").await;
     let heard = witness.heard.lock().unwrap().len();
@@ -177,7 +177,7 @@ async fn a_refusal_leaves_nothing_and_takes_no_slot() {
     }
     assert_eq!(witness.heard.lock().unwrap().len(), heard);
     assert_eq!(story.store.stats().await.unwrap().tasks, 1);
-    let view = story.site.agent(&Caller::local(), &asker).unwrap();
+    let view = story.site.agents().get(&Caller::local(), &asker).unwrap();
     assert_eq!((view.running, view.queued), (0, 0));
 }
 
@@ -190,8 +190,8 @@ async fn a_task_says_where_it_came_from() {
     let first =
         Utterance { parts: Some(story.says("hello").parts), placing: Placing::Last, ..Utterance::default() };
     let me = Caller::local();
-    let (kept, turn) = story.site.begin_conversation(&me, Some(agent), None, Some(first)).await.unwrap();
-    story.site.watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
+    let (kept, turn) = story.site.conversations().begin(&me, Some(agent), None, Some(first)).await.unwrap();
+    story.site.tasks().watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
     let origins = witness.origins.lock().unwrap();
     let id: ConversationId = kept.id;
     assert!(origins.contains(&Origin::Call) && origins.contains(&Origin::Conversation(id)), "{origins:?}");

@@ -13,13 +13,13 @@ use crate::{BrokenAgent, Submission};
 #[tokio::test]
 async fn agents_are_installed_replaced_and_taken_out() {
     let story = Story::begin().await;
-    story.site.install(manifest("echo", ""), None).await.unwrap();
+    story.site.agents().install(manifest("echo", ""), None).await.unwrap();
     let name: AgentName = "echo".parse().unwrap();
     assert_eq!(story.ask(&name, "hi").await.answer(), "hi");
-    story.site.install(manifest("echo", "[limits]\nconcurrency = 2"), None).await.unwrap();
-    assert_eq!(story.site.agent(&Caller::local(), &name).unwrap().concurrency, 2);
-    assert!(story.site.uninstall(&name).await);
-    assert!(!story.site.uninstall(&name).await);
+    story.site.agents().install(manifest("echo", "[limits]\nconcurrency = 2"), None).await.unwrap();
+    assert_eq!(story.site.agents().get(&Caller::local(), &name).unwrap().concurrency, 2);
+    assert!(story.site.agents().uninstall(&name).await);
+    assert!(!story.site.agents().uninstall(&name).await);
     let error = story.try_send(&Caller::local(), &name, story.says("x")).await.unwrap_err();
     assert!(matches!(error, SiteError::NoSuchAgent(_)));
 }
@@ -42,7 +42,7 @@ async fn a_replaced_agent_lets_its_running_task_end() {
 async fn cards_carry_the_sites_own_addresses() {
     let story = Story::begin().await;
     let agent = story.agent("echo", echo());
-    let card = story.site.card(&Caller::local(), &agent, "https://example.org").unwrap();
+    let card = story.site.cards().get(&Caller::local(), &agent, "https://example.org").unwrap();
     let interfaces: Vec<_> = card
         .supported_interfaces
         .iter()
@@ -60,7 +60,7 @@ async fn cards_carry_the_sites_own_addresses() {
     }
     assert_eq!(card.extra["url"], url, "where readers of 0.3 look");
     assert_eq!(card.skills[0].id, "echo");
-    let site = story.site.site_card(&Caller::local(), "https://example.org");
+    let site = story.site.cards().of_site(&Caller::local(), "https://example.org");
     assert_eq!(site.supported_interfaces[0].url, "https://example.org/a2a");
     let ids: Vec<&str> = site.skills.iter().map(|skill| skill.id.as_str()).collect();
     assert_eq!(ids, ["ask-anyone", "echo/echo"]);
@@ -71,9 +71,10 @@ async fn broken_folders_are_shown_to_admins_only() {
     let story = Story::begin().await;
     story
         .site
+        .agents()
         .set_broken(vec![BrokenAgent { file: "agents/x/agent.toml".into(), error: "1:1: what".into() }]);
-    assert_eq!(story.site.broken(&Caller::local()).len(), 1);
-    assert!(story.site.broken(&Caller::anonymous("192.0.2.1".parse().unwrap())).is_empty());
+    assert_eq!(story.site.agents().broken(&Caller::local()).len(), 1);
+    assert!(story.site.agents().broken(&Caller::anonymous("192.0.2.1".parse().unwrap())).is_empty());
     let report = story.site.status(&Caller::local()).await.unwrap();
     assert_eq!(report.broken.len(), 1);
 }
@@ -119,7 +120,7 @@ async fn an_extension_that_an_agent_elsewhere_requires_is_declared_asked_for_and
         "capabilities": { "extensions": [{ "uri": "urn:far:manners", "required": true }, { "uri": "urn:far:more" }] },
     });
     let agent = story.agent("far", Elsewhere(Arc::new(serde_json::from_value(card).unwrap())));
-    let shown = story.site.card(&Caller::local(), &agent, "http://x").unwrap().capabilities.extensions;
+    let shown = story.site.cards().get(&Caller::local(), &agent, "http://x").unwrap().capabilities.extensions;
     assert!(shown.iter().any(|one| one.uri == "urn:far:manners" && one.required), "{shown:?}");
 
     let refused = story.try_send(&Caller::local(), &agent, story.says("hi")).await.unwrap_err();

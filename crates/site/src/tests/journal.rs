@@ -11,7 +11,7 @@ impl Story {
     /// The lines so far, oldest first: kind, subject, text.
     async fn lines(&self) -> Vec<(String, JournalSubject, String)> {
         let query = JournalQuery { limit: 100, ..JournalQuery::default() };
-        let mut lines = self.site.journal(&Caller::local(), query).await.unwrap();
+        let mut lines = self.site.operations().journal(&Caller::local(), query).await.unwrap();
         lines.reverse();
         let line = |stored: crate::StoredLine| {
             let kind = stored.line.kind.expect("every line has a kind");
@@ -30,7 +30,7 @@ async fn a_conversation_leaves_lines_that_do_not_repeat_its_title() {
     let story = Story::begin().await;
     let (agent, local) = (story.agent("echo", echo()), Caller::local());
     let title = Some("a private matter".to_owned());
-    let begun = story.site.begin_conversation(&local, Some(agent), title, None).await.unwrap();
+    let begun = story.site.conversations().begin(&local, Some(agent), title, None).await.unwrap();
     let id = begun.0.id;
     let edit = ConversationEdit {
         title: Some("another private matter".into()),
@@ -38,8 +38,8 @@ async fn a_conversation_leaves_lines_that_do_not_repeat_its_title() {
         head: None,
         revision: None,
     };
-    story.site.edit_conversation(&local, id, edit).await.unwrap();
-    story.site.delete_conversation(&local, id, None).await.unwrap();
+    story.site.conversations().edit(&local, id, edit).await.unwrap();
+    story.site.conversations().delete(&local, id, None).await.unwrap();
     let kinds = story.kinds_about(&JournalSubject::Conversation(id)).await;
     assert_eq!(kinds, ["conversation.created", "conversation.edited", "conversation.removed"]);
     let texts: Vec<String> = story.lines().await.into_iter().map(|(_, _, text)| text).collect();
@@ -51,8 +51,8 @@ async fn a_conversation_leaves_lines_that_do_not_repeat_its_title() {
 async fn saved_queries_and_receivers_leave_lines() {
     let story = Story::begin().await;
     let (agent, local) = (story.agent("asker", ScriptedRunner::new().ask("?")), Caller::local());
-    let saved = story.site.keep_query(&local, Query::of("bakes bread"), None, None, BASE).await.unwrap();
-    story.site.forget_query(&local, &saved.id).await.unwrap();
+    let saved = story.site.queries().save(&local, Query::of("bakes bread"), None, None, BASE).await.unwrap();
+    story.site.queries().forget(&local, &saved.id).await.unwrap();
     let kinds = story.kinds_about(&JournalSubject::Query(saved.id)).await;
     assert_eq!(kinds, ["query.saved", "query.removed"]);
     let task = story.ask(&agent, "x").await.head.id;
@@ -62,8 +62,8 @@ async fn saved_queries_and_receivers_leave_lines() {
         token: "t0ken".into(),
         ..PushConfig::default()
     };
-    story.site.put_push_config(&local, task, config).await.unwrap();
-    story.site.remove_push_config(&local, task, "a").await.unwrap();
+    story.site.deliveries().put_receiver(&local, task, config).await.unwrap();
+    story.site.deliveries().remove_receiver(&local, task, "a").await.unwrap();
     let kinds = story.kinds_about(&JournalSubject::Task(task)).await;
     assert_eq!(kinds, ["task.opened", "task.input_required", "push.receiver_added", "push.receiver_removed"]);
     let texts = format!("{:?}", story.lines().await);
@@ -74,12 +74,12 @@ async fn saved_queries_and_receivers_leave_lines() {
 #[tokio::test]
 async fn keys_and_agents_are_subjects_of_their_lines() {
     let story = Story::begin().await;
-    let made = story.site.new_key(&Caller::local(), "laptop", vec![Scope::Call], None).await.unwrap();
-    story.site.revoke_key(&Caller::local(), &made.record.id).await.unwrap();
+    let made = story.site.keys().create(&Caller::local(), "laptop", vec![Scope::Call], None).await.unwrap();
+    story.site.keys().revoke(&Caller::local(), &made.record.id).await.unwrap();
     let kinds = story.kinds_about(&JournalSubject::Key(made.record.id)).await;
     assert_eq!(kinds, ["key.created", "key.revoked"]);
-    story.site.install(manifest("calc", ""), None).await.unwrap();
-    story.site.uninstall(&"calc".parse().unwrap()).await;
+    story.site.agents().install(manifest("calc", ""), None).await.unwrap();
+    story.site.agents().uninstall(&"calc".parse().unwrap()).await;
     let kinds = story.kinds_about(&JournalSubject::Agent("calc".parse().unwrap())).await;
     assert_eq!(kinds, ["agent.added", "agent.removed"]);
 }

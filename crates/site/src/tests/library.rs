@@ -44,7 +44,7 @@ impl Shelf {
 
     async fn install(&self) {
         let manifest = Manifest::read(LIBRARY).unwrap();
-        self.story.site.install(manifest, Some(self.folder.path().to_owned())).await.unwrap();
+        self.story.site.agents().install(manifest, Some(self.folder.path().to_owned())).await.unwrap();
     }
 
     fn docs(&self) -> std::path::PathBuf {
@@ -64,7 +64,7 @@ impl Shelf {
     }
 
     fn log(&self) -> String {
-        let lines = self.story.site.agent_log(&Caller::local(), &self.agent, 100).unwrap();
+        let lines = self.story.site.agents().log(&Caller::local(), &self.agent, 100).unwrap();
         lines.into_iter().map(|line| line.text + "\n").collect()
     }
 }
@@ -189,7 +189,7 @@ async fn hostile_files_are_named_in_the_log_and_take_nothing_else_down() {
     assert_eq!(sources(&task).len(), 1, "what is reached twice is read once: {:?}", sources(&task));
     assert!(sources(&shelf.ask("where is the hidden treasure, the secret").await).is_empty());
     assert_eq!(sources(&shelf.ask("Grüße des Königs").await), ["docs/latin.txt (line 1)"]);
-    let view = shelf.story.site.agent(&Caller::local(), &shelf.agent).unwrap();
+    let view = shelf.story.site.agents().get(&Caller::local(), &shelf.agent).unwrap();
     assert_eq!(view.health, Health::Ready.word());
     let notice = view.notice.unwrap();
     assert!(
@@ -223,7 +223,7 @@ async fn a_folder_that_is_not_there_is_said_with_what_to_do_and_found_when_it_co
         "{}",
         last_words(&task)
     );
-    assert_eq!(shelf.story.site.agent(&Caller::local(), &shelf.agent).unwrap().health, "down");
+    assert_eq!(shelf.story.site.agents().get(&Caller::local(), &shelf.agent).unwrap().health, "down");
     shelf.write("guide.md", GUIDE);
     // The reason is looked at after the folder is.
     assert_eq!(state(&shelf.ask("how long does the warranty last").await), TaskState::Completed);
@@ -232,7 +232,7 @@ async fn a_folder_that_is_not_there_is_said_with_what_to_do_and_found_when_it_co
 #[tokio::test]
 async fn programs_search_with_arguments_and_get_data() {
     let shelf = Shelf::with(&[("guide.md", GUIDE)]).await;
-    let view = shelf.story.site.agent(&Caller::local(), &shelf.agent).unwrap();
+    let view = shelf.story.site.agents().get(&Caller::local(), &shelf.agent).unwrap();
     let skills: Vec<&str> = view.skills.iter().map(|skill| skill.id.as_str()).collect();
     assert_eq!(skills, ["ask", "search_library"]);
     let arguments = json!({"query": "machine warranty receipt", "k": 1});
@@ -263,7 +263,7 @@ async fn with_answer(model: ScriptedRunner) -> (Task, Arc<ScriptedRunner>) {
     let model = Arc::new(model);
     let embedders = SiteSettings::default().search.embedders;
     let runner = with_model(shelf.folder.path(), model.clone(), shelf.story.clock.clone(), &embedders);
-    shelf.story.site.install_runner(Manifest::read(LIBRARY).unwrap(), runner);
+    shelf.story.site.agents().install_runner(Manifest::read(LIBRARY).unwrap(), runner);
     (shelf.ask("how long does the warranty last").await, model)
 }
 
@@ -308,7 +308,7 @@ async fn a_model_that_is_too_slow_gives_way_to_quotations_before_the_deadline() 
     let model = Arc::new(ScriptedRunner::new().hold());
     let embedders = SiteSettings::default().search.embedders;
     let runner = with_model(shelf.folder.path(), model.clone(), shelf.story.clock.clone(), &embedders);
-    shelf.story.site.install_runner(Manifest::read(LIBRARY).unwrap(), runner);
+    shelf.story.site.agents().install_runner(Manifest::read(LIBRARY).unwrap(), runner);
     // The documents are read before the clock is virtual.
     let warm = shelf.story.says("");
     let mut warm = agentsite_protocol::Message { parts: Vec::new(), ..warm };
@@ -356,7 +356,7 @@ const QUESTIONS: [(&str, &str); 22] = [
 #[tokio::test]
 async fn questions_about_agentsite_are_answered_from_the_page_that_answers_them() {
     let story = Story::begin().await;
-    story.site.install(demo_library(), None).await.unwrap();
+    story.site.agents().install(demo_library(), None).await.unwrap();
     let agent = "library".parse().unwrap();
     let mut missed = Vec::new();
     for (question, page) in QUESTIONS {

@@ -33,7 +33,7 @@ async fn never_more_at_work_than_allowed() {
         story.send(&agent, "x").await;
     }
     runner.started(3).await;
-    let view = story.site.agent(&Caller::local(), &agent).unwrap();
+    let view = story.site.agents().get(&Caller::local(), &agent).unwrap();
     assert_eq!((view.running, view.queued, runner.at_work()), (3, 7, 3));
 }
 
@@ -70,7 +70,11 @@ async fn a_runner_that_breaks_down_fails_its_task_alone() {
     assert_eq!(state(&task), TaskState::Failed);
     let echo = story.agent("echo", echo());
     assert_eq!(story.ask(&echo, "still here").await.answer(), "still here");
-    assert_eq!(story.site.agent(&Caller::local(), &broken).unwrap().running, 0, "its place is free again");
+    assert_eq!(
+        story.site.agents().get(&Caller::local(), &broken).unwrap().running,
+        0,
+        "its place is free again"
+    );
 }
 
 #[tokio::test]
@@ -107,7 +111,7 @@ async fn finished_tasks_go_by_number_and_by_age_and_open_ones_stay() {
     assert_eq!(story.site.expire().await.unwrap(), 2);
     story.clock.advance(200_000);
     assert_eq!(story.site.expire().await.unwrap(), 3);
-    assert!(story.site.task(&Caller::local(), open.head.id).await.is_ok());
+    assert!(story.site.tasks().get(&Caller::local(), open.head.id).await.is_ok());
     assert_eq!(story.store.stats().await.unwrap().tasks, 1);
 }
 
@@ -120,11 +124,11 @@ async fn a_called_agent_has_no_more_time_than_its_caller() {
     story.send(&slow, "takes the only place").await;
     runner.started(1).await;
     // The concierge may take five minutes; what it asks for waits behind work of ten hours.
-    let asked = story.ask(&story.site.concierge(), "slow please").await;
+    let asked = story.ask(&story.site.agents().concierge(), "slow please").await;
     assert_eq!(state(&asked), TaskState::Failed);
     let filter = crate::TaskFilter { parent: Some(asked.head.id), ..Default::default() };
-    let child = story.site.list_tasks(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
-    let child = story.site.watch(&Caller::local(), child.id, 0).await.unwrap().settled().await;
+    let child = story.site.tasks().list(&Caller::local(), filter, None, 1).await.unwrap().items.remove(0);
+    let child = story.site.tasks().watch(&Caller::local(), child.id, 0).await.unwrap().settled().await;
     assert!(child.head.state.is_terminal(), "it did not stay in the queue: {child:?}");
     assert_eq!(child.deadline, Some(asked.head.created_at.plus(std::time::Duration::from_secs(300))));
 }
@@ -144,7 +148,10 @@ async fn a_task_goes_when_the_time_its_caller_named_is_over() {
     assert_eq!(story.site.expire().await.unwrap(), 0);
     story.clock.advance(1_000);
     assert_eq!(story.site.expire().await.unwrap(), 1);
-    assert!(matches!(story.site.task(&Caller::local(), task.head.id).await, Err(SiteError::NoSuchTask(_))));
+    assert!(matches!(
+        story.site.tasks().get(&Caller::local(), task.head.id).await,
+        Err(crate::TaskError::NoSuchTask(_))
+    ));
 }
 
 /// An agent made of a scripted model.
@@ -166,7 +173,7 @@ fn thinker(
     let log = agentsite_host::AgentLog::new(story.clock.clone());
     let egress = agentsite_client_for_tests();
     let runner = LlmRunner::with_model(runtime, &manifest, model.clone(), &egress, log).unwrap();
-    story.site.install_runner(manifest.clone(), runner);
+    story.site.agents().install_runner(manifest.clone(), runner);
     (manifest.name, model)
 }
 

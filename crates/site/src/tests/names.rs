@@ -35,8 +35,8 @@ impl Story {
         let mut poet = self.connect(&holder("one"), introduction("poet")).await.unwrap();
         let (task, ()) = tokio::join!(self.ask(&poet.name, SECRET), asks_back(&mut poet.link));
         assert_eq!(state(&task), TaskState::InputRequired);
-        self.site.disconnect_agent(&holder("one"), &poet.name).await.unwrap();
-        self.site.release_name(&Caller::admin(), "poet").await.unwrap();
+        self.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
+        self.site.names().release(&Caller::admin(), "poet").await.unwrap();
         (task, self.connect(&holder("two"), introduction("poet")).await.unwrap())
     }
 }
@@ -48,9 +48,9 @@ async fn a_task_stays_with_the_agent_that_it_was_opened_with() {
     let poet = thief.name.clone();
     let why = refusal(story.try_send(&Caller::local(), &poet, story.answers(&task, "the first")).await);
     assert!(why.contains("another agent has its name now"), "{why}");
-    let canceled = story.site.cancel(&Caller::local(), task.head.id).await.unwrap();
+    let canceled = story.site.tasks().cancel(&Caller::local(), task.head.id).await.unwrap();
     assert_eq!(state(&canceled), TaskState::Canceled);
-    let why = story.site.retry_task(&Caller::local(), task.head.id).await.unwrap_err().to_string();
+    let why = story.site.retry(&Caller::local(), task.head.id).await.unwrap_err().to_string();
     assert!(why.contains("another agent has its name now"), "{why}");
     assert!(thief.link.next().now_or_never().is_none(), "nothing of the task reached the new holder");
 
@@ -66,7 +66,7 @@ async fn the_same_owner_goes_on_after_a_restart_and_after_it_gave_its_name_up() 
     let story = story.crash().await;
     story.site.start().await.unwrap();
     let back = story.connect(&holder("one"), introduction("poet")).await.unwrap();
-    story.site.disconnect_agent(&holder("one"), &back.name).await.unwrap();
+    story.site.connected().disconnect(&holder("one"), &back.name).await.unwrap();
     let mut again = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let answers = story.answers(&task, "the red ones");
     let (sent, ()) = tokio::join!(
@@ -93,7 +93,7 @@ async fn work_that_waited_for_an_agent_fails_when_another_one_has_its_name() {
     let runner = Arc::new(echo());
     story.agent_with("poet", "", runner.clone());
     story.site.start().await.unwrap();
-    let task = story.site.task(&Caller::local(), waiting).await.unwrap();
+    let task = story.site.tasks().get(&Caller::local(), waiting).await.unwrap();
     assert_eq!(state(&task), TaskState::Failed);
     assert!(last_words(&task).contains("another agent has its name now"), "{}", last_words(&task));
     assert!(runner.jobs().is_empty());
@@ -103,11 +103,11 @@ async fn work_that_waited_for_an_agent_fails_when_another_one_has_its_name() {
 async fn released_names_are_reserved_for_their_previous_owners_also_after_a_restart() {
     let story = Story::begin().await;
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
-    story.site.install(manifest("calc", ""), None).await.unwrap();
-    story.site.install(manifest("clock", ""), None).await.unwrap();
+    story.site.agents().install(manifest("calc", ""), None).await.unwrap();
+    story.site.agents().install(manifest("clock", ""), None).await.unwrap();
     story.site.start().await.unwrap();
-    story.site.disconnect_agent(&holder("one"), &poet.name).await.unwrap();
-    assert!(story.site.uninstall(&"calc".parse().unwrap()).await);
+    story.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
+    assert!(story.site.agents().uninstall(&"calc".parse().unwrap()).await);
     let story = story.crash().await;
     // The folder of `clock` went while the site was stopped.
     story.site.start().await.unwrap();
@@ -119,13 +119,16 @@ async fn released_names_are_reserved_for_their_previous_owners_also_after_a_rest
     assert!(story.connect(&Caller::admin(), introduction("calc")).await.is_ok(), "the site's is the admins'");
 
     let names = |story: &Story| -> Vec<String> {
-        story.site.released_names(&Caller::admin()).unwrap().into_iter().map(|one| one.name).collect()
+        story.site.names().list(&Caller::admin()).unwrap().into_iter().map(|one| one.name).collect()
     };
     assert_eq!(names(&story), ["clock"]);
-    assert!(story.site.released_names(&holder("two")).is_err());
-    assert!(story.site.release_name(&holder("two"), "clock").await.is_err());
-    story.site.release_name(&Caller::admin(), "clock").await.unwrap();
-    assert!(story.site.release_name(&Caller::admin(), "clock").await.is_err(), "it is not reserved any more");
+    assert!(story.site.names().list(&holder("two")).is_err());
+    assert!(story.site.names().release(&holder("two"), "clock").await.is_err());
+    story.site.names().release(&Caller::admin(), "clock").await.unwrap();
+    assert!(
+        story.site.names().release(&Caller::admin(), "clock").await.is_err(),
+        "it is not reserved any more"
+    );
     assert!(story.connect(&holder("two"), introduction("clock")).await.is_ok());
 }
 
@@ -138,21 +141,22 @@ async fn hidden_suspended_and_reserved_names_are_nobodys() {
         "capabilities": {}, "defaultInputModes": ["text/plain"], "defaultOutputModes": ["text/plain"], "skills": [],
     });
     let admin = Caller::admin();
-    let entry = story.site.hub_post(&admin, card.to_string().as_bytes(), Visibility::Public).await.unwrap();
-    let far = story.site.hub_open(&admin, &entry.listing.id).await.unwrap();
+    let entry =
+        story.site.registry().post(&admin, card.to_string().as_bytes(), Visibility::Public).await.unwrap();
+    let far = story.site.registry().open(&admin, &entry.listing.id).await.unwrap();
     for closed in [false, true] {
         if closed {
-            story.site.hub_suspend(&admin, &entry.listing.id).await.unwrap();
+            story.site.registry().suspend(&admin, &entry.listing.id).await.unwrap();
         }
         let why = story.refused(&holder("two"), introduction(far.as_str())).await;
         assert!(why.contains("`far-`"), "{why}");
     }
     let mut manifest = manifest("agent", "");
     manifest.name = far.clone();
-    let why = story.site.install(manifest, None).await.unwrap_err().to_string();
+    let why = story.site.agents().install(manifest, None).await.unwrap_err().to_string();
     assert!(why.contains("`far-`"), "{why}");
 
-    story.site.set_idle(BTreeSet::from(["dormant".parse().unwrap()]));
+    story.site.agents().set_idle(BTreeSet::from(["dormant".parse().unwrap()]));
     for (name, words) in [("dormant", "suspended or cannot be loaded"), ("concierge", "agent of this site")] {
         for caller in [holder("two"), Caller::admin()] {
             let why = story.refused(&caller, introduction(name)).await;
@@ -191,23 +195,26 @@ async fn a_conversation_begins_anew_with_another_holder() {
         ..Utterance::default()
     };
     let begun = async {
-        let begun =
-            story.site.begin_conversation(&caller, Some(poet.name.clone()), None, Some(says(SECRET))).await;
+        let begun = story
+            .site
+            .conversations()
+            .begin(&caller, Some(poet.name.clone()), None, Some(says(SECRET)))
+            .await;
         let (view, turn): (ConversationView, Option<TurnView>) = begun.unwrap();
         let turn = turn.unwrap().id;
-        story.site.watch(&caller, turn, 0).await.unwrap().settled().await;
+        story.site.tasks().watch(&caller, turn, 0).await.unwrap().settled().await;
         (view, turn)
     };
     let ((view, turn), ()) = tokio::join!(begun, answer(&mut poet.link, "noted"));
-    let before = story.site.task(&caller, turn).await.unwrap();
+    let before = story.site.tasks().get(&caller, turn).await.unwrap();
     let runner = Arc::new(echo().remembering(10));
     story.agent_with("poet", "", runner.clone());
 
     let again = Utterance { placing: Placing::Instead(turn), ..Utterance::default() };
-    let why = story.site.say(&caller, view.id, again).await.unwrap_err().to_string();
+    let why = story.site.conversations().say(&caller, view.id, again).await.unwrap_err().to_string();
     assert!(why.contains("another agent has its name now"), "{why}");
-    let next = story.site.say(&caller, view.id, says("what did I say?")).await.unwrap().id;
-    let task = story.site.watch(&caller, next, 0).await.unwrap().settled().await;
+    let next = story.site.conversations().say(&caller, view.id, says("what did I say?")).await.unwrap().id;
+    let task = story.site.tasks().watch(&caller, next, 0).await.unwrap().settled().await;
     assert_ne!(task.head.context, before.head.context);
     let jobs = runner.jobs();
     assert_eq!(jobs.len(), 1);

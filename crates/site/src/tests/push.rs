@@ -138,7 +138,7 @@ impl Story {
 
     async fn letters(&self) -> Vec<Letter> {
         let query = OutboxQuery { limit: 100, ..OutboxQuery::default() };
-        self.site.letters(&Caller::local(), query).await.unwrap()
+        self.site.deliveries().list(&Caller::local(), query).await.unwrap()
     }
 }
 
@@ -168,8 +168,11 @@ async fn a_receiver_that_comes_later_is_told_what_happens_from_then_on() {
     let agent = story.agent("asker", ScriptedRunner::new().ask("?"));
     let task = story.ask(&agent, "x").await;
     let local = Caller::local();
-    let made =
-        story.site.put_push_config(&local, task.head.id, PushConfig { id: String::new(), ..receiver("a") });
+    let made = story.site.deliveries().put_receiver(
+        &local,
+        task.head.id,
+        PushConfig { id: String::new(), ..receiver("a") },
+    );
     let made = made.await.unwrap();
     assert!(!made.id.is_empty() && made.task_id == task.head.id.to_string());
     story.agent("asker", echo());
@@ -220,20 +223,20 @@ async fn what_is_refused_is_a_dead_letter_until_somebody_sends_it_again() {
     assert_eq!((letter.receiver.as_str(), letter.config.as_str()), ("https://a.example.org", "a"));
     assert!(letter.error.as_ref().unwrap().contains("410"), "{letter:?}");
     let lines = JournalQuery { limit: 100, ..JournalQuery::default() };
-    let journal = format!("{:?}", story.site.journal(&Caller::local(), lines).await.unwrap());
+    let journal = format!("{:?}", story.site.operations().journal(&Caller::local(), lines).await.unwrap());
     assert!(journal.contains("gave up telling https://a.example.org about event 1"), "{journal}");
     let shown = format!("{}{journal}", serde_json::to_string(&letters).unwrap());
     assert!(!shown.contains("t0ken") && !shown.contains("cr3d"), "{shown}");
 
     story.courier.follows(|_, _| Some(Receipt::Taken));
     story.pass(90_000).await;
-    story.site.send_letter_again(&Caller::local(), letter.id).await.unwrap();
+    story.site.deliveries().retry(&Caller::local(), letter.id).await.unwrap();
     story.pass(0).await;
     let carried = story.courier.all();
     assert_eq!(carried[4].id, carried[0].id, "under the same id");
     assert_eq!(carried[4].body["task"]["id"], task.head.id.to_string());
     assert!(story.letters().await.is_empty());
-    let gone = story.site.send_letter_again(&Caller::local(), letter.id).await.unwrap_err();
+    let gone = story.site.deliveries().retry(&Caller::local(), letter.id).await.unwrap_err();
     assert!(matches!(gone, SiteError::NoSuchLetter(_)), "{gone}");
 }
 
@@ -258,7 +261,7 @@ async fn a_receiver_that_is_down_for_ever_is_given_up_at_the_deadline() {
     assert!(letters[2].attempts >= 1, "each was tried at least once: {letters:?}");
     let late = story.courier.all().iter().map(|carried| carried.at.since(begun)).max().unwrap();
     assert!(late <= Duration::from_secs(620), "{late:?}");
-    story.site.drop_letter(&Caller::local(), letters[0].id).await.unwrap();
+    story.site.deliveries().remove(&Caller::local(), letters[0].id).await.unwrap();
     assert_eq!(story.letters().await.len(), 2);
 }
 
@@ -343,7 +346,7 @@ async fn a_receiver_that_was_removed_is_told_no_more() {
     story.pass(0).await;
     let told = story.courier.all().len();
     for _ in 0..2 {
-        story.site.remove_push_config(&Caller::local(), task.head.id, "a").await.unwrap();
+        story.site.deliveries().remove_receiver(&Caller::local(), task.head.id, "a").await.unwrap();
     }
     story.pass(1_000).await;
     assert_eq!(story.courier.all().len(), told);
@@ -356,37 +359,38 @@ async fn receivers_are_their_owners_matter() {
     let agent = story.agent("asker", ScriptedRunner::new().ask("?"));
     let mut callers = Vec::new();
     for _ in 0..2 {
-        let made = story.site.new_key(&Caller::local(), "k", vec![Scope::Call], None).await.unwrap();
-        callers.push(story.site.caller_by_key(&made.secret).await.unwrap());
+        let made = story.site.keys().create(&Caller::local(), "k", vec![Scope::Call], None).await.unwrap();
+        callers.push(story.site.keys().caller(&made.secret).await.unwrap());
     }
     let (one, two) = (&callers[0], &callers[1]);
     let Sent::Task(watch) = story.try_send(one, &agent, story.says("mine")).await.unwrap() else { panic!() };
     let task = watch.settled().await.head.id;
-    story.site.put_push_config(one, task, receiver("a")).await.unwrap();
+    story.site.deliveries().put_receiver(one, task, receiver("a")).await.unwrap();
     let none: TaskId = "0198c0de-0000-7000-8000-000000000001".parse().unwrap();
     for id in [task, none] {
         let errors = [
-            story.site.put_push_config(two, id, receiver("b")).await.unwrap_err(),
-            story.site.push_config(two, id, "a").await.unwrap_err(),
-            story.site.push_configs(two, id).await.unwrap_err(),
-            story.site.remove_push_config(two, id, "a").await.unwrap_err(),
+            story.site.deliveries().put_receiver(two, id, receiver("b")).await.unwrap_err(),
+            story.site.deliveries().receiver(two, id, "a").await.unwrap_err(),
+            story.site.deliveries().receivers(two, id).await.unwrap_err(),
+            story.site.deliveries().remove_receiver(two, id, "a").await.unwrap_err(),
         ];
         for error in errors {
             assert_eq!(error.to_string(), format!("task not found: there is no task `{id}` here"));
         }
     }
-    let own = story.site.push_config(one, task, "a").await.unwrap();
+    let own = story.site.deliveries().receiver(one, task, "a").await.unwrap();
     assert_eq!(own, PushConfig { task_id: task.to_string(), ..receiver("a") });
     let seen =
-        serde_json::to_string(&story.site.push_configs(&Caller::local(), task).await.unwrap()).unwrap();
+        serde_json::to_string(&story.site.deliveries().receivers(&Caller::local(), task).await.unwrap())
+            .unwrap();
     assert!(!seen.contains("t0ken") && !seen.contains("cr3d"), "{seen}");
-    let missing = story.site.push_config(one, task, "b").await.unwrap_err();
+    let missing = story.site.deliveries().receiver(one, task, "b").await.unwrap_err();
     assert!(matches!(missing, SiteError::NoSuchReceiver(_)), "{missing}");
     for error in [
-        story.site.letters(one, OutboxQuery::default()).await.map(|_| ()).unwrap_err(),
-        story.site.letter(one, 1).await.map(|_| ()).unwrap_err(),
-        story.site.send_letter_again(one, 1).await.map(|_| ()).unwrap_err(),
-        story.site.drop_letter(one, 1).await.unwrap_err(),
+        story.site.deliveries().list(one, OutboxQuery::default()).await.map(|_| ()).unwrap_err(),
+        story.site.deliveries().get(one, 1).await.map(|_| ()).unwrap_err(),
+        story.site.deliveries().retry(one, 1).await.map(|_| ()).unwrap_err(),
+        story.site.deliveries().remove(one, 1).await.unwrap_err(),
     ] {
         assert!(matches!(error, SiteError::Forbidden(_)), "{error}");
     }
@@ -397,14 +401,15 @@ async fn receivers_are_bounded_replaced_and_checked() {
     let story = Story::begin().await;
     let agent = story.agent("asker", ScriptedRunner::new().ask("?"));
     let task = story.ask(&agent, "x").await;
-    let put = async |config| story.site.put_push_config(&Caller::local(), task.head.id, config).await;
+    let put =
+        async |config| story.site.deliveries().put_receiver(&Caller::local(), task.head.id, config).await;
     for number in 0..MAX_CONFIGS {
         put(receiver(&format!("r{number}"))).await.unwrap();
     }
     let full = put(receiver("more")).await.unwrap_err();
     assert!(matches!(full, SiteError::TooManyReceivers(_)), "{full}");
     put(PushConfig { token: "other".into(), ..receiver("r0") }).await.unwrap();
-    let replaced = story.site.push_config(&Caller::local(), task.head.id, "r0").await.unwrap();
+    let replaced = story.site.deliveries().receiver(&Caller::local(), task.head.id, "r0").await.unwrap();
     assert_eq!(replaced.token, "other");
     for url in ["http://127.0.0.1/", "https://[::ffff:10.0.0.1]/", "http://example.org/", "nowhere", ""] {
         let bad = PushConfig { url: url.into(), ..receiver("r1") };
@@ -425,12 +430,21 @@ async fn a_site_that_tells_nobody_says_so() {
     story.site.start().await.unwrap();
     let agent = story.agent("echo", echo());
     let task = story.ask(&agent, "x").await.head.id;
-    let refused = story.site.put_push_config(&Caller::local(), task, receiver("a")).await.unwrap_err();
+    let refused =
+        story.site.deliveries().put_receiver(&Caller::local(), task, receiver("a")).await.unwrap_err();
     assert!(matches!(refused, SiteError::PushOff), "{refused}");
     let sent = story.site.send(&Caller::local(), &agent, telling(story.says("x"), receiver("a"))).await;
     assert!(matches!(sent.map(|_| ()), Err(SiteError::PushOff)));
-    assert!(!story.site.card(&Caller::local(), &agent, "http://x").unwrap().capabilities.push_notifications);
-    assert!(!story.site.pushes());
+    assert!(
+        !story
+            .site
+            .cards()
+            .get(&Caller::local(), &agent, "http://x")
+            .unwrap()
+            .capabilities
+            .push_notifications
+    );
+    assert!(!story.site.deliveries().are_on());
 }
 
 #[tokio::test(start_paused = true)]
@@ -438,7 +452,7 @@ async fn an_agent_that_answers_with_messages_has_nothing_to_tell() {
     let story = Story::started().await;
     let manifest = manifest("quick", "").name;
     let text = "name = \"quick\"\ndescription = \"d\"\nvisibility = \"public\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
     let sent =
         story.site.send(&Caller::local(), &manifest, telling(story.says("hi"), receiver("a"))).await.unwrap();
     assert!(matches!(sent, Sent::Message(_)));

@@ -184,15 +184,15 @@ fn stranger() -> Caller {
 
 impl Story {
     async fn register(&self, caller: &Caller, url: &str) -> Result<HubEntry, SiteError> {
-        self.site.hub_register(caller, url, Visibility::Public).await
+        self.site.registry().register(caller, url, Visibility::Public).await
     }
 
     async fn post(&self, caller: &Caller, document: &Value) -> Result<HubEntry, SiteError> {
-        self.site.hub_post(caller, &serde_json::to_vec(document).unwrap(), Visibility::Public).await
+        self.site.registry().post(caller, &serde_json::to_vec(document).unwrap(), Visibility::Public).await
     }
 
     async fn entry(&self, id: &str) -> HubEntry {
-        self.site.hub_entry(&Caller::admin(), id).await.unwrap()
+        self.site.registry().entry(&Caller::admin(), id).await.unwrap()
     }
 }
 
@@ -200,17 +200,17 @@ impl Story {
 async fn an_agent_is_registered_by_the_address_of_its_card() {
     let story = Story::begin().await;
     story.scout.publish(CARD, &card("weather"));
-    let mut changes = story.site.hub_changes();
+    let mut changes = story.site.registry().changes();
     let entry = story.register(&holder("one"), "https://w.example.org").await.unwrap();
     assert_eq!((entry.listing.id.as_str(), entry.listing.standing), (ID, Standing::Active));
     assert_eq!((entry.listing.proof, entry.listing.owner.as_str()), (Proof::Domain, "key:one"));
     assert_eq!(entry.listing.skills[0].name, "Forecast");
     assert!(entry.listing.lease_until.is_some() && entry.challenge.is_none());
     assert_eq!(changes.try_recv().unwrap(), ID);
-    let seen = story.site.any_listing(&stranger(), ID, "http://here").await.unwrap().unwrap();
+    let seen = story.site.search().listing(&stranger(), ID, "http://here").await.unwrap().unwrap();
     assert_eq!(seen.name, "weather");
     let query = crate::JournalQuery { limit: 5, ..Default::default() };
-    let journal = story.site.journal(&Caller::admin(), query).await.unwrap();
+    let journal = story.site.operations().journal(&Caller::admin(), query).await.unwrap();
     assert!(journal[0].line.text.contains("registered weather"));
 }
 
@@ -240,8 +240,8 @@ async fn a_card_of_another_domain_waits_for_its_owner() {
     assert_eq!(entry.listing.standing, Standing::Pending);
     let id = &entry.listing.id;
     // Others do not see it, and its word is not shown to them.
-    assert!(story.site.hub_entry(&holder("two"), id).await.is_err());
-    assert!(story.site.hub_prove(&holder("one"), id, None).await.is_err());
+    assert!(story.site.registry().entry(&holder("two"), id).await.is_err());
+    assert!(story.site.registry().prove(&holder("one"), id, None).await.is_err());
     assert_eq!(
         challenge.serve_at.as_deref().unwrap(),
         format!("https://w.example.org/.well-known/agentsite-challenge/{}", challenge.word)
@@ -250,7 +250,7 @@ async fn a_card_of_another_domain_waits_for_its_owner() {
         "https://w.example.org/.well-known/agentsite-challenge.txt",
         &format!("other\n{}\n", challenge.word),
     );
-    let proven = story.site.hub_prove(&holder("one"), id, None).await.unwrap();
+    let proven = story.site.registry().prove(&holder("one"), id, None).await.unwrap();
     assert_eq!((proven.listing.standing, proven.listing.proof), (Standing::Active, Proof::Domain));
     assert!(proven.challenge.is_none());
 }
@@ -267,14 +267,17 @@ async fn a_posted_card_is_proven_with_its_own_key() {
         answer_challenge(&key(1), &id, "another word"),
         answer_challenge(&key(1), "urn:air:a:b:c", &word),
     ] {
-        assert!(matches!(story.site.hub_prove(&one, &id, Some(&wrong)).await, Err(SiteError::BadListing(_))));
+        assert!(matches!(
+            story.site.registry().prove(&one, &id, Some(&wrong)).await,
+            Err(SiteError::BadListing(_))
+        ));
     }
     let right = answer_challenge(&key(1), &id, &word);
     assert!(matches!(
-        story.site.hub_prove(&holder("two"), &id, Some(&right)).await,
+        story.site.registry().prove(&holder("two"), &id, Some(&right)).await,
         Err(SiteError::NoSuchListing(_))
     ));
-    let proven = story.site.hub_prove(&one, &id, Some(&right)).await.unwrap();
+    let proven = story.site.registry().prove(&one, &id, Some(&right)).await.unwrap();
     assert_eq!((proven.listing.standing, proven.listing.proof), (Standing::Active, Proof::Signature));
     assert!(proven.listing.document.is_some());
 }
@@ -301,7 +304,7 @@ async fn strangers_register_nothing_and_holders_of_keys_up_to_their_quota() {
     assert!(matches!(story.post(&one, &card("third")).await, Err(SiteError::TooManyListings(2))));
     story.post(&holder("two"), &card("other")).await.unwrap();
     story.post(&Caller::admin(), &card("fourth")).await.unwrap();
-    story.site.hub_remove(&one, "urn:air:w.example.org:agents:first").await.unwrap();
+    story.site.registry().remove(&one, "urn:air:w.example.org:agents:first").await.unwrap();
     story.post(&one, &card("third")).await.unwrap();
 }
 
@@ -317,32 +320,42 @@ async fn nobody_overwrites_changes_or_removes_the_entry_of_another() {
     };
     refused(story.register(&two, CARD).await);
     refused(story.post(&two, &card("weather")).await);
-    refused(site.hub_suspend(&two, ID).await);
-    refused(site.hub_resume(&two, ID).await);
-    refused(site.hub_refresh(&two, ID).await);
+    refused(site.registry().suspend(&two, ID).await);
+    refused(site.registry().resume(&two, ID).await);
+    refused(site.registry().refresh(&two, ID).await);
     refused(
-        site.hub_update(&two, ID, HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() })
+        site.registry()
+            .update(&two, ID, HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() })
             .await,
     );
-    assert!(matches!(site.hub_remove(&two, ID).await, Err(SiteError::Forbidden(_))));
-    assert!(matches!(site.hub_remove(&two, "urn:air:no:such:one").await, Err(SiteError::NoSuchListing(_))));
+    assert!(matches!(site.registry().remove(&two, ID).await, Err(SiteError::Forbidden(_))));
+    assert!(matches!(
+        site.registry().remove(&two, "urn:air:no:such:one").await,
+        Err(SiteError::NoSuchListing(_))
+    ));
     // What another may not see does not exist for it.
     let private =
         HubEdit { visibility: Some(Visibility::Private), region: Some("eu".into()), price: Some(2.0) };
-    let entry = site.hub_update(&one, ID, private).await.unwrap();
+    let entry = site.registry().update(&one, ID, private).await.unwrap();
     assert_eq!((entry.listing.region.as_deref(), entry.listing.price), (Some("eu"), Some(2.0)));
-    assert!(matches!(site.hub_remove(&two, ID).await, Err(SiteError::NoSuchListing(_))));
+    assert!(matches!(site.registry().remove(&two, ID).await, Err(SiteError::NoSuchListing(_))));
     assert_eq!(story.entry(ID).await.listing.owner, "key:one");
     // Its owner and the people who run the site may.
-    assert_eq!(site.hub_suspend(&Caller::admin(), ID).await.unwrap().listing.standing, Standing::Suspended);
+    assert_eq!(
+        site.registry().suspend(&Caller::admin(), ID).await.unwrap().listing.standing,
+        Standing::Suspended
+    );
     // What they suspended its owner cannot bring back.
-    refused(site.hub_resume(&one, ID).await);
+    refused(site.registry().resume(&one, ID).await);
     refused(story.register(&one, CARD).await);
-    assert_eq!(site.hub_resume(&Caller::admin(), ID).await.unwrap().listing.standing, Standing::Active);
-    assert_eq!(site.hub_suspend(&one, ID).await.unwrap().listing.standing, Standing::Suspended);
-    assert_eq!(site.hub_resume(&one, ID).await.unwrap().listing.standing, Standing::Active);
-    site.hub_remove(&one, ID).await.unwrap();
-    assert!(matches!(site.hub_entry(&Caller::admin(), ID).await, Err(SiteError::NoSuchListing(_))));
+    assert_eq!(
+        site.registry().resume(&Caller::admin(), ID).await.unwrap().listing.standing,
+        Standing::Active
+    );
+    assert_eq!(site.registry().suspend(&one, ID).await.unwrap().listing.standing, Standing::Suspended);
+    assert_eq!(site.registry().resume(&one, ID).await.unwrap().listing.standing, Standing::Active);
+    site.registry().remove(&one, ID).await.unwrap();
+    assert!(matches!(site.registry().entry(&Caller::admin(), ID).await, Err(SiteError::NoSuchListing(_))));
 }
 
 #[tokio::test(start_paused = true)]
@@ -405,7 +418,7 @@ async fn hostile_documents_are_refused_or_cut() {
     assert!(matches!(story.post(&one, &huge).await, Err(SiteError::BadListing(_))));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     for bytes in [deep.as_bytes(), b"", b"null", b"{", b"\xff\xfe", b"{\"name\":1}"] {
-        let refused = story.site.hub_post(&one, bytes, Visibility::Public).await;
+        let refused = story.site.registry().post(&one, bytes, Visibility::Public).await;
         assert!(matches!(refused, Err(SiteError::BadListing(_))), "{refused:?}");
     }
 }
@@ -434,7 +447,7 @@ async fn a_card_that_only_its_own_key_vouches_for_gives_way_to_the_domain() {
     let posted = story.post(&squatter, &signed(card("weather"), &own, None)).await.unwrap();
     let word = posted.challenge.unwrap().word;
     let answer = answer_challenge(&own, ID, &word);
-    let proven = story.site.hub_prove(&squatter, ID, Some(&answer)).await.unwrap();
+    let proven = story.site.registry().prove(&squatter, ID, Some(&answer)).await.unwrap();
     assert_eq!(proven.listing.standing, Standing::Active);
     story.scout.publish(CARD, &card("weather"));
     let entry = story.register(&holder("owner"), "https://w.example.org").await.unwrap();
@@ -445,7 +458,7 @@ async fn a_card_that_only_its_own_key_vouches_for_gives_way_to_the_domain() {
 async fn an_entry_that_an_admin_suspended_is_not_displaced() {
     let story = Story::begin().await;
     story.post(&holder("one"), &card("weather")).await.unwrap();
-    story.site.hub_suspend(&Caller::admin(), ID).await.unwrap();
+    story.site.registry().suspend(&Caller::admin(), ID).await.unwrap();
     story.scout.publish(CARD, &card("weather"));
     assert!(story.register(&holder("two"), "https://w.example.org").await.is_err());
 }
@@ -454,15 +467,15 @@ async fn an_entry_that_an_admin_suspended_is_not_displaced() {
 async fn the_identifier_of_a_removed_entry_stays_its_owners() {
     let story = Story::begin().await;
     story.post(&holder("one"), &card("weather")).await.unwrap();
-    story.site.hub_remove(&holder("one"), ID).await.unwrap();
+    story.site.registry().remove(&holder("one"), ID).await.unwrap();
     let why = story.post(&holder("two"), &card("weather")).await.unwrap_err().to_string();
     assert!(why.contains("reserved for its previous owner"), "{why}");
     let line = json!({ "mediaType": "application/a2a-agent-card+json", "owner": "x", "name": "weather",
         "url": "https://w.example.org/card.json", "description": "Tells." });
-    let done = story.site.hub_import(&holder("two"), line.to_string().as_bytes()).await.unwrap();
+    let done = story.site.registry().import(&holder("two"), line.to_string().as_bytes()).await.unwrap();
     assert!(done.refused[0].why.contains("reserved for its previous owner"), "{:?}", done.refused);
     assert!(story.post(&holder("one"), &card("weather")).await.is_ok());
-    story.site.hub_remove(&holder("one"), ID).await.unwrap();
+    story.site.registry().remove(&holder("one"), ID).await.unwrap();
     story.scout.publish(CARD, &card("weather"));
     assert!(story.register(&holder("two"), "https://w.example.org").await.is_ok(), "proven by the domain");
 }

@@ -14,9 +14,9 @@ async fn a_question_is_answered_and_recorded() {
     let agent = story.agent("echo", echo());
     let task = story.ask(&agent, "hello").await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "hello"));
-    let again = story.site.task(&Caller::local(), task.head.id).await.unwrap();
+    let again = story.site.tasks().get(&Caller::local(), task.head.id).await.unwrap();
     assert_eq!(again, task);
-    let lines = story.site.journal(&Caller::local(), Default::default()).await.unwrap();
+    let lines = story.site.operations().journal(&Caller::local(), Default::default()).await.unwrap();
     assert_eq!(lines[0].line.text, "completed it: hello");
     let lines =
         story.store.journal(agentsite_store::JournalQuery { limit: 9, ..Default::default() }).await.unwrap();
@@ -35,7 +35,7 @@ async fn watchers_see_dense_events_in_order_from_any_cursor() {
     let first = story.send(&agent, "go").await;
     let id = first.id();
     gate.add_permits(1);
-    let late = story.site.watch(&Caller::local(), id, 2).await.unwrap();
+    let late = story.site.tasks().watch(&Caller::local(), id, 2).await.unwrap();
     gate.add_permits(1);
     let collect = |mut watch: TaskWatch| async move {
         let mut seqs = Vec::new();
@@ -48,7 +48,7 @@ async fn watchers_see_dense_events_in_order_from_any_cursor() {
     let last = *all.last().unwrap();
     assert_eq!(all, (1..=last).collect::<Vec<_>>());
     assert_eq!(rest, (3..=last).collect::<Vec<_>>());
-    let replayed = collect(story.site.watch(&Caller::local(), id, 0).await.unwrap()).await;
+    let replayed = collect(story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap()).await;
     assert_eq!(replayed, all, "an ended task replays from the store");
 }
 
@@ -188,17 +188,17 @@ async fn canceling_ends_running_queued_and_waiting_tasks() {
     let queued = story.send(&agent, "2").await;
     runner.started(1).await;
     for watch in [queued, running] {
-        let task = story.site.cancel(&Caller::local(), watch.id()).await.unwrap();
+        let task = story.site.tasks().cancel(&Caller::local(), watch.id()).await.unwrap();
         assert_eq!(state(&task), TaskState::Canceled);
     }
     runner.idle().await;
     assert_eq!(runner.jobs().len(), 1, "the queued one never ran");
     let asker = story.agent("asker", ScriptedRunner::new().ask("?"));
     let waiting = story.ask(&asker, "x").await;
-    let task = story.site.cancel(&Caller::local(), waiting.head.id).await.unwrap();
+    let task = story.site.tasks().cancel(&Caller::local(), waiting.head.id).await.unwrap();
     assert_eq!(state(&task), TaskState::Canceled);
-    let error = story.site.cancel(&Caller::local(), waiting.head.id).await.unwrap_err();
-    assert!(matches!(error, SiteError::NotCancelable(TaskState::Canceled)), "{error}");
+    let error = story.site.tasks().cancel(&Caller::local(), waiting.head.id).await.unwrap_err();
+    assert!(matches!(error, crate::TaskError::NotCancelable(TaskState::Canceled)), "{error}");
 }
 
 #[tokio::test]
@@ -245,13 +245,13 @@ async fn usage_is_recorded_by_task_and_by_day() {
 async fn agents_call_each_other_and_the_called_task_names_its_parent() {
     let story = Story::begin().await;
     story.agent("calc", ScriptedRunner::new().chunk("4"));
-    story.site.install(manifest("echo", ""), None).await.unwrap();
-    let concierge = story.site.concierge();
+    story.site.agents().install(manifest("echo", ""), None).await.unwrap();
+    let concierge = story.site.agents().concierge();
     let task = story.ask(&concierge, "calc 2 + 2").await;
     assert_eq!((state(&task), task.answer().as_str()), (TaskState::Completed, "4"), "{task:?}");
     assert_eq!(last_words(&task), "I asked calc.");
     let filter = TaskFilter { parent: Some(task.head.id), ..Default::default() };
-    let children = story.site.list_tasks(&Caller::local(), filter, None, 10).await.unwrap().items;
+    let children = story.site.tasks().list(&Caller::local(), filter, None, 10).await.unwrap().items;
     assert_eq!(children.len(), 1);
     assert_eq!(children[0].agent.as_str(), "calc");
 }
@@ -260,7 +260,7 @@ async fn agents_call_each_other_and_the_called_task_names_its_parent() {
 async fn a_message_only_agent_answers_at_once_and_leaves_no_record() {
     let story = Story::begin().await;
     let text = "name = \"quick\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(
+    story.site.agents().install_runner(
         Manifest::read(text).unwrap(),
         Arc::new(ScriptedRunner::new().chunk("he").chunk("llo")),
     );

@@ -4,7 +4,7 @@
 //! and leaves the rest.
 
 use agentsite_protocol::{ContextId, JsonMap};
-use agentsite_site::SiteError;
+use agentsite_site::TaskError;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -109,12 +109,12 @@ impl OpenAiCall {
         };
         match Title::read(previous).ok_or_else(missing)? {
             Title::Message(_, context) => Ok(Thread { context, waiting: None }),
-            Title::Task(id, _) => match self.front.site.task(&self.caller, id).await {
+            Title::Task(id, _) => match self.front.site.tasks().get(&self.caller, id).await {
                 Ok(task) => {
                     let waits = task.head.state.is_interrupted() && task.head.agent == *agent;
                     Ok(Thread { context: task.head.context, waiting: waits.then_some(id) })
                 }
-                Err(SiteError::NoSuchTask(_)) => Err(missing()),
+                Err(TaskError::NoSuchTask(_)) => Err(missing()),
                 Err(error) => Err(error.into()),
             },
         }

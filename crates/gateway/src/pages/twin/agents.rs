@@ -32,7 +32,7 @@ pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
         text.push_str(&format!("> {}\n\n", line(&settings.description)));
     }
     text.push_str(&format!("You are {}.\n\n## Agents\n\n", who(caller)));
-    let agents = front.site.agents(caller);
+    let agents = front.site.agents().list(caller);
     if agents.is_empty() {
         text.push_str(no_agents(caller));
     }
@@ -97,7 +97,7 @@ fn reachability(listing: &Listing) -> String {
 /// One agent: what it can do and how it is called.
 pub(super) async fn one(front: &Front, caller: &Caller, id: &str, base: &str) -> Result<String, Failure> {
     if let Ok(name) = id.parse::<AgentName>() {
-        return Ok(own(&front.site.agent(caller, &name)?, base));
+        return Ok(own(&front.site.agents().get(caller, &name)?, base));
     }
     let found = every::one(&front.site, caller, id, base).await?;
     found.map(|listing| elsewhere(&listing, base)).ok_or_else(|| {

@@ -33,7 +33,7 @@ pub(super) async fn list(front: &Front, caller: &Caller, base: &str) -> Result<S
         );
         return Ok(text);
     }
-    let page = front.site.conversations(caller, None, None, CONVERSATIONS).await?;
+    let page = front.site.conversations().list(caller, None, None, CONVERSATIONS).await?;
     text.push_str(&format!(
         "\n## Conversations\n\nAPI: `GET {base}/api/conversations`, with `?text=` to search.\n\n"
     ));
@@ -60,8 +60,8 @@ pub(super) async fn list(front: &Front, caller: &Caller, base: &str) -> Result<S
 pub(super) async fn one(front: &Front, caller: &Caller, id: &str, base: &str) -> Result<String, Failure> {
     let no = || SiteError::NoSuchConversation(id.chars().take(40).collect());
     let id: ConversationId = id.parse().map_err(|_| no())?;
-    let kept = front.site.conversation(caller, id).await?;
-    let page = front.site.turns(caller, id, None, TURNS).await?;
+    let kept = front.site.conversations().get(caller, id).await?;
+    let page = front.site.conversations().turns(caller, id, None, TURNS).await?;
     let mut text = format!(
         "# Conversation: {}\n\n- with: {}\n- turns: {}\n- changed: {}\n- go on: `POST {base}/api/conversations/{id}/turns {{\"message\": \"…\"}}`\n\
          - API: GET {base}/api/conversations/{id}/turns; all of it: GET {base}/api/conversations/{id}/export?format=md\n",

@@ -52,7 +52,7 @@ pub(super) fn create(front: &Front, caller: &Caller, base: &str) -> Result<Strin
 /// The tasks of a caller, the last changed first.
 pub(super) async fn tasks(front: &Front, caller: &Caller, base: &str) -> Result<String, Failure> {
     known(caller)?;
-    let page = front.site.asked_tasks(caller, TaskFilter::default(), "", None, TASKS).await?;
+    let page = front.site.tasks().asked(caller, TaskFilter::default(), "", None, TASKS).await?;
     let mut text = format!(
         "# Tasks\n\nAPI: `GET {base}/api/tasks`, narrowed by `agent`, `state`, `since`, `text` and `context`\n\n| task | asked | agent | state | changed |\n|---|---|---|---|---|\n"
     );
@@ -75,7 +75,7 @@ pub(super) async fn tasks(front: &Front, caller: &Caller, base: &str) -> Result<
 pub(super) async fn task(front: &Front, caller: &Caller, id: &str, base: &str) -> Result<String, Failure> {
     known(caller)?;
     let id: TaskId = id.parse().map_err(|_| SiteError::NoSuchTask(id.chars().take(40).collect()))?;
-    let task = front.site.task(caller, id).await?;
+    let task = front.site.tasks().get(caller, id).await?;
     let wire = task.wire(None);
     let mut text = format!(
         "# Task {id}\n\n- agent: {}\n- state: {}\n- conversation: {}\n- changed: {}\n- API: GET {base}/api/tasks/{id}\n\n## Messages\n\n",
@@ -84,7 +84,7 @@ pub(super) async fn task(front: &Front, caller: &Caller, id: &str, base: &str) -
         task.head.context,
         task.head.updated_at
     );
-    let graph = front.site.task_graph(caller, id).await?;
+    let graph = front.site.tasks().graph(caller, id).await?;
     let told = serde_json::to_value(&wire).unwrap_or_default();
     let said = told["history"].as_array().into_iter().flatten().chain(told["status"].get("message"));
     for message in said.filter_map(|one| serde_json::from_value::<Message>(one.clone()).ok()) {

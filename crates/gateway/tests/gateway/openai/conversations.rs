@@ -144,10 +144,10 @@ async fn whoever_hangs_up_cancels_the_task() {
         runner.idle().await;
     }
     let caller = agentsite_protocol::Caller::local();
-    let tasks = story.site.list_tasks(&caller, TaskFilter::default(), None, 10).await.unwrap();
+    let tasks = story.site.tasks().list(&caller, TaskFilter::default(), None, 10).await.unwrap();
     let mut states = Vec::new();
     for head in tasks.items {
-        let watch = story.site.watch(&caller, head.id, 0).await.unwrap();
+        let watch = story.site.tasks().watch(&caller, head.id, 0).await.unwrap();
         states.push(watch.settled().await.head.state.word());
     }
     assert_eq!(states, ["canceled"; 4]);

@@ -6,7 +6,7 @@
 use agentsite_protocol::{ConversationId, TaskId};
 use agentsite_store::Place;
 
-use super::super::Site;
+use super::Conversations;
 use crate::SiteError;
 use crate::conversations::export::ExportFormat;
 
@@ -16,7 +16,7 @@ const EXPORTED: usize = 50;
 /// A conversation that is written out.
 #[derive(Debug)]
 pub struct ConversationExport {
-    pub(super) site: Site,
+    pub(super) conversations: Conversations,
     pub(super) id: ConversationId,
     pub(super) format: ExportFormat,
     pub(super) beginning: Option<String>,
@@ -45,7 +45,7 @@ impl ConversationExport {
         }
         let mut out = String::new();
         for place in turns {
-            let view = self.site.turn_view(place).await?;
+            let view = self.conversations.turn_view(place).await?;
             out.push_str(&self.format.turn(&view, !self.any));
             self.any = true;
         }
@@ -53,7 +53,7 @@ impl ConversationExport {
     }
 
     async fn page(&mut self) -> Result<Vec<Place>, SiteError> {
-        let store = &self.site.0.store;
+        let store = &self.conversations.store;
         let next: Vec<TaskId> = match self.format {
             ExportFormat::Markdown => {
                 let from = self.left.len().saturating_sub(EXPORTED);

@@ -8,13 +8,13 @@ use agentsite_protocol::{Caller, ConversationId};
 use agentsite_store::Conversation;
 use tokio::sync::broadcast::error::RecvError;
 
-use super::super::Site;
+use super::Conversations;
 use crate::conversations::{ConversationEvent, FeedChange};
 
 /// Follows conversations.
 #[derive(Debug)]
 pub struct ConversationWatch {
-    pub(super) site: Site,
+    pub(super) conversations: Conversations,
     pub(super) caller: Caller,
     /// Only this one.
     pub(super) id: Option<ConversationId>,
@@ -40,7 +40,7 @@ impl ConversationWatch {
             if !wanted || news.owner != *self.caller.owner() {
                 continue;
             }
-            let kept = self.site.own(&self.caller, news.conversation).await.ok();
+            let kept = self.conversations.own(&self.caller, news.conversation).await.ok();
             let change = if kept.is_some() { news.change } else { FeedChange::Removed };
             self.ended = kept.is_none() && self.id.is_some();
             return Some(event(news.conversation, change, kept));
@@ -59,7 +59,7 @@ impl ConversationWatch {
                 state: None,
             };
         };
-        let kept = self.site.own(&self.caller, id).await.ok();
+        let kept = self.conversations.own(&self.caller, id).await.ok();
         self.ended = kept.is_none();
         let change = if kept.is_some() { FeedChange::Changed } else { FeedChange::Removed };
         event(id, change, kept)

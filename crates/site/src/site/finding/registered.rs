@@ -13,9 +13,8 @@ use agentsite_store::{ListingFilter, Registration};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::{OWN, TELL_EVERY, put_missing};
+use super::{OWN, Search, TELL_EVERY, put_missing};
 use crate::SiteError;
-use crate::site::Site;
 use crate::site::listings::searchable;
 
 /// Entries compared at a time: a question waits no longer than these take.
@@ -48,19 +47,19 @@ impl Registered {
     }
 }
 
-impl Site {
+impl Search {
     /// Puts into the index what changed among the entries of others since it was last looked; true when
     /// something did.
     pub(super) async fn settle_registered(&self) -> Result<bool, SiteError> {
-        let mut registered = self.0.finding.registered.lock().await;
+        let mut registered = self.finding.registered.lock().await;
         registered.hear();
         let changed = !registered.waiting.is_empty();
         while !registered.waiting.is_empty() {
             let ids: Vec<String> = registered.waiting.iter().take(PORTION).cloned().collect();
-            let put = counting(&self.0.store.listings_of(ids.clone()).await?);
+            let put = counting(&self.store.listings_of(ids.clone()).await?);
             let kept: HashSet<String> = put.iter().map(|entry| entry.id.clone()).collect();
             let gone: Vec<String> = ids.iter().filter(|id| !kept.contains(*id)).cloned().collect();
-            self.0.finding.apart(async move |finder| replace(finder, put, &gone).await).await?;
+            self.finding.apart(async move |finder| replace(finder, put, &gone).await).await?;
             for id in &ids {
                 registered.waiting.remove(id);
             }
@@ -71,26 +70,26 @@ impl Site {
     /// Compares every entry with the index if something may be missing, and takes out of it what nobody knows
     /// any more; true when it did.
     pub(super) async fn catch_up(&self) -> Result<bool, SiteError> {
-        if !std::mem::take(&mut self.0.finding.registered.lock().await.behind) {
+        if !std::mem::take(&mut self.finding.registered.lock().await.behind) {
             return Ok(false);
         }
         let done = self.compare_all().await;
         if done.is_err() {
-            self.0.finding.registered.lock().await.behind = true;
+            self.finding.registered.lock().await.behind = true;
         }
         done.map(|()| true)
     }
 
     async fn compare_all(&self) -> Result<(), SiteError> {
         let filter = ListingFilter { standings: vec![Standing::Active], ..ListingFilter::default() };
-        let of = self.0.store.count_listings(filter.clone()).await?;
+        let of = self.store.count_listings(filter.clone()).await?;
         let (mut after, mut done) = (None, 0_usize);
         loop {
             // Held for a portion: what was read may not overtake a change that was read later.
-            let registered = self.0.finding.registered.lock().await;
-            let page = self.0.store.listings(filter.clone(), after, PORTION).await?;
+            let registered = self.finding.registered.lock().await;
+            let page = self.store.listings(filter.clone(), after, PORTION).await?;
             let put = counting(&page.items);
-            self.0.finding.apart(async move |finder| put_missing(finder, put).await).await?;
+            self.finding.apart(async move |finder| put_missing(finder, put).await).await?;
             drop(registered);
             let before = done;
             done += page.items.len();
@@ -107,14 +106,14 @@ impl Site {
     /// Takes out of the index the entries of others that nobody knows any more or that no longer count.
     async fn drop_unregistered(&self) -> Result<(), SiteError> {
         let all = async |finder: &Finder| Ok(finder.matching(&Filter::default(), &Audience::everything()));
-        let mut ids = self.0.finding.apart(all).await?;
+        let mut ids = self.finding.apart(all).await?;
         ids.retain(|id| !id.starts_with(OWN));
         for portion in ids.chunks(PORTION) {
-            let registered = self.0.finding.registered.lock().await;
-            let known = counting(&self.0.store.listings_of(portion.to_vec()).await?);
+            let registered = self.finding.registered.lock().await;
+            let known = counting(&self.store.listings_of(portion.to_vec()).await?);
             let kept: HashSet<String> = known.into_iter().map(|entry| entry.id).collect();
             let gone: Vec<String> = portion.iter().filter(|id| !kept.contains(*id)).cloned().collect();
-            self.0.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;
+            self.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;
             drop(registered);
         }
         Ok(())

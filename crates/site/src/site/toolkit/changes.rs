@@ -3,17 +3,13 @@
 //! Promises: changes of a task are told to its owner only; changes of an agent's own tools reach those who
 //! see the whole site. What looks out ends with the task, with the agent, or with the site.
 
-use std::sync::Arc;
-
 use agentsite_host::Change;
-use agentsite_protocol::{AgentName, TaskId};
+use agentsite_protocol::TaskId;
 use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::RecvError;
 use tokio::task::AbortHandle;
 
 use super::resources::Address;
 use super::{Kind, Toolkit};
-use crate::site::Site;
 
 impl Toolkit {
     /// Tells from now on what changes; `None` when nothing ever does.
@@ -46,8 +42,8 @@ impl Toolkit {
     fn follow(&self, id: TaskId, uri: String) -> AbortHandle {
         let (site, caller) = (self.site.clone(), self.caller.clone());
         let following = async move {
-            let Ok(task) = site.task(&caller, id).await else { return };
-            let Ok(mut watch) = site.watch_to_end(&caller, id, task.head.seq).await else { return };
+            let Ok(task) = site.tasks().get(&caller, id).await else { return };
+            let Ok(mut watch) = site.tasks().watch_to_end(&caller, id, task.head.seq).await else { return };
             while watch.next().await.is_some() {
                 if !site.0.hub.feeds.resource_changed(caller.owner(), &uri) {
                     return;
@@ -59,31 +55,5 @@ impl Toolkit {
             stop.run_until_cancelled(following).await;
         });
         spawned.abort_handle()
-    }
-}
-
-impl Site {
-    /// Passes on what an agent that is a set of tools tells of its changes, as long as this version of it is
-    /// installed.
-    pub(in crate::site) fn relay_changes(&self, name: &AgentName) {
-        let Some(entry) = self.0.hub.get(name) else { return };
-        let Some(mut changes) = entry.runner.toolbox().and_then(|toolbox| toolbox.changes()) else { return };
-        let (hub, installed, name) = (Arc::downgrade(&self.0.hub), Arc::downgrade(&entry), name.clone());
-        let relaying = async move {
-            loop {
-                let told = changes.recv().await;
-                let (Some(hub), Some(entry)) = (hub.upgrade(), installed.upgrade()) else { return };
-                if hub.get(&name).is_none_or(|now| !Arc::ptr_eq(&now, &entry)) {
-                    return;
-                }
-                match told {
-                    Ok(Change::Tools) | Err(RecvError::Lagged(_)) => hub.feeds.tools_changed(),
-                    Ok(_) => {}
-                    Err(RecvError::Closed) => return,
-                }
-            }
-        };
-        let stop = self.0.lifetime.stopping().clone();
-        self.0.lifetime.spawn(async move { stop.run_until_cancelled(relaying).await });
     }
 }

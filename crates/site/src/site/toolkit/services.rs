@@ -88,7 +88,7 @@ async fn call_agent(site: &Site, exchange: Exchange, call: ToolCall) -> Result<C
 }
 
 async fn get(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
-    let task = site.task(&exchange.caller, task_id(arguments)?).await?;
+    let task = site.tasks().get(&exchange.caller, task_id(arguments)?).await?;
     let told = standing(&task);
     let mut words = format!("{} is {}.", task.head.id, task.head.state.word());
     for part in [task.answer(), last_words(&task)] {
@@ -105,7 +105,7 @@ fn last_words(task: &agentsite_protocol::Task) -> String {
 }
 
 async fn cancel(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<ToolResult, SiteError> {
-    let task = site.cancel(&exchange.caller, task_id(arguments)?).await?;
+    let task = site.tasks().cancel(&exchange.caller, task_id(arguments)?).await?;
     let words = format!("{} is {}.", task.head.id, task.head.state.word());
     Ok(ToolResult { structured_content: Some(standing(&task)), ..ToolResult::text(words) })
 }
@@ -119,7 +119,7 @@ async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Too
     // Also for the people who run the site: an assistant wants to know of its own work.
     let owner = Some(exchange.caller.owner().clone());
     let filter = TaskFilter { owner, agent, states: states.into_iter().collect(), ..TaskFilter::default() };
-    let page = site.list_tasks(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
+    let page = site.tasks().list(&exchange.caller, filter, None, limit(arguments, "limit", PAGE)).await?;
     let line =
         |head: &TaskHead| format!("{} {} {} {}", head.id, head.agent, head.state.word(), head.updated_at);
     let row = |head: &TaskHead| json!({ "task": head.id, "agent": head.agent, "state": head.state.word(), "context": head.context, "updatedAt": head.updated_at });

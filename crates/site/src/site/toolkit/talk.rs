@@ -151,7 +151,7 @@ async fn answer(
 ) -> Result<Called, ToolkitError> {
     let answered = round.answers.get(QUESTION).filter(|answer| answer.is_object());
     let Some(given) = answered else {
-        let watch = site.watch(&exchange.caller, task, 0).await?;
+        let watch = site.tasks().watch(&exchange.caller, task, 0).await?;
         return follow(site, exchange, watch).await;
     };
     match words_of(given) {
@@ -161,7 +161,7 @@ async fn answer(
             send(site, entry, exchange, message).await
         }
         None => {
-            let _ = site.cancel(&exchange.caller, task).await;
+            let _ = site.tasks().cancel(&exchange.caller, task).await;
             let words = "The question was not answered, so the task was canceled.";
             Ok(Called::Reply(Reply::Done(ToolResult::error(words))))
         }

@@ -141,7 +141,7 @@ async fn the_next_version_of_a_library_takes_its_index_over() {
     assert!(!sources(&shelf.ask("how long does the warranty last").await).is_empty());
     let before = fast.read("two years. Keep the receipt");
     let manifest = Manifest::read(LIBRARY).unwrap();
-    shelf.story.site.reinstall(manifest, Some(shelf.folder.path().to_owned())).await.unwrap();
+    shelf.story.site.agents().reinstall(manifest, Some(shelf.folder.path().to_owned())).await.unwrap();
     assert!(!sources(&shelf.ask("how long does the warranty last").await).is_empty());
     assert_eq!(fast.read("two years. Keep the receipt"), before);
     assert!(libraries.join("handbook").exists());
@@ -153,7 +153,7 @@ async fn an_index_goes_with_its_agent() {
     let (shelf, libraries) = Place::with(&[("guide.md", GUIDE)]).shelf(&fast, None).await;
     shelf.ask("how long does the warranty last").await;
     assert!(libraries.join("handbook").exists());
-    assert!(shelf.story.site.uninstall(&shelf.agent).await);
+    assert!(shelf.story.site.agents().uninstall(&shelf.agent).await);
     assert!(!libraries.join("handbook").exists());
     std::fs::create_dir(libraries.join("gone")).unwrap();
     shelf.install().await;
@@ -164,7 +164,7 @@ async fn an_index_goes_with_its_agent() {
     assert_eq!(left, ["handbook"], "what went while the site was stopped is removed at the start");
     let other =
         "name = \"handbook\"\ndescription = \"Echo\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    shelf.story.site.install(Manifest::read(other).unwrap(), None).await.unwrap();
+    shelf.story.site.agents().install(Manifest::read(other).unwrap(), None).await.unwrap();
     assert!(!libraries.join("handbook").exists());
 }
 
@@ -173,9 +173,9 @@ async fn the_documentation_is_not_touched_before_somebody_asks() {
     let place = Place::with(&[]);
     let (fast, full) = (Remembering::new(2_048), Remembering::new(2_048));
     let story = site(&place.libraries, &fast, Some(&full)).await;
-    story.site.install(agentsite_library::demo_library(), None).await.unwrap();
+    story.site.agents().install(agentsite_library::demo_library(), None).await.unwrap();
     let agent: AgentName = "library".parse().unwrap();
-    assert_eq!(story.site.agent(&Caller::local(), &agent).unwrap().health, Health::Ready.word());
+    assert_eq!(story.site.agents().get(&Caller::local(), &agent).unwrap().health, Health::Ready.word());
     tokio::task::yield_now().await;
     assert!(!place.libraries.exists());
     assert_eq!((fast.read(""), full.read("")), (0, 0));

@@ -9,7 +9,7 @@ const BASE: &str = "https://here.example";
 
 impl Story {
     async fn ids(&self, caller: &Caller, text: &str) -> Vec<String> {
-        let found = self.site.find(caller, &Query::of(text), BASE).await.unwrap();
+        let found = self.site.search().find(caller, &Query::of(text), BASE).await.unwrap();
         found.matches.into_iter().map(|one| one.id).collect()
     }
 }
@@ -21,21 +21,22 @@ async fn what_was_registered_is_found_by_the_next_question_and_what_is_gone_is_n
     story.scout.publish(CARD, &card("weather"));
     assert!(!story.ids(&stranger(), "tomorrow's weather forecast").await.contains(&ID.to_owned()));
     story.register(&holder("one"), CARD).await.unwrap();
-    let found = story.site.find(&stranger(), &Query::of("tomorrow's weather forecast"), BASE).await.unwrap();
+    let found =
+        story.site.search().find(&stranger(), &Query::of("tomorrow's weather forecast"), BASE).await.unwrap();
     let first = &found.matches[0];
     assert_eq!((first.id.as_str(), first.local, first.card.as_deref()), (ID, false, Some(CARD)));
     assert_eq!(first.reason.skill.as_deref(), Some("Forecast"));
 
     let site = &story.site;
-    site.hub_suspend(&holder("one"), ID).await.unwrap();
+    site.registry().suspend(&holder("one"), ID).await.unwrap();
     assert!(!story.ids(&stranger(), "weather forecast").await.contains(&ID.to_owned()));
-    site.hub_resume(&holder("one"), ID).await.unwrap();
+    site.registry().resume(&holder("one"), ID).await.unwrap();
     assert_eq!(story.ids(&stranger(), "weather forecast").await[0], ID);
     let private = HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() };
-    site.hub_update(&holder("one"), ID, private).await.unwrap();
+    site.registry().update(&holder("one"), ID, private).await.unwrap();
     assert!(!story.ids(&stranger(), "weather forecast").await.contains(&ID.to_owned()));
     assert_eq!(story.ids(&holder("one"), "weather forecast").await[0], ID, "its owner sees it");
-    site.hub_remove(&holder("one"), ID).await.unwrap();
+    site.registry().remove(&holder("one"), ID).await.unwrap();
     assert!(!story.ids(&Caller::admin(), "weather forecast").await.contains(&ID.to_owned()));
 }
 
@@ -58,7 +59,7 @@ async fn pages_of_the_hub_join_both_kinds_by_name_and_leave_none_out() {
     let mut met: Vec<String> = Vec::new();
     loop {
         let after = met.last().cloned();
-        let page = story.site.listings_page(&Caller::admin(), BASE, after.as_deref(), 2).await.unwrap();
+        let page = story.site.search().page(&Caller::admin(), BASE, after.as_deref(), 2).await.unwrap();
         met.extend(page.iter().map(|listing| listing.id.clone()));
         if page.len() < 2 {
             break;

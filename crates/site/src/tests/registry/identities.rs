@@ -36,7 +36,7 @@ fn entry(did: &str, about: &str, by: &SigningKey) -> Value {
 
 impl Story {
     async fn import_one(&self, caller: &Caller, entry: &Value) -> HubEntry {
-        let done = self.site.hub_import(caller, entry.to_string().as_bytes()).await.unwrap();
+        let done = self.site.registry().import(caller, entry.to_string().as_bytes()).await.unwrap();
         assert_eq!(done.refused, []);
         self.entry(ID).await
     }
@@ -94,7 +94,7 @@ async fn a_warning_goes_when_the_document_is_there_at_the_next_look() {
     changed["description"] = json!("Tells tomorrow's weather, too.");
     changed["signatures"] = json!([sign_card_as(&changed, &key(1), &format!("{DID}#k")).unwrap()]);
     story.scout.publish(CARD, &changed);
-    let entry = story.site.hub_refresh(&holder("one"), ID).await.unwrap();
+    let entry = story.site.registry().refresh(&holder("one"), ID).await.unwrap();
     assert_eq!((entry.listing.proof, entry.listing.warnings), (Proof::Signature, Vec::new()));
 }
 
@@ -146,10 +146,10 @@ async fn a_batch_of_many_publishers_asks_a_few_and_each_once() {
         );
         lines.push_str(&format!("{one}\n"));
     }
-    story.site.hub_import(&Caller::admin(), lines.as_bytes()).await.unwrap();
+    story.site.registry().import(&Caller::admin(), lines.as_bytes()).await.unwrap();
     let asked = story.scout.asked.lock().unwrap().len();
     assert_eq!(asked, 16);
-    let page = story.site.hub_page(&Caller::admin(), Default::default(), None, 100).await.unwrap();
+    let page = story.site.registry().page(&Caller::admin(), Default::default(), None, 100).await.unwrap();
     let proven = page.items.iter().filter(|listing| listing.proof == Proof::Signature).count();
     assert_eq!((proven, page.items.len()), (32, 40));
 }

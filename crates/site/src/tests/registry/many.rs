@@ -26,23 +26,24 @@ async fn a_batch_is_taken_but_for_its_bad_lines() {
     let mut batch = lines(&[catalogue_entry("a"), card("weather")]);
     batch.extend(b"\nno json\n{}\n");
     batch.extend(lines(&[catalogue_entry("a")]));
-    let done = story.site.hub_import(&Caller::admin(), &batch).await.unwrap();
+    let done = story.site.registry().import(&Caller::admin(), &batch).await.unwrap();
     assert_eq!(counts(&done), (2, 0, 3));
     assert_eq!(done.refused.iter().map(|one| one.place).collect::<Vec<_>>(), [4, 5, 6]);
     let entry = story.entry("urn:air:example.org:agents:a").await;
     assert_eq!((entry.listing.standing, entry.listing.proof), (Standing::Active, Proof::None));
-    let again = story.site.hub_import(&Caller::admin(), &lines(&[catalogue_entry("a")])).await.unwrap();
+    let again =
+        story.site.registry().import(&Caller::admin(), &lines(&[catalogue_entry("a")])).await.unwrap();
     assert_eq!((counts(&again), again.unchanged, again.listed), ((0, 0, 0), 1, 1));
     let mut other = catalogue_entry("a");
     other["description"] = json!("Another one.");
-    let changed = story.site.hub_import(&Caller::admin(), &lines(&[other])).await.unwrap();
+    let changed = story.site.registry().import(&Caller::admin(), &lines(&[other])).await.unwrap();
     assert_eq!((counts(&changed), changed.unchanged), ((0, 1, 0), 0));
     let too_many = lines(&vec![catalogue_entry("a"); 1_001]);
     assert!(matches!(
-        story.site.hub_import(&Caller::admin(), &too_many).await,
+        story.site.registry().import(&Caller::admin(), &too_many).await,
         Err(SiteError::BadListing(_))
     ));
-    assert!(story.site.hub_import(&stranger(), &batch).await.is_err());
+    assert!(story.site.registry().import(&stranger(), &batch).await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -52,11 +53,11 @@ async fn what_a_holder_of_a_key_imports_waits_until_it_was_looked_at() {
     let mut weather = catalogue_entry("w");
     weather["identifier"] = json!("urn:air:bank.example:agents:money");
     story.scout.publish("https://w.example.org/card.json", &card("weather"));
-    story.site.hub_import(&one, &lines(&[weather.clone()])).await.unwrap();
+    story.site.registry().import(&one, &lines(&[weather.clone()])).await.unwrap();
     // The name that it claims counts for nothing: it is named after where its document is.
     let id = "urn:air:w.example.org:agents:w";
     assert_eq!(story.entry(id).await.listing.standing, Standing::Pending);
-    let foreign = story.site.hub_import(&two, &lines(&[weather])).await.unwrap();
+    let foreign = story.site.registry().import(&two, &lines(&[weather])).await.unwrap();
     assert_eq!(counts(&foreign), (0, 0, 1));
     story.site.start().await.unwrap();
     // tidy: waits because time is paused, and moves only when nothing else is left to do
@@ -73,19 +74,20 @@ async fn catalogues_and_registries_are_followed_page_by_page() {
     let catalogue =
         json!({ "specVersion": "1.0", "entries": [catalogue_entry("a"), nested, catalogue_entry("b")] });
     story.scout.publish("https://example.org/.well-known/ai-catalog.json", &catalogue);
-    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    let done = story.site.registry().import_from(&admin, "https://example.org/").await.unwrap();
     assert_eq!(
         (counts(&done), done.nested.as_slice()),
         ((2, 0, 0), &["https://example.org/more.json".to_owned()][..])
     );
     let page = json!({ "items": [catalogue_entry("c")], "total": 2, "pageToken": "p 2" });
     story.scout.publish("https://example.org/agents?pageSize=1", &page);
-    let done = story.site.hub_import_from(&admin, "https://example.org/agents?pageSize=1").await.unwrap();
+    let done =
+        story.site.registry().import_from(&admin, "https://example.org/agents?pageSize=1").await.unwrap();
     assert_eq!(done.next.as_deref(), Some("https://example.org/agents?pageSize=1&pageToken=p+2"));
     story.scout.publish("https://w.example.org/.well-known/agent-card.json", &card("weather"));
-    let single = story.site.hub_import_from(&admin, CARD).await.unwrap();
+    let single = story.site.registry().import_from(&admin, CARD).await.unwrap();
     assert_eq!(counts(&single), (1, 0, 0));
-    assert!(story.site.hub_import_from(&admin, "https://nobody.example.org").await.is_err());
+    assert!(story.site.registry().import_from(&admin, "https://nobody.example.org").await.is_err());
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,20 +96,20 @@ async fn what_is_handed_on_can_be_taken_again() {
     let admin = Caller::admin();
     let server = json!({ "name": "org.example/files", "description": "Files.", "version": "2", "remotes": [{"type": "streamable-http", "url": "https://f.example.org/mcp"}] });
     let all = [catalogue_entry("a"), card("weather"), server.clone()];
-    story.site.hub_import(&admin, &lines(&all)).await.unwrap();
+    story.site.registry().import(&admin, &lines(&all)).await.unwrap();
     for format in [HubFormat::Listings, HubFormat::Catalog] {
-        let page = story.site.hub_export(&admin, format, None, 100).await.unwrap();
+        let page = story.site.registry().export(&admin, format, None, 100).await.unwrap();
         assert_eq!((page.items.len(), page.next), (3, None));
         let elsewhere = Story::begin().await;
-        let done = elsewhere.site.hub_import(&admin, &lines(&page.items)).await.unwrap();
+        let done = elsewhere.site.registry().import(&admin, &lines(&page.items)).await.unwrap();
         assert_eq!(counts(&done), (3, 0, 0), "{format:?}: {:?}", done.refused);
         let of = |story: Story| async move {
-            story.site.hub_page(&Caller::admin(), ListingFilter::default(), None, 9).await.unwrap()
+            story.site.registry().page(&Caller::admin(), ListingFilter::default(), None, 9).await.unwrap()
         };
         let ids: Vec<String> = of(elsewhere).await.items.into_iter().map(|listing| listing.id).collect();
         assert!(ids.contains(&"urn:air:example.org:agents:a".to_owned()), "{ids:?}");
     }
-    let servers = story.site.hub_export(&admin, HubFormat::Servers, None, 100).await.unwrap();
+    let servers = story.site.registry().export(&admin, HubFormat::Servers, None, 100).await.unwrap();
     assert_eq!(servers.items, [server]);
 }
 
@@ -119,9 +121,9 @@ async fn pages_show_each_caller_what_is_theirs_to_see() {
     story.post(&one, &card("pending")).await.unwrap();
     let hidden = story.post(&Caller::admin(), &card("hidden")).await.unwrap();
     let edit = HubEdit { visibility: Some(Visibility::Peers), ..HubEdit::default() };
-    story.site.hub_update(&Caller::admin(), &hidden.listing.id, edit).await.unwrap();
+    story.site.registry().update(&Caller::admin(), &hidden.listing.id, edit).await.unwrap();
     let names = async |caller: &Caller| {
-        let page = story.site.hub_page(caller, ListingFilter::default(), None, 10).await.unwrap();
+        let page = story.site.registry().page(caller, ListingFilter::default(), None, 10).await.unwrap();
         page.items.into_iter().map(|listing| listing.name).collect::<Vec<_>>()
     };
     assert_eq!(names(&stranger()).await, ["public"]);
@@ -156,16 +158,16 @@ async fn an_agent_with_two_interfaces_is_one_entry_in_whatever_order_they_come()
         let story = Story::begin().await;
         let admin = Caller::admin();
         for batch in &batches {
-            let done = story.site.hub_import(&admin, &lines(batch)).await.unwrap();
+            let done = story.site.registry().import(&admin, &lines(batch)).await.unwrap();
             assert!(done.refused.is_empty(), "{:?}", done.refused);
         }
-        let page = story.site.hub_page(&admin, ListingFilter::default(), None, 9).await.unwrap();
+        let page = story.site.registry().page(&admin, ListingFilter::default(), None, 9).await.unwrap();
         let ids: Vec<&str> = page.items.iter().map(|listing| listing.id.as_str()).collect();
         assert_eq!(ids, [id], "{batches:?}");
         let entry = &page.items[0];
         assert_eq!(entry.protocols, ["a2a", "mcp"]);
         assert_eq!(entry.interfaces[0].url.as_deref(), Some("https://site.example/mcp/calc"));
-        let again = story.site.hub_import(&admin, &lines(&[a2a.clone(), mcp.clone()])).await.unwrap();
+        let again = story.site.registry().import(&admin, &lines(&[a2a.clone(), mcp.clone()])).await.unwrap();
         assert_eq!((counts(&again), again.unchanged, again.joined), ((0, 0, 0), 1, 1), "{batches:?}");
     }
 }
@@ -177,10 +179,10 @@ async fn an_import_neither_moves_a_proven_entry_nor_brings_a_suspended_one_back(
     story.scout.publish(CARD, &card("weather"));
     story.register(&holder("owner"), "https://w.example.org").await.unwrap();
     let at = |host: &str| json!({ "identifier": ID, "displayName": "weather", "type": "application/a2a-agent-card+json", "url": format!("https://{host}/x.json") });
-    let done = story.site.hub_import(&admin, &lines(&[at("evil.example")])).await.unwrap();
+    let done = story.site.registry().import(&admin, &lines(&[at("evil.example")])).await.unwrap();
     assert!(done.refused[0].why.contains("proven at another host"), "{:?}", done.refused);
-    story.site.hub_suspend(&admin, ID).await.unwrap();
-    let done = story.site.hub_import(&admin, &lines(&[at("w.example.org")])).await.unwrap();
+    story.site.registry().suspend(&admin, ID).await.unwrap();
+    let done = story.site.registry().import(&admin, &lines(&[at("w.example.org")])).await.unwrap();
     assert!(done.refused[0].why.contains("suspended"), "{:?}", done.refused);
     assert_eq!(story.entry(ID).await.listing.standing, Standing::Suspended);
 }
@@ -192,12 +194,12 @@ async fn the_registry_that_a_catalogue_names_is_read_in_its_place() {
     let registry = json!({ "identifier": "urn:air:example.org:registry:hub", "displayName": "all", "type": "application/ai-registry+json", "url": "https://example.org" });
     let catalogue = json!({ "specVersion": "1.0", "entries": [registry, catalogue_entry("a")] });
     story.scout.publish("https://example.org/.well-known/ai-catalog.json", &catalogue);
-    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    let done = story.site.registry().import_from(&admin, "https://example.org/").await.unwrap();
     assert_eq!(counts(&done), (1, 0, 0), "without the list, the catalogue counts");
     assert!(done.note.unwrap().contains("could not be read"));
     let page = json!({ "items": [catalogue_entry("a"), catalogue_entry("b")], "total": 3, "pageToken": "2" });
     story.scout.publish("https://example.org/agents?pageSize=100", &page);
-    let done = story.site.hub_import_from(&admin, "https://example.org/").await.unwrap();
+    let done = story.site.registry().import_from(&admin, "https://example.org/").await.unwrap();
     assert_eq!((counts(&done), done.unchanged, done.total, done.note), ((1, 0, 0), 1, Some(3), None));
     assert_eq!(done.next.as_deref(), Some("https://example.org/agents?pageSize=100&pageToken=2"));
 }
@@ -206,17 +208,17 @@ async fn the_registry_that_a_catalogue_names_is_read_in_its_place() {
 async fn an_entry_that_nobody_contacted_is_not_checked() {
     let story = Story::begin().await;
     let admin = Caller::admin();
-    story.site.hub_import(&admin, &lines(&[catalogue_entry("a")])).await.unwrap();
+    story.site.registry().import(&admin, &lines(&[catalogue_entry("a")])).await.unwrap();
     let id = "urn:air:example.org:agents:a";
     let fresh = story.entry(id).await.listing;
     assert_eq!((fresh.reachability(), fresh.live, fresh.seen_at), ("not checked", false, None));
     let posted = story.post(&admin, &card("weather")).await.unwrap().listing;
     assert_eq!(posted.reachability(), "not checked");
-    story.site.hub_refresh(&admin, id).await.unwrap();
+    story.site.registry().refresh(&admin, id).await.unwrap();
     let silent = story.entry(id).await.listing;
     assert_eq!((silent.reachability(), silent.seen_at), ("no answer", None));
     assert_eq!(silent.checked_at, Some(story.clock.now()));
     story.scout.publish("https://a.example.org/card.json", &card("a"));
-    story.site.hub_refresh(&admin, id).await.unwrap();
+    story.site.registry().refresh(&admin, id).await.unwrap();
     assert_eq!(story.entry(id).await.listing.reachability(), "answers");
 }

@@ -173,7 +173,7 @@ async fn a_question_that_is_turned_down_ends_the_task() {
     };
     assert!(answer.is_error);
     let id = needed.state.unwrap()["task"].as_str().unwrap().parse().unwrap();
-    assert_eq!(state(&story.site.task(&Caller::local(), id).await.unwrap()), TaskState::Canceled);
+    assert_eq!(state(&story.site.tasks().get(&Caller::local(), id).await.unwrap()), TaskState::Canceled);
 }
 
 #[tokio::test]
@@ -203,7 +203,7 @@ async fn long_work_becomes_a_task_where_the_client_follows_one() {
     };
     assert_eq!(task.state, ToolTaskState::Working);
     gate.add_permits(1);
-    story.site.watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
     let ToolTaskState::Done(answer) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
         panic!("it is done")
     };
@@ -230,7 +230,7 @@ async fn a_question_of_a_task_has_a_name_of_its_own_each_time() {
     gate.add_permits(1);
     let mut seen = Vec::new();
     for answer in ["a", "b"] {
-        story.site.watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
+        story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
         let ToolTaskState::Input(open) = kit.task(&Caller::local(), task.id).await.unwrap().state else {
             panic!("it asks")
         };
@@ -239,7 +239,7 @@ async fn a_question_of_a_task_has_a_name_of_its_own_each_time() {
         kit.update(&Caller::local(), task.id, BTreeMap::from([(key.clone(), form(answer))])).await.unwrap();
         seen.push(key);
     }
-    story.site.watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&Caller::local(), task.id, 0).await.unwrap().settled().await;
     let done = kit.task(&Caller::local(), task.id).await.unwrap();
     assert!(matches!(done.state, ToolTaskState::Done(answer) if answer.plain_text() == "b"));
 }
@@ -281,7 +281,7 @@ async fn a_call_that_nobody_waits_for_ends_its_task() {
             cancel.cancel();
         }
         let _ = calling.await;
-        let task = story.site.watch(&Caller::local(), id, 0).await.unwrap().settled().await;
+        let task = story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap().settled().await;
         assert_eq!(state(&task), TaskState::Canceled);
     }
 }
@@ -317,7 +317,7 @@ async fn a_skill_reaches_an_agent_as_data() {
     let text = format!(
         "name = \"cat\"\ndescription = \"d\"\nvisibility = \"public\"\n{SUM}[runtime]\nkind = \"exec\"\ncommand = [\"cat\"]\n"
     );
-    story.site.install_runner(Manifest::read(&text).unwrap(), runner.clone());
+    story.site.agents().install_runner(Manifest::read(&text).unwrap(), runner.clone());
     call(&story.kit(&"cat".parse().unwrap()), PLAIN, "sum", json!({ "a": 1 })).await.unwrap();
     let parts = runner.jobs()[0].message.parts.clone();
     assert_eq!(parts.len(), 1, "{parts:?}");
@@ -342,7 +342,7 @@ async fn an_answer_that_does_not_fit_its_schema_is_a_failure() {
 async fn an_agent_that_keeps_no_record_answers_too() {
     let story = Story::begin().await;
     let text = "name = \"small\"\ndescription = \"d\"\nvisibility = \"public\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install(Manifest::read(text).unwrap(), None).await.unwrap();
+    story.site.agents().install(Manifest::read(text).unwrap(), None).await.unwrap();
     let kit = story.kit(&"small".parse().unwrap());
     let answer = result(&kit, "small", json!({ "message": "hi" })).await;
     assert_eq!(answer.content, [Content::text("hi")]);

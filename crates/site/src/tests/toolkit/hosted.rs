@@ -19,7 +19,7 @@ async fn begun(kit: &Toolkit, name: &str, arguments: Value) -> ToolTask {
 
 /// The task once it has settled.
 async fn settled(story: &Story, kit: &Toolkit, id: TaskId) -> ToolTask {
-    story.site.watch(&Caller::local(), id, 0).await.unwrap().settled().await;
+    story.site.tasks().watch(&Caller::local(), id, 0).await.unwrap().settled().await;
     kit.task(&Caller::local(), id).await.unwrap()
 }
 
@@ -38,7 +38,7 @@ async fn a_call_is_answered_at_once_and_leaves_no_task() {
     assert_eq!(result(&kit, "echo", json!({ "text": "hi" })).await.plain_text(), "hi");
     assert_eq!(result(&kit, "slow", json!({ "text": "no tasks" })).await.plain_text(), "no tasks");
     assert_eq!(
-        story.site.list_tasks(&Caller::local(), Default::default(), None, 9).await.unwrap().items.len(),
+        story.site.tasks().list(&Caller::local(), Default::default(), None, 9).await.unwrap().items.len(),
         0
     );
     assert!(matches!(fault(call(&kit, PLAIN, "nothing", json!({})).await), ToolFault::NoSuchTool(_)));
@@ -93,7 +93,7 @@ async fn a_client_that_follows_tasks_gets_one() {
     let done = settled(&story, &kit, task.id).await;
     assert_eq!(done.state, ToolTaskState::Done(ToolResult::text("kept")));
     assert_eq!(done.ttl, Some(story.site.settings().retention.max_age));
-    let recorded = story.site.task(&Caller::local(), task.id).await.unwrap();
+    let recorded = story.site.tasks().get(&Caller::local(), task.id).await.unwrap();
     assert_eq!((state(&recorded), recorded.answer().as_str()), (State::Completed, "kept"), "A2A sees it too");
 }
 

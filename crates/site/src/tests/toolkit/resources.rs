@@ -83,7 +83,7 @@ async fn what_is_not_for_a_caller_answers_like_nothing() {
     let agent = story.agent("echo", echo());
     let other = story.agent("other", echo());
     let text = "name = \"secret\"\ndescription = \"d\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
     let task = story.ask(&agent, "mine").await;
     let made = format!("{}/artifacts/{}", task_uri(task.head.id), task.artifacts[0].artifact_id);
     let theirs = story.site.toolkit(&stranger(), None).unwrap();
@@ -140,7 +140,7 @@ async fn a_change_of_the_agents_is_told() {
     }
     let card = Change::Resource("agentsite://agents/echo/card".into());
     assert_eq!(told, [Change::Tools, Change::Resources, Change::Prompts, card]);
-    story.site.uninstall(&"echo".parse().unwrap()).await;
+    story.site.agents().uninstall(&"echo".parse().unwrap()).await;
     assert_eq!(changes.try_recv().unwrap(), Change::Tools);
 }
 

@@ -13,7 +13,7 @@ fn private(story: &Story, name: &str) {
     let text = format!(
         "name = \"{name}\"\ndescription = \"An agent named {name}\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n"
     );
-    story.site.install_runner(Manifest::read(&text).unwrap(), Arc::new(echo()));
+    story.site.agents().install_runner(Manifest::read(&text).unwrap(), Arc::new(echo()));
 }
 
 #[tokio::test]

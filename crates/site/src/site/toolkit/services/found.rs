@@ -27,7 +27,7 @@ pub(super) async fn find(
     let text = arguments["query"].as_str().unwrap_or_default().to_owned();
     let reach = if arguments["reach"] == "upstreams" { Reach::Upstreams } else { Reach::Here };
     let query = Query { text, filter, reach, limit: Some(most), ..Query::default() };
-    let found = site.find(&exchange.caller, &query, "").await?;
+    let found = site.search().find(&exchange.caller, &query, "").await?;
     let rows: Vec<Value> = found.matches.iter().map(|one| row(site, one)).collect();
     let lines: Vec<String> = found.matches.iter().map(line).collect();
     let mut told = json!({ "agents": rows });

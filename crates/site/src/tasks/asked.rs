@@ -1,4 +1,4 @@
-//! The verb of a site by which tasks are listed with what was asked, and looked for by it.
+//! Tasks listed with what was asked, and looked for by it.
 //!
 //! Promises: whoever may list tasks sees what was asked in them, nobody else. A search looks at a bounded
 //! number of tasks and then gives what it has with a cursor to go on from, so that no request reads
@@ -7,8 +7,8 @@
 use agentsite_protocol::{Caller, TaskEventKind, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
 
-use super::{MAX_PAGE, Site};
-use crate::SiteError;
+use super::error::TaskError;
+use super::handle::{MAX_PAGE, Tasks};
 
 /// Letters that are told of what was asked: a line on a wide screen.
 const MAX_ASKED: usize = 160;
@@ -25,24 +25,24 @@ pub struct AskedTask {
     pub asked: String,
 }
 
-impl Site {
-    /// Tasks like [`Self::tasks`], each with what was asked; with `text`, only those whose question, agent or
+impl Tasks {
+    /// Tasks like [`Self::list`], each with what was asked; with `text`, only those whose question, agent or
     /// id has it. A page may have fewer rows than asked for, or none, and still a next one.
     ///
     /// # Errors
-    /// [`SiteError::Store`].
-    pub async fn asked_tasks(
+    /// [`TaskError::Store`].
+    pub async fn asked(
         &self,
         caller: &Caller,
         filter: TaskFilter,
         text: &str,
         mut after: Option<TaskCursor>,
         limit: usize,
-    ) -> Result<Page<AskedTask, TaskCursor>, SiteError> {
+    ) -> Result<Page<AskedTask, TaskCursor>, TaskError> {
         let (limit, wanted) = (limit.clamp(1, MAX_PAGE), text.trim().to_lowercase());
         let (mut items, mut looked) = (Vec::new(), 0);
         loop {
-            let page = self.list_tasks(caller, filter.clone(), after, limit).await?;
+            let page = self.list(caller, filter.clone(), after, limit).await?;
             for head in page.items {
                 (looked, after) = (looked + 1, Some(TaskCursor { updated_at: head.updated_at, id: head.id }));
                 let question = self.question(head.id).await?;
@@ -61,7 +61,7 @@ impl Site {
     }
 
     /// What was asked at the beginning of a task.
-    async fn question(&self, id: TaskId) -> Result<String, SiteError> {
+    async fn question(&self, id: TaskId) -> Result<String, TaskError> {
         let first = self.0.store.events(id, 0, 1).await?.into_iter().next();
         Ok(match first.map(|event| event.kind) {
             Some(TaskEventKind::Opened(opening)) => opening.message.plain_text(),

@@ -1,0 +1,325 @@
+//! Assembly: how a site is put together when it opens.
+//!
+//! Promises: the state of every capability is read first, then tasks get their hooks, then each handle gets
+//! exactly the parts that its verbs use. The order in which handles are made is that of their dependencies.
+//! Nothing is started here.
+
+use std::sync::Arc;
+
+use agentsite_host::Workshop;
+use agentsite_library::IndexFolders;
+use agentsite_protocol::{AgentName, Ids};
+use agentsite_store::{Edit, SharedStore};
+
+use super::Inner;
+use super::access::ApiKeys;
+use super::agents::Agents;
+use super::cards::Cards;
+use super::connect::ConnectedAgents;
+use super::conversations::Conversations;
+use super::far::Far;
+use super::finding::{Finding, Search};
+use super::founding::Founding;
+use super::hub::HubRegistry;
+use super::intake::MessageIntake;
+use super::login::AgentLogins;
+use super::operation::Operations;
+use super::push::Deliveries;
+use super::queries::SavedQueries;
+use crate::anonymous::IdCipher;
+use crate::calls::SiteCalls;
+use crate::challenges::Challenges;
+use crate::connected::Connected;
+use crate::conversations::Feed;
+use crate::federation::Federation;
+use crate::hub::{CONCIERGE, Hub};
+use crate::identity::Identity;
+use crate::keys::Keys;
+use crate::lifetime::Lifetime;
+use crate::logins::Logins;
+use crate::names::Names;
+use crate::push::{Courier, Push, PushParts};
+use crate::queries::Queries;
+use crate::registry::{Registry, Scout};
+use crate::retention::Expirer;
+use crate::secret::Secret;
+use crate::settled::SettledClock;
+use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, Tasks};
+use crate::tokens::Tokens;
+use crate::usage::UsageHook;
+use crate::{SiteError, SiteMetrics, SiteSettings, Workers, World};
+
+/// The state of each capability, as the store has it.
+pub(super) struct SiteState {
+    settings: Arc<SiteSettings>,
+    settled: Arc<SettledClock>,
+    store: SharedStore,
+    pub(super) ids: Ids,
+    workshop: Workshop,
+    hub: Arc<Hub>,
+    secret: Secret,
+    keys: Arc<Keys>,
+    tokens: Option<Arc<Tokens>>,
+    identity: Arc<Identity>,
+    founding: Arc<Founding>,
+    logins: Arc<Logins>,
+    queries: Arc<Queries>,
+    challenges: Challenges,
+    federation: Arc<Federation>,
+    names: Arc<Names>,
+    entries: Arc<Registry>,
+    connected: Arc<Connected>,
+    finding: Arc<Finding>,
+}
+
+/// What runs tasks, and what takes part in them.
+pub(super) struct TaskRuntime {
+    lifetime: Lifetime,
+    push: Arc<Push>,
+    feed: Arc<Feed>,
+    tasks: Tasks,
+}
+
+impl SiteState {
+    /// Reads everything.
+    pub(super) async fn read(
+        settings: SiteSettings,
+        world: World,
+        store: SharedStore,
+        workshop: Workshop,
+        scout: Arc<dyn Scout>,
+    ) -> Result<Self, SiteError> {
+        let settled = SettledClock::open(world.clock, &store).await?;
+        let world = World { clock: settled.clone(), ..world };
+        let ids = world.ids();
+        let folders = IndexFolders::at(settings.libraries.clone());
+        let hub = Arc::new(Hub::new(world.clock.clone(), settings.search.embedders.clone(), folders));
+        let (secret, new_secret) = Secret::open(&store, &ids).await?;
+        let keys = Arc::new(Keys::open(store.clone(), ids.clone()).await?);
+        let (identity, new_identity) = Identity::open(store.clone(), ids.clone()).await?;
+        let identity = Arc::new(identity);
+        let issuer = settings.issuer.clone();
+        let tokens = issuer.map(|issuer| Arc::new(Tokens::new(issuer, &workshop.egress, ids.clone())));
+        let founding = new_identity.map(Edit::from).into_iter().chain(new_secret.map(Edit::from)).collect();
+        let founding = Arc::new(Founding::new(store.clone(), ids.clone(), founding));
+        let logins = Logins::open(store.clone(), ids.clone(), &secret).await?;
+        let workshop = Workshop { credentials: logins.clone(), ..workshop };
+        let queries = Arc::new(Queries::open(store.clone(), ids.clone()).await?);
+        let challenges = Challenges::open(store.clone(), ids.clone(), identity.clone()).await?;
+        let federation = Arc::new(Federation::new(&settings.upstreams, scout.clone(), world.clock.clone()));
+        let keep_names = settings.retention.max_age.0;
+        let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
+        let entries = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
+        let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
+        let finding = Arc::new(Finding::open(settings.search.clone(), entries.changes()).await?);
+        Ok(Self {
+            settings: Arc::new(settings),
+            settled,
+            store,
+            ids,
+            workshop,
+            hub,
+            secret,
+            keys,
+            tokens,
+            identity,
+            founding,
+            logins,
+            queries,
+            challenges,
+            federation,
+            names,
+            entries,
+            connected,
+            finding,
+        })
+    }
+
+    /// Makes what runs tasks, with the site's own hooks and further ones.
+    pub(super) fn run(
+        &self,
+        metrics: &SiteMetrics,
+        courier: Arc<dyn Courier>,
+        hooks: Vec<Arc<dyn TaskHook>>,
+    ) -> TaskRuntime {
+        let cipher = IdCipher::new(self.secret.key_for("ids of anonymous callers"));
+        let push = Push::new(PushParts {
+            settings: self.settings.push.clone(),
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            identity: self.identity.clone(),
+            metrics: metrics.clone(),
+            egress: self.workshop.egress.clone(),
+            courier,
+            cipher,
+        });
+        let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
+        let usage = Arc::new(UsageHook::new(self.store.clone(), metrics.clone()));
+        // The order of the hooks: what is counted, what leaves the site, what people follow.
+        let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
+        let parts = TaskParts {
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            metrics: metrics.clone(),
+            cipher,
+            hooks: TaskHooks::new(own.into_iter().chain(hooks).collect()),
+            agents: directory(&self.hub),
+            lifetime: lifetime.clone(),
+        };
+        let calls = |tasks| SiteCalls::new(tasks, &self.hub, self.ids.clone());
+        let tasks = Tasks::new(parts, |tasks| Arc::new(calls(tasks)));
+        TaskRuntime { lifetime, push, feed, tasks }
+    }
+
+    /// Makes the handles and what they share.
+    pub(super) fn join(self, running: TaskRuntime, metrics: SiteMetrics) -> Inner {
+        let concierge: AgentName = CONCIERGE.parse().expect("the concierge's name is a name");
+        let intake = MessageIntake { hub: self.hub.clone(), settings: self.settings.clone() };
+        let expirer = self.expirer();
+        let connected = self.connected(&running);
+        let keys = self.keys(&connected);
+        let agents = self.agents(&running, &connected, concierge.clone());
+        let search = self.search();
+        let conversations = self.conversations(&running, &intake, &expirer, concierge);
+        let far = Arc::new(Far::new(self.entries.clone(), agents.clone()));
+        let registry = HubRegistry { registry: self.entries.clone(), hub: self.hub.clone(), far };
+        let TaskRuntime { lifetime, push, tasks, .. } = running;
+        let (store, ids) = (&self.store, &self.ids);
+        Inner {
+            started_at: search.started_at,
+            deliveries: Deliveries { push: push.clone(), tasks: tasks.clone() },
+            logins: AgentLogins { hub: self.hub.clone(), store: store.clone(), ids: ids.clone() },
+            operations: Operations { store: store.clone(), ids: ids.clone(), metrics },
+            cards: self.cards(&agents),
+            queries: self.queries(&push, &keys, &search),
+            workers: Workers::new(ids.clock().clone()),
+            settings: self.settings,
+            store: self.store,
+            hub: self.hub,
+            ids: self.ids,
+            lifetime,
+            identity: self.identity,
+            secret: self.secret,
+            push,
+            entries: self.entries,
+            founding: self.founding,
+            intake,
+            expirer,
+            tasks,
+            agents,
+            challenges: self.challenges,
+            connected,
+            conversations,
+            keys,
+            names: self.names,
+            registry,
+            search,
+        }
+    }
+
+    fn expirer(&self) -> Expirer {
+        Expirer {
+            store: self.store.clone(),
+            keys: self.keys.clone(),
+            clock: self.settled.clone(),
+            retention: self.settings.retention.clone(),
+        }
+    }
+
+    fn connected(&self, running: &TaskRuntime) -> ConnectedAgents {
+        ConnectedAgents {
+            connected: self.connected.clone(),
+            hub: self.hub.clone(),
+            names: self.names.clone(),
+            registry: self.entries.clone(),
+            keys: self.keys.clone(),
+            lifetime: running.lifetime.clone(),
+            settings: self.settings.clone(),
+        }
+    }
+
+    fn keys(&self, connected: &ConnectedAgents) -> ApiKeys {
+        ApiKeys {
+            keys: self.keys.clone(),
+            tokens: self.tokens.clone(),
+            connected: connected.clone(),
+            founding: self.founding.clone(),
+            ids: self.ids.clone(),
+        }
+    }
+
+    fn agents(&self, running: &TaskRuntime, connected: &ConnectedAgents, concierge: AgentName) -> Agents {
+        Agents {
+            hub: self.hub.clone(),
+            workshop: self.workshop.clone(),
+            logins: self.logins.clone(),
+            names: self.names.clone(),
+            connected: connected.clone(),
+            tasks: running.tasks.clone(),
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            lifetime: running.lifetime.clone(),
+            settings: self.settings.clone(),
+            concierge,
+        }
+    }
+
+    fn cards(&self, agents: &Agents) -> Cards {
+        Cards {
+            hub: self.hub.clone(),
+            agents: agents.clone(),
+            identity: self.identity.clone(),
+            founding: self.founding.clone(),
+            settings: self.settings.clone(),
+        }
+    }
+
+    fn search(&self) -> Search {
+        Search {
+            finding: self.finding.clone(),
+            hub: self.hub.clone(),
+            registry: self.entries.clone(),
+            federation: self.federation.clone(),
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            settings: self.settings.clone(),
+            started_at: self.ids.clock().now(),
+        }
+    }
+
+    fn queries(&self, push: &Arc<Push>, keys: &ApiKeys, search: &Search) -> SavedQueries {
+        SavedQueries {
+            queries: self.queries.clone(),
+            search: search.clone(),
+            keys: keys.clone(),
+            push: push.clone(),
+            ids: self.ids.clone(),
+            deadline: self.settings.push.deadline,
+        }
+    }
+
+    fn conversations(
+        &self,
+        running: &TaskRuntime,
+        intake: &MessageIntake,
+        expirer: &Expirer,
+        concierge: AgentName,
+    ) -> Conversations {
+        Conversations {
+            store: self.store.clone(),
+            ids: self.ids.clone(),
+            hub: self.hub.clone(),
+            intake: intake.clone(),
+            tasks: running.tasks.clone(),
+            feed: running.feed.clone(),
+            expirer: expirer.clone(),
+            concierge,
+        }
+    }
+}
+
+/// The agents of the hub as tasks find them.
+fn directory(hub: &Arc<Hub>) -> AgentDirectory {
+    let hub = hub.clone();
+    AgentDirectory::new(move |name| hub.get(name).map(|entry| entry.agent.clone()))
+}
