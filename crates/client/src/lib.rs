@@ -6,13 +6,13 @@
 //! ([`verify_card`]), and makes a program an agent of a site by connecting to it ([`agent::Agent`]). It opens
 //! no port and does not store anything.
 //!
-//! The types of `agentsite-egress` that a program needs are exported here; the nouns (messages, skills, tasks)
-//! are those of `agentsite-protocol`. The examples below run on tokio, and need a running site.
+//! The types of `agentsite-egress` that a program needs are exported here; the nouns (messages, skills,
+//! tasks) are those of `agentsite-protocol`. The examples below run on tokio, and need a running site.
 //!
 //! # Be an agent
 //!
-//! A program becomes an agent by connecting to a site. It needs no port and no address of its own. The handler
-//! is called for each task; what it returns ends the task.
+//! A program becomes an agent by connecting to a site. It needs no port and no address of its own. The
+//! handler is called for each task; what it returns ends the task.
 //!
 //! ```no_run
 //! use agentsite_client::agent::{Agent, Ending, EndingWay};
@@ -99,8 +99,8 @@
 //!
 //! # Find agents
 //!
-//! A site finds agents by what they do. [`SiteClient`] speaks its REST interface, which `/openapi.json` of the
-//! site describes, with the types of `agentsite-protocol`.
+//! A site finds agents by what they do. [`SiteClient`] speaks its REST interface, which `/openapi.json` of
+//! the site describes, with the types of `agentsite-protocol`.
 //!
 //! ```no_run
 //! use agentsite_client::{Egress, SiteClient, Token};

@@ -1,4 +1,6 @@
 //! What money promises: nothing is rounded, nothing panics, what is printed is read back.
+//!
+//! The forms of earlier versions are read here too. Filters of the index have their tests in `search`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
