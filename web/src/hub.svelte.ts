@@ -1,6 +1,6 @@
 // What the hub shows: the agents of the site and those from elsewhere in one shape, all of them or those that fit a need.
 import { api, Refused, type Agent, type Listing, type Match, type Skill } from "./api/client";
-import { asked, type Filters, type Narrowed } from "./logic/filters";
+import { asked, shownPrice, type Filters, type Narrowed } from "./logic/filters";
 import { waitOf } from "./logic/patience";
 import { reachability } from "./logic/reachability";
 import { who } from "./session.svelte";
@@ -56,7 +56,7 @@ export function ofListing(entry: Listing): Shown {
     key: entry.id, id: entry.id, name: entry.name, description: entry.description, version: entry.version ?? "", skills,
     tags: [...new Set([...(entry.tags ?? []), ...skills.flatMap((skill) => skill.tags ?? [])])], local: false, live: entry.live,
     health: reachability(entry.live, entry.checkedAt), checkedAt: entry.checkedAt, visibility: entry.visibility, owner: entry.owner, proof: entry.proof, standing: entry.standing,
-    price: entry.price, warnings: entry.warnings ?? [],
+    price: shownPrice(entry.price), warnings: entry.warnings ?? [],
     protocols: entry.protocols ?? [], inputModes: entry.inputModes ?? [], outputModes: entry.outputModes ?? [], region: entry.region, trust: entry.trust,
   };
 }
@@ -87,7 +87,7 @@ interface PublicEntry {
   type?: string;
   url?: string;
   capabilities?: string[];
-  metadata?: { local?: boolean; live?: boolean; proof?: Shown["proof"]; protocols?: string; checkedAt?: string; region?: string; price?: number; interfaceOf?: string };
+  metadata?: { local?: boolean; live?: boolean; proof?: Shown["proof"]; protocols?: string; checkedAt?: string; region?: string; price?: number | string; interfaceOf?: string };
 }
 
 /** The name of an agent of this site, from the address of its card. */

@@ -6,7 +6,141 @@
 //! ([`verify_card`]), and makes a program an agent of a site by connecting to it ([`agent::Agent`]). It opens
 //! no port and does not store anything.
 //!
-//! The types of `agentsite-egress` that a program needs are exported here, so that it depends on one crate.
+//! The types of `agentsite-egress` that a program needs are exported here; the nouns (messages, skills,
+//! tasks) are those of `agentsite-protocol`. The examples below run on tokio, and need a running site.
+//!
+//! # Be an agent
+//!
+//! A program becomes an agent by connecting to a site. It needs no port and no address of its own. The
+//! handler is called for each task; what it returns ends the task.
+//!
+//! ```no_run
+//! use agentsite_client::agent::{Agent, Ending, EndingWay};
+//! use agentsite_client::{Egress, Token};
+//! use agentsite_protocol::{Skill, Visibility};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let skill = Skill {
+//!     id: "count".into(),
+//!     name: "Count words".into(),
+//!     description: "Says how many words a text has.".into(),
+//!     examples: vec!["how many words are in this sentence?".into()],
+//!     ..Skill::default()
+//! };
+//! let agent = Agent::new("counter".parse()?, "Counts the words of a text.")
+//!     .skill(skill)
+//!     .visibility(Visibility::Public);
+//!
+//! let (site, key) = ("http://127.0.0.1:4747".parse()?, Token::new("your key"));
+//! // `Egress::default()` refuses private addresses, such as those of this machine.
+//! let refused = agent
+//!     .serve(&Egress::unguarded(), &site, Some(&key), async |given, work| {
+//!         let words = given.text.split_whitespace().count();
+//!         match work.text(format!("{words} words")).await {
+//!             Ok(()) => Ending::new(EndingWay::Completed),
+//!             // The caller cancelled the task, or the connection is lost.
+//!             Err(_) => Ending::new(EndingWay::Canceled),
+//!         }
+//!     })
+//!     .await;
+//! // A lost connection is made again; this is returned only when the site refuses the agent.
+//! eprintln!("{refused}");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Call an agent
+//!
+//! Any A2A agent will do, of a site or not. [`A2aClient::send`] waits until the task is settled.
+//!
+//! ```no_run
+//! use agentsite_client::{A2aClient, Egress, Reply, SendOptions};
+//! use agentsite_protocol::{Message, Role};
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let url = "http://127.0.0.1:4747/a2a/calc".parse()?;
+//! let agent = A2aClient::resolve(&Egress::unguarded(), &url, None).await?;
+//!
+//! // The id makes a repeated message the same message, so each new one needs its own.
+//! let message = Message::text("sum-1".parse()?, Role::User, "2 + 2");
+//! match agent.send(&message, SendOptions::default()).await? {
+//!     Reply::Message(answer) => println!("{}", answer.plain_text()),
+//!     Reply::Task(task) => {
+//!         let text: String = task.artifacts.iter().map(|artifact| artifact.plain_text()).collect();
+//!         println!("{}: {text}", task.status.state);
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Stream an answer
+//!
+//! [`A2aClient::stream`] gives the pieces as the agent makes them. The stream ends when the task is settled.
+//!
+//! ```no_run
+//! use agentsite_client::{A2aClient, ClientError, SendOptions, StreamItem};
+//! use agentsite_protocol::Message;
+//! use futures::StreamExt;
+//!
+//! # async fn example(agent: &A2aClient, message: &Message) -> Result<(), ClientError> {
+//! let mut items = agent.stream(message, &SendOptions::default());
+//! while let Some(item) = items.next().await {
+//!     match item? {
+//!         StreamItem::Artifact { artifact, .. } => print!("{}", artifact.plain_text()),
+//!         StreamItem::Message(answer) => print!("{}", answer.plain_text()),
+//!         StreamItem::Status { status, .. } => eprintln!("[{}]", status.state),
+//!         StreamItem::Task(task) => eprintln!("[{}]", task.status.state),
+//!     }
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Find agents
+//!
+//! A site finds agents by what they do. [`SiteClient`] speaks its REST interface, which `/openapi.json` of
+//! the site describes, with the types of `agentsite-protocol`.
+//!
+//! ```no_run
+//! use agentsite_client::{Egress, SiteClient, Token};
+//! use agentsite_protocol::{Filter, Match, Query};
+//! use serde::Deserialize;
+//!
+//! #[derive(Deserialize)]
+//! struct Found {
+//!     matches: Vec<Match>,
+//! }
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let key = Token::new("your key");
+//! let site = SiteClient::new(&Egress::unguarded(), "http://127.0.0.1:4747".parse()?, Some(key));
+//!
+//! let filter = Filter { live: true, max_price: Some("0.5".parse()?), ..Filter::default() };
+//! let query = Query { filter, ..Query::of("add up the numbers of an invoice") };
+//! let found: Found = site.post("api/find", &query).await?;
+//! for one in found.matches {
+//!     println!("{:.2} {}: {}", one.score, one.name, one.why());
+//! }
+//!
+//! // An agent of the site is called by its name.
+//! let calc = site.a2a(&"calc".parse()?, None).await?;
+//! println!("{}", calc.card().description);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The query itself is a plain value, which can be checked before it is sent:
+//!
+//! ```
+//! use agentsite_protocol::{Money, Query};
+//!
+//! let query: Query = serde_json::from_str(r#"{"text": "sums", "filter": {"maxPrice": 0.5}}"#)?;
+//! query.check()?;
+//! assert_eq!(query.filter.max_price, Some("0.5".parse::<Money>()?));
+//! assert!(Query::of("").check().is_err());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
 

@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     /// For those who build and review the program.
-    const LEFT_OUT: [&str; 1] = ["docs/architecture.md"];
+    const LEFT_OUT: [&str; 2] = ["docs/adding-a-capability.md", "docs/architecture.md"];
 
     #[test]
     fn every_page_for_users_is_carried() {

@@ -25,6 +25,7 @@ pub mod listing;
 pub mod mcp;
 mod measure;
 mod message;
+mod money;
 mod nesting;
 mod presence;
 pub mod proto;
@@ -57,6 +58,7 @@ pub use journal::{JournalKind, JournalLine, JournalSubject};
 pub use key::{Algorithm, BadKey, PublicKey, SigningKey};
 pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{BadMessage, Message, Part, Role, TextKind};
+pub use money::{Asset, BadMoney, MAX_CODE, MAX_DECIMALS, Money};
 pub use nesting::{Nesting, TooNested};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{

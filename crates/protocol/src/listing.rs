@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Skill, Timestamp, Visibility};
+use crate::{Money, Skill, Timestamp, Visibility};
 
 /// Media type of an A2A card in a catalogue.
 pub const A2A_CARD: &str = "application/a2a-agent-card+json";
@@ -70,9 +70,13 @@ pub struct Listing {
     pub live: bool,
     /// How far it is trusted, from 0 to 1; 0.5 when nothing is known.
     pub trust: f64,
-    /// What a call costs, in the site's unit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub price: Option<f64>,
+    /// What a call costs; a bare number is credits.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::money::listed_price"
+    )]
+    pub price: Option<Money>,
     /// Where it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,

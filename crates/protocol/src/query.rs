@@ -6,6 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Money;
+
 /// Longest text of a query, in bytes. A request of several pages is a task, not a search.
 pub const MAX_QUERY: usize = 8 * 1024;
 
@@ -94,9 +96,10 @@ pub struct Filter {
     /// Answered when it was last looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub live: bool,
-    /// Costs at most this per call, in the site's unit; what names no price costs nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_price: Option<f64>,
+    /// Costs at most this per call; a bare number is credits. What names no price costs nothing, and what is
+    /// priced in another asset does not match.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "crate::money::limit")]
+    pub max_price: Option<Money>,
     /// Is trusted at least this much, from 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_trust: Option<f64>,
@@ -172,11 +175,7 @@ impl Filter {
                 return Err(BadQuery::Filter(name, what));
             }
         }
-        let (price, trust) = (self.max_price.unwrap_or(0.0), self.min_trust.unwrap_or(0.0));
-        if !price.is_finite() || price < 0.0 {
-            return Err(BadQuery::Filter("maxPrice", "name a number that is not negative".into()));
-        }
-        if !(0.0..=1.0).contains(&trust) {
+        if !(0.0..=1.0).contains(&self.min_trust.unwrap_or(0.0)) {
             return Err(BadQuery::Filter("minTrust", "name a number from 0 to 1".into()));
         }
         Ok(())
@@ -293,7 +292,6 @@ mod tests {
         let filter = |filter| Query { filter, ..Query::of("weather") }.check();
         assert!(filter(Filter { tags: vec!["x".into(); 65], ..Filter::default() }).is_err());
         assert!(filter(Filter { regions: vec![String::new()], ..Filter::default() }).is_err());
-        assert!(filter(Filter { max_price: Some(f64::NAN), ..Filter::default() }).is_err());
         assert!(filter(Filter { min_trust: Some(1.5), ..Filter::default() }).is_err());
         assert!(filter(Filter { min_trust: Some(0.5), live: true, ..Filter::default() }).is_ok());
     }

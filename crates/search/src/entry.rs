@@ -3,7 +3,7 @@
 //! Promises: an Entry is a value; what is too long or too many in it is cut by the index to the limits named
 //! there, never refused, because cards are foreign. It does not know where the texts come from.
 
-use agentsite_protocol::{Owner, Timestamp, Visibility};
+use agentsite_protocol::{Money, Owner, Timestamp, Visibility};
 use serde::{Deserialize, Serialize};
 
 /// Something that can be found: an agent, or a passage of a document.
@@ -50,8 +50,8 @@ pub struct Facts {
     pub output_modes: Vec<String>,
     /// Where it runs.
     pub region: Option<String>,
-    /// What a call costs, in the site's unit.
-    pub price: Option<f64>,
+    /// What a call costs; `None` is nothing, in every asset.
+    pub price: Option<Money>,
     /// Whether it answered when it was last looked at.
     pub live: bool,
     /// How far it is trusted, from 0 to 1; 0.5 when nothing is known.

@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use agentsite_protocol::{Timestamp, Visibility};
+use agentsite_protocol::{Asset, Money, Timestamp, Visibility};
 use futures::future::BoxFuture;
 
 use crate::simd::{DotFloats, Lanes};
@@ -98,7 +98,7 @@ impl Population {
             protocols: vec![["a2a", "mcp"][dice.below(2)].into()],
             input_modes: vec!["text/plain".into()],
             output_modes: vec!["text/plain".into()],
-            price: (dice.below(4) == 0).then(|| dice.below(100) as f64 / 100.0),
+            price: (dice.below(4) == 0).then(|| Money::new(dice.below(100) as u64 * 10_000, Asset::CREDIT)),
             trust: if dice.below(2) == 0 { 0.5 } else { dice.below(100) as f64 / 100.0 },
             since: Some(Timestamp::from_millis(EARLIEST + 1000 * dice.below(100_000_000) as i64)),
             ..Facts::default()

@@ -181,7 +181,6 @@ pub(crate) fn trim_facts(facts: &mut Facts) {
     if let Some(region) = &mut facts.region {
         shorten(region, LONGEST_NAME);
     }
-    facts.price = facts.price.filter(|price| price.is_finite());
     facts.trust = if facts.trust.is_finite() { facts.trust.clamp(0.0, 1.0) } else { 0.5 };
 }
 

@@ -4,7 +4,7 @@
 //! an error and never a panic or memory beyond their own length. All numbers are little-endian. It does not
 //! know files; framing and checksums are `log`'s.
 
-use agentsite_protocol::{Timestamp, Visibility};
+use agentsite_protocol::{Asset, Money, Timestamp, Visibility};
 
 use crate::Facts;
 
@@ -12,6 +12,23 @@ use crate::Facts;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record cannot be read at byte {0}")]
 pub(crate) struct Unreadable(pub(crate) usize);
+
+/// The first byte of a record says what it is. The first two were written while prices were doubles; they are
+/// still read, so that no vector is made again.
+const PUT_WITH_DOUBLE: u8 = 1;
+const REVISE_WITH_DOUBLE: u8 = 2;
+const REMOVE: u8 = 3;
+const PUT: u8 = 4;
+const REVISE: u8 = 5;
+
+/// How the price lies in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PriceForm {
+    /// A double of credits; none is no number.
+    Double,
+    /// Minor units, then the asset as text; none has an empty asset.
+    Money,
+}
 
 /// One change.
 #[derive(Debug, Clone, PartialEq)]
@@ -84,17 +101,17 @@ impl Record<'_> {
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
             Self::Put(put) => {
-                out.push(1);
+                out.push(PUT);
                 put.write(out);
             }
             Self::Revise { id, digest, facts } => {
-                out.push(2);
+                out.push(REVISE);
                 write_bytes(out, id.as_bytes());
                 out.extend(digest.to_le_bytes());
                 write_facts(out, facts);
             }
             Self::Remove(id) => {
-                out.push(3);
+                out.push(REMOVE);
                 write_bytes(out, id.as_bytes());
             }
         }
@@ -134,7 +151,8 @@ fn write_facts(out: &mut Vec<u8>, facts: &Facts) {
     });
     out.push(u8::from(facts.live));
     out.extend(facts.trust.to_le_bytes());
-    out.extend(facts.price.unwrap_or(f64::NAN).to_le_bytes());
+    out.extend(facts.price.map_or(0, |price| price.minor).to_le_bytes());
+    write_bytes(out, facts.price.map(|price| price.asset.to_string()).unwrap_or_default().as_bytes());
     out.extend(facts.since.map_or(i64::MIN, Timestamp::as_millis).to_le_bytes());
     write_bytes(out, facts.owner.as_bytes());
     out.push(u8::from(facts.region.is_some()));
@@ -190,20 +208,23 @@ impl<'a> Reader<'a> {
         }
         let kind = self.byte()?;
         Ok(Some(match kind {
-            1 => Record::Put(self.put()?),
-            2 => Record::Revise {
-                id: self.text()?,
-                digest: u64::from_le_bytes(self.array()?),
-                facts: self.facts()?,
-            },
-            3 => Record::Remove(self.text()?),
+            PUT_WITH_DOUBLE => Record::Put(self.put(PriceForm::Double)?),
+            PUT => Record::Put(self.put(PriceForm::Money)?),
+            REVISE_WITH_DOUBLE => self.revise(PriceForm::Double)?,
+            REVISE => self.revise(PriceForm::Money)?,
+            REMOVE => Record::Remove(self.text()?),
             _ => return Err(Unreadable(self.at - 1)),
         }))
     }
 
-    fn put(&mut self) -> Result<Put<'a>, Unreadable> {
+    fn revise(&mut self, form: PriceForm) -> Result<Record<'a>, Unreadable> {
+        let (id, digest) = (self.text()?, u64::from_le_bytes(self.array()?));
+        Ok(Record::Revise { id, digest, facts: self.facts(form)? })
+    }
+
+    fn put(&mut self, form: PriceForm) -> Result<Put<'a>, Unreadable> {
         let (id, texts_digest) = (self.text()?, u64::from_le_bytes(self.array()?));
-        let (facts_digest, facts) = (u64::from_le_bytes(self.array()?), self.facts()?);
+        let (facts_digest, facts) = (u64::from_le_bytes(self.array()?), self.facts(form)?);
         let (length, terms) = (u32::from_le_bytes(self.array()?), Terms(self.slice()?));
         let model = self.text()?;
         let count = self.count(4)?;
@@ -218,7 +239,7 @@ impl<'a> Reader<'a> {
         Ok(Put { id, texts_digest, facts_digest, facts, terms, length, model, scales, codes, texts })
     }
 
-    fn facts(&mut self) -> Result<Facts, Unreadable> {
+    fn facts(&mut self, form: PriceForm) -> Result<Facts, Unreadable> {
         let visibility = match self.byte()? {
             0 => Visibility::Private,
             1 => Visibility::Peers,
@@ -226,7 +247,8 @@ impl<'a> Reader<'a> {
             _ => return Err(Unreadable(self.at - 1)),
         };
         let live = self.byte()? != 0;
-        let (trust, price) = (f64::from_le_bytes(self.array()?), f64::from_le_bytes(self.array()?));
+        let trust = f64::from_le_bytes(self.array()?);
+        let price = self.price(form)?;
         let since = i64::from_le_bytes(self.array()?);
         let owner = self.text()?.to_owned();
         let (placed, region) = (self.byte()? != 0, self.text()?.to_owned());
@@ -245,11 +267,25 @@ impl<'a> Reader<'a> {
             input_modes,
             output_modes,
             region: placed.then_some(region),
-            price: (!price.is_nan()).then_some(price),
+            price,
             live,
             trust: if trust.is_nan() { 0.5 } else { trust },
             since: (since != i64::MIN).then_some(Timestamp::from_millis(since)),
         })
+    }
+
+    fn price(&mut self, form: PriceForm) -> Result<Option<Money>, Unreadable> {
+        if form == PriceForm::Double {
+            let double = f64::from_le_bytes(self.array()?);
+            // What is no price of today counts as not said; the site gives the facts again when they differ.
+            return Ok(format!("{double:.6}").parse().ok());
+        }
+        let (minor, at) = (u64::from_le_bytes(self.array()?), self.at);
+        let asset = match self.text()? {
+            "" => return Ok(None),
+            asset => asset.parse::<Asset>().map_err(|_| Unreadable(at))?,
+        };
+        Ok(Some(Money::new(minor, asset)))
     }
 
     fn take(&mut self, count: usize) -> Result<&'a [u8], Unreadable> {
@@ -295,7 +331,7 @@ mod tests {
         let facts = Facts {
             tags: vec!["travel".into(), "é".into()],
             region: Some(String::new()),
-            price: Some(0.5),
+            price: Some("0.5".parse().unwrap()),
             since: Some(Timestamp::from_millis(7)),
             ..Facts::default()
         };
@@ -321,6 +357,23 @@ mod tests {
             assert_eq!(Reader::new(&bytes[from..]).next(), Ok(Some(record)));
         }
         bytes
+    }
+
+    #[test]
+    fn a_price_that_was_written_as_a_double_is_read() {
+        for (double, expected) in
+            [(0.5, Some("0.5")), (0.1 + 0.2, Some("0.3")), (f64::NAN, None), (-1.0, None), (1e300, None)]
+        {
+            let mut bytes = Vec::new();
+            Record::Revise { id: "a", digest: 3, facts: Facts::default() }.write(&mut bytes);
+            // Kind, id, digest, visibility, whether it is live, trust; then the price: minor units and asset.
+            let at = 1 + (4 + 1) + 8 + 1 + 1 + 8;
+            bytes.splice(at..at + 8 + 4, f64::to_le_bytes(double));
+            bytes[0] = REVISE_WITH_DOUBLE;
+            let price = expected.map(|text| text.parse().unwrap());
+            let facts = Facts { price, ..Facts::default() };
+            assert_eq!(Reader::new(&bytes).next(), Ok(Some(Record::Revise { id: "a", digest: 3, facts })));
+        }
     }
 
     #[test]

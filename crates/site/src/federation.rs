@@ -62,13 +62,13 @@ impl AskedElsewhere {
     /// A query in the terms of ARD; the error names a condition that no other registry can apply.
     pub(crate) fn of(query: &Query) -> Result<Self, &'static str> {
         let Filter { tags, protocols, live, max_price, min_trust, .. } = &query.filter;
-        let (live, numbers) = (*live, [("maxPrice", max_price), ("minTrust", min_trust)]);
+        let (live, numbers) = (*live, [("maxPrice", max_price.is_some()), ("minTrust", min_trust.is_some())]);
         let lists = query.filter.lists();
         let here_only = lists.iter().filter(|(name, _)| !matches!(*name, "tags" | "protocols"));
         if let Some((name, _)) = here_only.into_iter().find(|(_, values)| !values.is_empty()) {
             return Err(name);
         }
-        if let Some((name, _)) = numbers.into_iter().find(|(_, number)| number.is_some()) {
+        if let Some((name, _)) = numbers.into_iter().find(|(_, is_set)| *is_set) {
             return Err(name);
         }
         if live {

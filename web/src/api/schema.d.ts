@@ -1662,7 +1662,7 @@ export interface components {
         Filter: {
             inputModes?: string[];
             live?: boolean;
-            maxPrice?: number | null;
+            maxPrice?: (number | null) | components["schemas"]["Money"];
             minTrust?: number | null;
             outputModes?: string[];
             owners?: string[];
@@ -1671,7 +1671,7 @@ export interface components {
             tags?: string[];
         };
         HubEdit: {
-            price?: number | null;
+            price?: (number | null) | components["schemas"]["Money"];
             region?: string | null;
             /** @enum {string|null} */
             visibility?: "private" | "peers" | "public" | null;
@@ -1807,7 +1807,7 @@ export interface components {
             name: string;
             outputModes?: string[];
             owner: string;
-            price?: number;
+            price?: number | components["schemas"]["Money"];
             /** @enum {string} */
             proof: "none" | "site" | "domain" | "signature";
             protocols?: string[];
@@ -1895,6 +1895,11 @@ export interface components {
             coverage?: components["schemas"]["Coverage"];
             matches: components["schemas"]["Match"][];
             without?: string;
+        };
+        /** @description An amount of an asset other than credits; a bare number is credits. Assets without a common number of decimals name it, such as XAU/4 */
+        Money: {
+            amount: string;
+            asset: string;
         };
         NewAgent: {
             description?: string | null;

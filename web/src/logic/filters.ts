@@ -22,7 +22,8 @@ export interface Narrowed {
   inputModes: string[];
   outputModes: string[];
   live: boolean;
-  price?: number;
+  /** A number of credits, or the text of an amount of another asset. */
+  price?: number | string;
   region?: string;
   trust: number;
   owner: string;
@@ -62,6 +63,11 @@ export function addressWith(need: string, filters: Filters): string {
   return query.size ? `?${query}` : "";
 }
 
+/** A price as it is shown: a number of credits as it is, another asset as `0.50 USD`. */
+export function shownPrice(price?: number | { amount: string; asset: string }): number | string | undefined {
+  return typeof price === "object" ? `${price.amount} ${price.asset}` : price;
+}
+
 export function fits(one: Narrowed, filters: Filters): boolean {
   return (
     (!filters.where || (filters.where === "here") === one.local) &&
@@ -70,7 +76,7 @@ export function fits(one: Narrowed, filters: Filters): boolean {
     (!filters.takes || one.inputModes.includes(filters.takes)) &&
     (!filters.gives || one.outputModes.includes(filters.gives)) &&
     (!filters.live || one.live) &&
-    (!filters.price || (one.price ?? 0) <= Number(filters.price)) &&
+    (!filters.price || (typeof one.price !== "string" && (one.price ?? 0) <= Number(filters.price))) &&
     (!filters.region || one.region === filters.region) &&
     (!filters.trust || one.trust >= Number(filters.trust)) &&
     (!filters.owner || one.owner === filters.owner) &&

@@ -1,7 +1,7 @@
 // The logic of the hub and of tasks: filters in the address, rows of a grid, pieces of a file, stages and trees of tasks.
 import { describe, expect, it } from "vitest";
 import type { TaskRow } from "../api/client";
-import { addressWith, asked, facetsOf, filtersOf, fits, rowsOf, type Narrowed } from "./filters";
+import { addressWith, asked, facetsOf, filtersOf, fits, rowsOf, shownPrice, type Narrowed } from "./filters";
 import { edgesOf, treeOf } from "./lineage";
 import { piecesOf } from "./lines";
 import { reachability } from "./reachability";
@@ -34,6 +34,9 @@ describe("filters", () => {
       expect(fits(agent, read(query)), query).toBe(false);
     }
     expect(fits({ ...agent, price: undefined }, read("price=0")), "what names no price costs nothing").toBe(true);
+    expect(shownPrice({ amount: "0.50", asset: "USD" })).toBe("0.50 USD");
+    expect(shownPrice(2.5)).toBe(2.5);
+    expect(fits({ ...agent, price: "0.50 USD" }, read("price=9")), "another asset is not compared with credits").toBe(false);
   });
 
   it("are told to the search in its words", () => {

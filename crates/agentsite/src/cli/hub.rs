@@ -6,6 +6,7 @@
 
 mod transfer;
 
+use agentsite_protocol::Money;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
@@ -180,6 +181,12 @@ async fn ls(
     Ok(Exit::Ok)
 }
 
+/// The price of an entry as people write it, such as `2.5` or `0.50 USD`; empty when it has none.
+fn price(entry: &Value) -> String {
+    let price = serde_json::from_value::<Money>(entry["price"].clone());
+    price.map(|price| price.to_string()).unwrap_or_default()
+}
+
 /// Whether an entry answers, as far as the site has checked.
 fn state(entry: &Value) -> &'static str {
     match (entry["checkedAt"].is_string(), entry["live"].as_bool().unwrap_or_default()) {
@@ -217,7 +224,11 @@ fn show(shell: &Shell, entry: &Value) -> Result<Exit, CliError> {
         "nextLook",
     ];
     for name in names {
-        let value = if name == "state" { state(entry).to_owned() } else { field(entry, name) };
+        let value = match name {
+            "state" => state(entry).to_owned(),
+            "price" => price(entry),
+            _ => field(entry, name),
+        };
         if !value.is_empty() {
             shell.output.line(&format!("{name:<13} {value}"))?;
         }

@@ -207,7 +207,11 @@ fn metadata(listing: &Listing) -> Value {
         metadata["region"] = region.as_str().into();
     }
     if let Some(price) = listing.price {
-        metadata["price"] = price.into();
+        // Values of this object are plain ones: credits a number, other assets a text such as `0.50 USD`.
+        metadata["price"] = match json!(price) {
+            Value::Number(credits) => credits.into(),
+            _ => price.to_string().into(),
+        };
     }
     metadata
 }

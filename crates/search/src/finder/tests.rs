@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agentsite_protocol::{Owner, Timestamp, Visibility};
+use agentsite_protocol::{Asset, Money, Owner, Timestamp, Visibility};
 use futures::future::BoxFuture;
 use proptest::prelude::*;
 
@@ -104,6 +104,11 @@ enum Step {
     Reopen,
 }
 
+/// Some are priced in another asset than filters ask for.
+fn priced_in(price: u8) -> Asset {
+    if price == 2 { "USD".parse().unwrap() } else { Asset::CREDIT }
+}
+
 fn any_facts() -> impl Strategy<Value = Facts> {
     (0..3u8, 0..3usize, 0..4usize, any::<bool>(), 0..4u8, 0..3u8).prop_map(
         |(sight, tag, owner, live, trust, price)| Facts {
@@ -112,7 +117,7 @@ fn any_facts() -> impl Strategy<Value = Facts> {
             tags: vec![TAGS[tag].into()],
             protocols: vec![if live { "a2a" } else { "MCP" }.into()],
             region: (tag == 1).then(|| "EU".into()),
-            price: (price > 0).then(|| f64::from(price)),
+            price: (price > 0).then(|| Money::new(u64::from(price) * 1_000_000, priced_in(price))),
             live,
             trust: f64::from(trust) / 4.0,
             ..Facts::default()
@@ -274,7 +279,7 @@ fn passes(facts: &Facts, filter: &Filter) -> bool {
         && any(&filter.regions, facts.region.as_slice())
         && any(&filter.owners, std::slice::from_ref(&facts.owner))
         && (!filter.live || facts.live)
-        && filter.max_price.is_none_or(|most| facts.price.unwrap_or(0.0) <= most)
+        && filter.max_price.is_none_or(|most| facts.price.is_none_or(|price| price <= most))
         && filter.min_trust.is_none_or(|least| facts.trust >= least)
 }
 
@@ -283,7 +288,7 @@ fn any_filter() -> impl Strategy<Value = Filter> {
         Filter {
             tags: TAGS.get(tag).map(|tag| tag.to_uppercase()).into_iter().collect(),
             live,
-            max_price: (price > 0).then_some(price as f64 - 0.5),
+            max_price: (price > 0).then(|| Money::new(price as u64 * 1_000_000 - 500_000, Asset::CREDIT)),
             min_trust: (trust > 1).then(|| f64::from(trust) / 4.0),
             owners: ["Ann", "BEN"].get(owner).map(|owner| (*owner).to_owned()).into_iter().collect(),
             ..Filter::default()

@@ -1,37 +1,43 @@
-//! Column: one number for each entry of a segment, of which few differ.
+//! Column: one value for each entry of a segment, of which few differ.
 //!
-//! Promises: numbers come back as they were. While there are at most 256 different ones each entry takes a
-//! byte; with more, all of them take four. It does not forget a number that nobody has any more until the
+//! Promises: values come back as they were. While there are at most 256 different ones each entry takes a
+//! byte; with more, each takes its full size. It does not forget a value that no entry has any more until the
 //! segment is joined.
 
-/// One number for each entry.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Column {
-    /// The different numbers.
-    values: Vec<f32>,
+/// One value for each entry.
+#[derive(Debug, Clone)]
+pub(crate) struct Column<T> {
+    /// The different values.
+    values: Vec<T>,
     /// Which of them each entry has.
     places: Vec<u8>,
-    /// The numbers themselves, when too many differ.
-    plain: Vec<f32>,
+    /// The values themselves, when too many differ.
+    plain: Vec<T>,
 }
 
-impl Column {
-    /// The number of an entry.
+impl<T> Default for Column<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), places: Vec::new(), plain: Vec::new() }
+    }
+}
+
+impl<T: Copy + PartialEq> Column<T> {
+    /// The value of an entry.
     #[inline]
-    pub(crate) fn of(&self, entry: usize) -> f32 {
+    pub(crate) fn of(&self, entry: usize) -> T {
         self.places.get(entry).map_or_else(|| self.plain[entry], |place| self.values[usize::from(*place)])
     }
 
-    /// Adds the number of the next entry.
-    pub(crate) fn push(&mut self, value: f32) {
+    /// Adds the value of the next entry.
+    pub(crate) fn push(&mut self, value: T) {
         match self.place(value) {
             Some(place) => self.places.push(place),
             None => self.plain.push(value),
         }
     }
 
-    /// Gives an entry another number.
-    pub(crate) fn set(&mut self, entry: usize, value: f32) {
+    /// Gives an entry another value.
+    pub(crate) fn set(&mut self, entry: usize, value: T) {
         match self.place(value) {
             Some(place) => self.places[entry] = place,
             None => self.plain[entry] = value,
@@ -45,13 +51,13 @@ impl Column {
         self.plain.shrink_to_fit();
     }
 
-    /// The place of a number among the different ones; `None` when numbers are kept plain, from now on at the
+    /// The place of a value among the different ones; `None` when values are kept plain, from now on at the
     /// latest.
-    fn place(&mut self, value: f32) -> Option<u8> {
+    fn place(&mut self, value: T) -> Option<u8> {
         if !self.plain.is_empty() {
             return None;
         }
-        let known = self.values.iter().position(|other| other.to_bits() == value.to_bits());
+        let known = self.values.iter().position(|other| *other == value);
         let place = known.unwrap_or(self.values.len());
         let Ok(code) = u8::try_from(place) else {
             self.plain = (0..self.places.len()).map(|entry| self.of(entry)).collect();

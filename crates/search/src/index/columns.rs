@@ -2,14 +2,14 @@
 //!
 //! Promises: [`Columns::pass`] gives exactly the entries that a filter and an audience let through, without
 //! looking at the others. Words are compared without regard to case; owners of an audience are compared as
-//! they are, because they decide who sees what. Prices and trust are kept to seven digits, times to the
+//! they are, because they decide who sees what. Prices are kept exactly, trust to seven digits, times to the
 //! second. It does not know ids.
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::sync::{Arc, LazyLock};
 
-use agentsite_protocol::{Filter, Timestamp, Visibility};
+use agentsite_protocol::{Filter, Money, Timestamp, Visibility};
 
 use super::bits::Bits;
 use super::column::Column;
@@ -41,8 +41,8 @@ pub(crate) struct Columns {
     peers: Bits,
     public: Bits,
     live: Bits,
-    trust: Column,
-    price: Column,
+    trust: Column<f32>,
+    price: Column<Option<Money>>,
     /// In seconds; [`UNKNOWN`] when nobody knows.
     since: Vec<u32>,
     owner: Vec<u16>,
@@ -67,7 +67,7 @@ impl Columns {
         self.public.push(facts.visibility >= Visibility::Public);
         self.live.push(facts.live);
         self.trust.push(facts.trust as f32);
-        self.price.push(facts.price.unwrap_or(0.0) as f32);
+        self.price.push(facts.price);
         self.since.push(seconds(facts.since));
         self.owner.push(owner_key(&facts.owner));
         let words = keys(facts);
@@ -83,7 +83,7 @@ impl Columns {
         self.public.set(entry, facts.visibility >= Visibility::Public);
         self.live.set(entry, facts.live);
         self.trust.set(entry, facts.trust as f32);
-        self.price.set(entry, facts.price.unwrap_or(0.0) as f32);
+        self.price.set(entry, facts.price);
         self.since[entry] = seconds(facts.since);
         self.owner[entry] = owner_key(&facts.owner);
         let words = keys(facts);
@@ -111,7 +111,8 @@ impl Columns {
         }
         self.since.shrink_to_fit();
         self.owner.shrink_to_fit();
-        [&mut self.trust, &mut self.price].into_iter().for_each(Column::settle);
+        self.trust.settle();
+        self.price.settle();
         self.kinds.shrink_to_fit();
     }
 
@@ -164,7 +165,7 @@ impl Columns {
             passed.keep(&self.live);
         }
         if let Some(most) = filter.max_price {
-            only(&mut passed, |entry| self.price.of(entry) <= most as f32);
+            only(&mut passed, |entry| self.price.of(entry).is_none_or(|price| price <= most));
         }
         if let Some(least) = filter.min_trust {
             only(&mut passed, |entry| self.trust.of(entry) >= least as f32);

@@ -6,7 +6,7 @@
 
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
-use agentsite_protocol::{AgentCard, Skill, Visibility, legacy};
+use agentsite_protocol::{AgentCard, Money, Skill, Visibility, legacy};
 use serde_json::Value;
 use url::Url;
 
@@ -63,7 +63,7 @@ pub(crate) struct Draft {
     pub(crate) input_modes: Vec<String>,
     pub(crate) output_modes: Vec<String>,
     pub(crate) visibility: Option<Visibility>,
-    pub(crate) price: Option<f64>,
+    pub(crate) price: Option<Money>,
     pub(crate) region: Option<String>,
 }
 
@@ -268,7 +268,6 @@ impl Draft {
         self.input_modes = lines(&self.input_modes, MAX_MODES);
         self.output_modes = lines(&self.output_modes, MAX_MODES);
         self.region = self.region.map(|region| line(&region, MAX_TAGS.1)).filter(|region| !region.is_empty());
-        self.price = self.price.filter(|price| price.is_finite() && *price >= 0.0);
         let size = |document: &Value| serde_json::to_vec(document).map_or(usize::MAX, |bytes| bytes.len());
         if self.document.as_ref().is_some_and(|document| size(document) > MAX_DOCUMENT) {
             if self.url.is_none() && self.endpoint.is_none() {

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::listing::Listing;
-use agentsite_protocol::{AgentName, Caller, CardSignature, Timestamp, Visibility};
+use agentsite_protocol::{AgentName, Caller, CardSignature, Money, Timestamp, Visibility};
 use agentsite_store::{ListingFilter, Page, Registration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,8 +60,8 @@ pub struct HubEdit {
     pub visibility: Option<Visibility>,
     /// Where it runs.
     pub region: Option<String>,
-    /// What a call costs, in the site's unit.
-    pub price: Option<f64>,
+    /// What a call costs; a bare number is credits.
+    pub price: Option<Money>,
 }
 
 /// In which form entries are handed on.
@@ -158,7 +158,7 @@ impl HubRegistry {
             let region = edit.region.as_ref().map(|region| region.chars().take(64).collect::<String>());
             listing.region =
                 region.map_or(listing.region.take(), |region| Some(region).filter(|one| !one.is_empty()));
-            listing.price = edit.price.filter(|price| price.is_finite() && *price >= 0.0).or(listing.price);
+            listing.price = edit.price.or(listing.price);
             format!("changed {}", listing.id)
         };
         let entry = self.registry.edit(caller, id, change).await?;

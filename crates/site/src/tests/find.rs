@@ -211,7 +211,13 @@ async fn filters_leave_only_what_was_asked_for() {
     assert_eq!(found(Filter { tags: tags(&["smith", "spy"]), ..Filter::default() }).await.len(), 2);
     assert!(found(Filter { regions: tags(&["mars"]), ..Filter::default() }).await.is_empty());
     assert_eq!(
-        found(Filter { protocols: tags(&["a2a"]), max_price: Some(0.0), ..Filter::default() }).await.len(),
+        found(Filter {
+            protocols: tags(&["a2a"]),
+            max_price: Some("0".parse().unwrap()),
+            ..Filter::default()
+        })
+        .await
+        .len(),
         3
     );
 }

@@ -334,10 +334,16 @@ async fn nobody_overwrites_changes_or_removes_the_entry_of_another() {
         Err(SiteError::NoSuchListing(_))
     ));
     // What another may not see does not exist for it.
-    let private =
-        HubEdit { visibility: Some(Visibility::Private), region: Some("eu".into()), price: Some(2.0) };
+    let private = HubEdit {
+        visibility: Some(Visibility::Private),
+        region: Some("eu".into()),
+        price: Some("2".parse().unwrap()),
+    };
     let entry = site.registry().update(&one, ID, private).await.unwrap();
-    assert_eq!((entry.listing.region.as_deref(), entry.listing.price), (Some("eu"), Some(2.0)));
+    assert_eq!(
+        (entry.listing.region.as_deref(), entry.listing.price),
+        (Some("eu"), Some("2".parse().unwrap()))
+    );
     assert!(matches!(site.registry().remove(&two, ID).await, Err(SiteError::NoSuchListing(_))));
     assert_eq!(story.entry(ID).await.listing.owner, "key:one");
     // Its owner and the people who run the site may.

@@ -3,7 +3,7 @@
 //! Promises: a key that nobody knows and a value that is none are errors that name the right ones. It checks
 //! no limits: the query does.
 
-use agentsite_protocol::Filter;
+use agentsite_protocol::{BadMoney, Filter};
 
 /// The keys, as they are told when another one is named.
 const KEYS: &str = "tag, protocol, input, output, region, owner, live, max-price, min-trust";
@@ -29,7 +29,9 @@ pub(super) fn read(pairs: &[String]) -> Result<Filter, String> {
                 continue;
             }
             "max-price" | "maxPrice" => {
-                filter.max_price = Some(number(key, value)?);
+                let wrong =
+                    |error: BadMoney| format!("{key} takes a price such as 0.5 or \"0.50 USD\": {error}");
+                filter.max_price = Some(value.parse().map_err(wrong)?);
                 continue;
             }
             "min-trust" | "minTrust" => {
@@ -71,14 +73,17 @@ mod tests {
         ];
         let filter = filter(&all).unwrap();
         assert_eq!(filter.tags, ["math", "sums"]);
-        assert_eq!((filter.live, filter.max_price, filter.min_trust), (true, Some(0.5), Some(0.2)));
+        assert_eq!(
+            (filter.live, filter.max_price, filter.min_trust),
+            (true, Some("0.5".parse().unwrap()), Some(0.2))
+        );
         assert!(filter.lists().iter().all(|(_, values)| !values.is_empty()));
     }
 
     #[test]
     fn what_is_no_filter_is_told_with_those_there_are() {
         assert!(filter(&["colour=red"]).unwrap_err().contains("min-trust"));
-        for wrong in ["tag", "tag=", "live=maybe", "max-price=cheap"] {
+        for wrong in ["tag", "tag=", "live=maybe", "max-price=cheap", "max-price=-1", "max-price=1 usd"] {
             assert!(filter(&[wrong]).is_err(), "{wrong}");
         }
     }
