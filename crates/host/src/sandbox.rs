@@ -24,6 +24,8 @@ mod linux;
 mod paths;
 mod policy;
 #[cfg(target_os = "linux")]
+mod program_end;
+#[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod view;

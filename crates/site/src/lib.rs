@@ -45,8 +45,8 @@ mod world;
 mod tests;
 
 pub use agentsite_host::{
-    About, Answers, Change, Exchange, Health, Link, LinkEnd, LogLevel, LogLine, LogSource, LoginBegun,
-    Manifest, Notice, PinState, PinnedTool, RuntimeKind, ToolFault,
+    About, AgentSession, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun,
+    Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_store::{
     ConversationCursor, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page,

@@ -34,6 +34,7 @@ mod schema;
 mod scrub;
 mod seal;
 mod secrets;
+mod sidecar;
 mod space;
 mod tasks;
 mod upkeep;

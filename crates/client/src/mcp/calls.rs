@@ -1,24 +1,18 @@
-//! Calls: which requests are under way, whose a notice or a question is, and which calls wait for an answer
-//! of our side.
+//! Calls: which requests are under way, and which of them a notice or a question belongs to.
 //!
-//! Promises: a question of a server reaches the caller whose call it is about, and nobody else: when several
+//! Promises: a question of a server reaches the caller whose call it is about, and no other: when several
 //! calls are under way and the server does not say which one it means, it waits until only one is left, and
-//! is refused after a while. Calls that wait for answers are bounded in number and time. It does not speak to
-//! servers: `call` does.
+//! is refused after a while. It does not speak to servers: `call` does. It does not keep calls that wait for
+//! answers: `parked` does.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::Rng;
 use agentsite_protocol::mcp::{Abilities, Change, InputRequest, Notice};
 use rmcp::model::{ProgressToken, RequestId};
 use serde_json::Value;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
-
-use super::call::Call;
-use super::{Limits, McpError};
 
 /// Changes that may wait for a listener; one that is further behind is told so and looks at everything again.
 const CHANGE_QUEUE: usize = 64;
@@ -66,15 +60,12 @@ pub(super) struct Calls {
     moved: Notify,
     changes: broadcast::Sender<Change>,
     abilities: Abilities,
-    limits: Limits,
-    rng: Arc<dyn Rng>,
 }
 
 #[derive(Default)]
 struct Open {
     last: u64,
     running: BTreeMap<CallMark, Running>,
-    parked: HashMap<String, Call>,
 }
 
 struct Running {
@@ -97,9 +88,9 @@ enum Whose {
 pub(super) type Ears = (mpsc::Receiver<Question>, Arc<Notify>);
 
 impl Calls {
-    pub(super) fn new(abilities: Abilities, limits: Limits, rng: Arc<dyn Rng>) -> Self {
+    pub(super) fn new(abilities: Abilities) -> Self {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Self { open: Mutex::default(), moved: Notify::new(), changes, abilities, limits, rng }
+        Self { open: Mutex::default(), moved: Notify::new(), changes, abilities }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -133,56 +124,20 @@ impl Calls {
         self.moved.notify_waiters();
     }
 
-    /// Sets a call aside until its caller comes back with answers; gives the id under which it is taken up
-    /// again.
-    pub(super) fn park(self: &Arc<Self>, call: Call) -> Result<String, McpError> {
-        let mut id = String::with_capacity(32);
-        for byte in self.rng.bytes16() {
-            let _ = write!(id, "{byte:02x}");
+    /// A call that was set aside waits for answers of its caller, not for the server.
+    pub(super) fn set_aside(&self, mark: CallMark) {
+        if let Some(running) = self.open().running.get_mut(&mark) {
+            running.waits = true;
         }
-        let refused = {
-            let mut open = self.open();
-            if open.parked.len() >= self.limits.parked {
-                Some(call)
-            } else {
-                if let Some(running) = open.running.get_mut(&call.mark()) {
-                    running.waits = true;
-                }
-                open.parked.insert(id.clone(), call);
-                None
-            }
-        };
         self.moved.notify_waiters();
-        if let Some(call) = refused {
-            drop(call);
-            return Err(McpError::TooManyParked(self.limits.parked));
-        }
-        let (calls, parked, patience) = (Arc::downgrade(self), id.clone(), self.limits.patience);
-        tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
-            if let Some(calls) = calls.upgrade() {
-                let late = calls.open().parked.remove(&parked);
-                drop(late);
-            }
-        });
-        Ok(id)
     }
 
-    /// Takes a call up again.
-    pub(super) fn unpark(&self, id: &str, on_notice: OnNotice) -> Option<Call> {
-        let mut open = self.open();
-        let call = open.parked.remove(id)?;
-        if let Some(running) = open.running.get_mut(&call.mark()) {
+    /// A call that was set aside is taken up again, by a caller that hears its notices here.
+    pub(super) fn taken_up(&self, mark: CallMark, on_notice: OnNotice) {
+        if let Some(running) = self.open().running.get_mut(&mark) {
             running.waits = false;
             running.on_notice = on_notice;
         }
-        Some(call)
-    }
-
-    /// Lets go of all calls that wait for answers.
-    pub(super) fn clear(&self) {
-        let parked = std::mem::take(&mut self.open().parked);
-        drop(parked);
     }
 
     /// Puts a question to the caller whose call it is about, and waits for the answer.

@@ -13,7 +13,9 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
 
-use super::lines::TOO_LARGE;
+/// The code under which a too large answer travels through the engine; no server can use it, because it is
+/// out of their range.
+pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Why a tool server could not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

@@ -11,24 +11,19 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::failure::TOO_LARGE;
 use super::options::{Reader, Writer};
 use oversize::Oversize;
 
 /// How many times the size of the largest message may go by until its line ends; a line that is longer has no
 /// end.
 const PATIENCE: usize = 16;
-
-/// The code under which a too large answer travels through the engine; no server can use it, because it is
-/// out of their range.
-pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Both pipes of a process. Clones share them.
 #[derive(Clone)]

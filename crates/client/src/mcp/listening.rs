@@ -58,7 +58,7 @@ impl Listening {
         if listener.is_none() {
             let listening = Listener {
                 peer: connection.peer.clone(),
-                calls: Arc::downgrade(&connection.calls),
+                calls: Arc::downgrade(&connection.shared.calls),
                 wanted: self.wanted.subscribe(),
                 about: connection.about.clone(),
             };
