@@ -82,7 +82,7 @@ impl AgentError {
     }
 }
 
-/// Who is told what happens to the connection.
+/// Gets the events of the connection.
 type Listener = Box<dyn Fn(News<'_>) + Send + Sync>;
 
 /// What does the work.
@@ -130,7 +130,7 @@ impl Agent {
         self
     }
 
-    /// Who is told what happens to the connection.
+    /// Gets the events of the connection.
     #[must_use]
     pub fn on_news(mut self, news: impl Fn(News<'_>) + Send + Sync + 'static) -> Self {
         self.news = Some(Box::new(news));

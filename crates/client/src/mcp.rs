@@ -5,7 +5,7 @@
 //! ask in the middle of a call, the call is set aside and taken up again. Everything a server says is bounded
 //! in size, count and time; dropping a future tells the server to stop.
 //!
-//! It does not start processes, keeps no lists and asks nobody. `rmcp` is the engine
+//! It does not start processes, keeps no lists and asks no person. `rmcp` is the engine
 //! (docs/decisions/0010-mcp-client-on-rmcp.md); none of its types leaves this module.
 
 mod answer;
@@ -292,7 +292,7 @@ impl McpClient {
         Ok(completion)
     }
 
-    /// Tells from now on what changes at the server. A receiver that lags behind should look at everything
+    /// Reports from now on what changes at the server. A receiver that lags behind should read everything
     /// again.
     #[must_use]
     pub fn changes(&self) -> broadcast::Receiver<Change> {
@@ -301,18 +301,18 @@ impl McpClient {
         changes
     }
 
-    /// Wants to be told when this resource changes; [`McpClient::changes`] tells it.
+    /// Subscribes to changes of this resource; [`McpClient::changes`] reports them.
     ///
     /// # Errors
-    /// [`McpError`] when the server does not tell such things.
+    /// [`McpError`] when the server does not offer subscriptions.
     pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
         self.connection.listening.watch(&self.connection, uri, true).await
     }
 
-    /// Wants to be told no longer.
+    /// Ends such a subscription.
     ///
     /// # Errors
-    /// [`McpError`] when the server does not tell such things.
+    /// [`McpError`] when the server does not offer subscriptions.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
         self.connection.listening.watch(&self.connection, uri, false).await
     }
@@ -410,7 +410,7 @@ impl Connection {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
                 }
-                (Some(_), Some(login)) if login.asks_nobody() => return Err(McpError::LoginNeeded),
+                (Some(_), Some(login)) if login.is_unattended() => return Err(McpError::LoginNeeded),
                 _ => return self.known(Err(stopped)),
             }
             logins += 1;

@@ -172,7 +172,7 @@ async fn call(
 }
 
 /// Turns progress into status updates, not too many and never one that is old when it is written. It ends
-/// only when nobody listens.
+/// only when the task has ended.
 async fn tell(notices: &mut mpsc::Receiver<Notice>, job: &Job, report: &Reporter) -> Result<(), Gone> {
     let mut latest: Option<Message> = None;
     let mut due = Instant::now();

@@ -2,7 +2,7 @@
 //!
 //! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long.
 //! Only what changed is read again, and only what an earlier process did not encode is encoded. Documents
-//! that the program carries are not touched before somebody asks. What cannot be read is told in the agent's
+//! that the program carries are not touched before the first question. What cannot be read is told in the agent's
 //! log, once for each version. Better vectors follow in the background, with a share of one core, and never
 //! hold up a question. It does not choose what answers a question: `answer` does.
 
@@ -30,10 +30,10 @@ use super::shelf::{MAX_PASSAGES, Shelf};
 /// entries.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How often is looked when nobody asks.
+/// How often folders are scanned when no question comes.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How long somebody who asks waits for documents to be read; after that the answer comes from what is there.
+/// How long a caller waits for documents to be read; after that the answer comes from what is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Entries that get their better vectors at a time: some tens of milliseconds of one core, for which a

@@ -49,7 +49,7 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_store::{
-    ConversationCursor, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page,
+    ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use audit::verify_heads;

@@ -31,7 +31,7 @@ pub(super) enum Outcome {
     /// The server answered.
     Answer(Box<ServerResult>),
     /// The server asked back, and the call was set aside.
-    Asked(InputNeeded),
+    Paused(InputNeeded),
 }
 
 impl Outcome {
@@ -39,7 +39,7 @@ impl Outcome {
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<Reply<T>, McpError> {
         match self {
             Self::Answer(result) => answer::read(*result),
-            Self::Asked(needed) => Ok(Reply::Input(needed)),
+            Self::Paused(needed) => Ok(Reply::Input(needed)),
         }
     }
 }
@@ -142,7 +142,7 @@ impl Call {
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                     return answer.map(|result| Outcome::Answer(Box::new(result))).map_err(Stopped::Service);
                 }
-                Some(question) = self.questions.recv() => return Ok(Outcome::Asked(self.set_aside(question)?)),
+                Some(question) = self.questions.recv() => return Ok(Outcome::Paused(self.set_aside(question)?)),
                 () = self.life.notified() => quiet = Instant::now() + silence,
                 () = tokio::time::sleep_until(quiet) => return Err(late(silence).into()),
                 () = tokio::time::sleep_until(end) => return Err(late(total).into()),

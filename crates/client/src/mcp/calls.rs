@@ -1,6 +1,6 @@
 //! Calls: which requests are under way, and which of them a notice or a question belongs to.
 //!
-//! Promises: a question of a server reaches the caller whose call it is about, and no other: when several
+//! Promises: a question of a server reaches the caller addressee call it is about, and no other: when several
 //! calls are under way and the server does not say which one it means, it waits until only one is left, and
 //! is refused after a while. It does not speak to servers: `call` does. It does not keep calls that wait for
 //! answers: `parked` does.
@@ -14,13 +14,13 @@ use rmcp::model::{ProgressToken, RequestId};
 use serde_json::Value;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-/// Changes that may wait for a listener; one that is further behind is told so and looks at everything again.
+/// Changes that may wait for a listener; one that is further behind learns so and reads everything again.
 const CHANGE_QUEUE: usize = 64;
 
 /// Questions of one call that may wait to be put to the caller; more than a few at once is a flood.
 const QUESTION_QUEUE: usize = 16;
 
-/// How long a question waits until it is clear whose it is. Other calls end in the meantime, or the server is
+/// How long a question waits until it is clear addressee it is. Other calls end in the meantime, or the server is
 /// told to give up.
 const UNCLEAR: Duration = Duration::from_secs(30);
 
@@ -40,7 +40,7 @@ pub(super) struct Question {
 
 /// Why a question was not put to anybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unasked {
+pub(super) enum QuestionRefused {
     #[error("this client cannot be asked that")]
     Unable,
     #[error("no call is under way that this question could be about")]
@@ -77,15 +77,15 @@ struct Running {
     waits: bool,
 }
 
-/// Whose a question is.
-enum Whose {
+/// Which call a question is about.
+enum Addressee {
     Of(mpsc::Sender<Question>),
-    Nobodys,
+    NoCall,
     Unclear,
 }
 
-/// What a call hears: questions, and signs of life.
-pub(super) type Ears = (mpsc::Receiver<Question>, Arc<Notify>);
+/// What reaches a call: questions, and signs of life.
+pub(super) type CallSignals = (mpsc::Receiver<Question>, Arc<Notify>);
 
 impl Calls {
     pub(super) fn new(abilities: Abilities) -> Self {
@@ -98,7 +98,7 @@ impl Calls {
     }
 
     /// Makes a call known before it leaves.
-    pub(super) fn begin(&self, on_notice: OnNotice) -> (CallMark, Ears) {
+    pub(super) fn begin(&self, on_notice: OnNotice) -> (CallMark, CallSignals) {
         let (questions, asked) = mpsc::channel(QUESTION_QUEUE);
         let life = Arc::new(Notify::new());
         let running =
@@ -140,57 +140,61 @@ impl Calls {
         }
     }
 
-    /// Puts a question to the caller whose call it is about, and waits for the answer.
+    /// Puts a question to the caller addressee call it is about, and waits for the answer.
     pub(super) async fn ask(
         &self,
         origin: Option<RequestId>,
         request: InputRequest,
-    ) -> Result<Value, Unasked> {
+    ) -> Result<Value, QuestionRefused> {
         if !self.abilities.allows(&request) {
-            return Err(Unasked::Unable);
+            return Err(QuestionRefused::Unable);
         }
-        let clear = self.whose_in_the_end(origin.as_ref());
-        let questions = tokio::time::timeout(UNCLEAR, clear).await.map_err(|_| Unasked::Unclear)??;
+        let clear = self.addressee_in_time(origin.as_ref());
+        let questions =
+            tokio::time::timeout(UNCLEAR, clear).await.map_err(|_| QuestionRefused::Unclear)??;
         let (answer, answered) = oneshot::channel();
-        questions.try_send(Question { request, answer }).map_err(|_| Unasked::TooMany)?;
-        answered.await.map_err(|_| Unasked::NoAnswer)
+        questions.try_send(Question { request, answer }).map_err(|_| QuestionRefused::TooMany)?;
+        answered.await.map_err(|_| QuestionRefused::NoAnswer)
     }
 
     /// Whether a question belongs to exactly one call that is under way.
     pub(super) fn is_clear(&self, origin: Option<&RequestId>) -> bool {
-        matches!(self.whose(origin), Whose::Of(_))
+        matches!(self.addressee(origin), Addressee::Of(_))
     }
 
-    async fn whose_in_the_end(&self, origin: Option<&RequestId>) -> Result<mpsc::Sender<Question>, Unasked> {
+    async fn addressee_in_time(
+        &self,
+        origin: Option<&RequestId>,
+    ) -> Result<mpsc::Sender<Question>, QuestionRefused> {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             moved.as_mut().enable();
-            match self.whose(origin) {
-                Whose::Of(questions) => return Ok(questions),
-                Whose::Nobodys => return Err(Unasked::NoCall),
-                Whose::Unclear => moved.await,
+            match self.addressee(origin) {
+                Addressee::Of(questions) => return Ok(questions),
+                Addressee::NoCall => return Err(QuestionRefused::NoCall),
+                Addressee::Unclear => moved.await,
             }
         }
     }
 
-    fn whose(&self, origin: Option<&RequestId>) -> Whose {
+    fn addressee(&self, origin: Option<&RequestId>) -> Addressee {
         let open = self.open();
         let running = || open.running.values();
         if let Some(origin) = origin {
             let of = running().find(|call| call.request.as_ref() == Some(origin));
-            return of.map_or(Whose::Nobodys, |call| Whose::Of(call.questions.clone()));
+            return of.map_or(Addressee::NoCall, |call| Addressee::Of(call.questions.clone()));
         }
         let mut busy = running().filter(|call| !call.waits);
         match (busy.next(), busy.next()) {
-            (Some(call), None) => return Whose::Of(call.questions.clone()),
-            (Some(_), Some(_)) => return Whose::Unclear,
+            (Some(call), None) => return Addressee::Of(call.questions.clone()),
+            (Some(_), Some(_)) => return Addressee::Unclear,
             (None, _) => {}
         }
         let mut waiting = running();
         match (waiting.next(), waiting.next()) {
-            (Some(call), None) => Whose::Of(call.questions.clone()),
-            (Some(_), Some(_)) => Whose::Unclear,
-            (None, _) => Whose::Nobodys,
+            (Some(call), None) => Addressee::Of(call.questions.clone()),
+            (Some(_), Some(_)) => Addressee::Unclear,
+            (None, _) => Addressee::NoCall,
         }
     }
 

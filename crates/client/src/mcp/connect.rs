@@ -110,7 +110,7 @@ impl Beginning {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
                 }
-                (Some(_), Some(login)) if login.asks_nobody() => return Err(McpError::LoginNeeded),
+                (Some(_), Some(login)) if login.is_unattended() => return Err(McpError::LoginNeeded),
                 _ => return Err(self.failure(error)),
             }
             logins += 1;

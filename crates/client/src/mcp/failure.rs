@@ -56,8 +56,8 @@ pub enum McpError {
     /// The server wants an authorization that we do not have.
     #[error("{0}")]
     Unauthorized(String),
-    /// The server wants a person to log in: nobody did, or what came of it is refused.
-    #[error("the tool server wants somebody to log in")]
+    /// The server requires a login: there was none, or its token is refused.
+    #[error("the tool server requires a login")]
     LoginNeeded,
     /// The call that asked the question waits no longer.
     #[error(
@@ -156,7 +156,7 @@ fn refused(error: rmcp::ErrorData) -> McpError {
     McpError::Refused { code: i64::from(error.code.0), message: short(&error.message), data: error.data }
 }
 
-/// Longest text of a server that stands in an error; whole pages help nobody.
+/// Longest text of a server that stands in an error; whole pages would not help.
 const MAX_WORDS: usize = 2_000;
 
 fn short(text: &str) -> String {

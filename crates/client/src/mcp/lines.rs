@@ -43,7 +43,7 @@ struct LineReader {
 }
 
 /// What the pipe brought.
-enum Heard {
+enum LineRead {
     /// A line.
     Line(Vec<u8>),
     /// The end of a line that was too large to keep.
@@ -63,11 +63,11 @@ impl Lines {
 
 impl LineReader {
     /// The next line that has words in it. May be dropped and called again: what was read is kept.
-    async fn next(&mut self) -> io::Result<Heard> {
+    async fn next(&mut self) -> io::Result<LineRead> {
         loop {
             let ready = self.pipe.fill_buf().await?;
             if ready.is_empty() {
-                return Ok(Heard::End);
+                return Ok(LineRead::End);
             }
             let end = ready.iter().position(|byte| *byte == b'\n');
             let take = end.map_or(ready.len(), |end| end + 1);
@@ -87,14 +87,14 @@ impl LineReader {
         }
     }
 
-    fn heard(&mut self, line_ended: bool) -> Option<Heard> {
+    fn heard(&mut self, line_ended: bool) -> Option<LineRead> {
         if let Some(passing) = &self.oversize {
             if line_ended {
-                return self.oversize.take().map(Heard::TooLarge);
+                return self.oversize.take().map(LineRead::TooLarge);
             }
             if passing.passed > self.most.saturating_mul(PATIENCE) {
                 let _ = self.fate.set(too_large(self.most));
-                return Some(Heard::End);
+                return Some(LineRead::End);
             }
             return None;
         }
@@ -102,7 +102,7 @@ impl LineReader {
             return None;
         }
         let line = std::mem::take(&mut self.line);
-        (!line.trim_ascii().is_empty()).then_some(Heard::Line(line))
+        (!line.trim_ascii().is_empty()).then_some(LineRead::Line(line))
     }
 }
 
@@ -132,12 +132,12 @@ impl Transport<RoleClient> for Lines {
         let mut read = self.read.lock().await;
         loop {
             let heard = match read.next().await {
-                Ok(Heard::Line(line)) => message_of(&line),
-                Ok(Heard::TooLarge(passed)) => {
+                Ok(LineRead::Line(line)) => message_of(&line),
+                Ok(LineRead::TooLarge(passed)) => {
                     let id = passed.id().as_ref().and_then(id_of);
                     id.map(|id| spoiled(id, read.most))
                 }
-                Ok(Heard::End) => return None,
+                Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::debug!(%error, "the output of a tool server cannot be read");
                     return None;

@@ -40,7 +40,7 @@ impl Drop for RemoteWork {
         if self.ours
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // Nobody joins it: it ends by itself after two seconds at most.
+            // It is not joined: it ends by itself after two seconds at most.
             runtime.spawn(cancel(self.client.clone(), self.task.clone()));
         }
     }

@@ -37,7 +37,7 @@ const MOST_STEPS: usize = 50;
 /// Why the story cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Nobody listens any more.
+    /// The task has ended; its steps are no longer taken.
     Gone,
     /// The agent said more than it may.
     TooMuch,

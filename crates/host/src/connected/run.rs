@@ -1,8 +1,8 @@
 //! One run of one task by the program of a connected agent.
 //!
-//! Promises: a run that has not begun waits for a program that is away; one whose session is lost is begun again
-//! while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline of its
-//! own: the site cancels.
+//! Promises: a run that has not begun waits for a program that is away; one whose session is lost is begun
+//! again while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline of
+//! its own: the site cancels.
 
 use std::sync::Arc;
 use std::time::Duration;

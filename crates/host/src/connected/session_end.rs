@@ -13,7 +13,7 @@ pub enum SessionEnd {
     #[error("another connection with the same resume token took the place of this one")]
     Replaced,
     /// The program does not read what the site sends.
-    #[error("the program does not read what the site sends; read all the time, and work beside it")]
+    #[error("the program does not read what the site sends; read all the time, and work in another task")]
     Overflow,
     /// The site is closing.
     #[error("the site is stopping; connect again when it is back")]

@@ -1,6 +1,6 @@
-//! Stories of programs at the other end of a session, told without a socket.
+//! Tests of programs at the other end of a session, without a socket.
 //!
-//! The program is a task of the test that reads what a session gives it and says what its script wants. It never
+//! The program is a task of the test that reads the frames of its session and answers by its script. It never
 //! sleeps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -138,7 +138,7 @@ fn program(policy: &Policy) -> io::Result<Infallible> {
     step("its system calls cannot be filtered", rules::filter_calls(policy))?;
     step("its limits cannot be set", limit(&policy.limits))?;
     let Some(file) = &policy.program else {
-        // Only trying out: whoever asked reads which version of Landlock is in force.
+        // Only a probe: the caller reads which version of Landlock is in force.
         let _ = writeln!(io::stdout(), "{landlock}");
         leave(0)
     };

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::passage::{Block, Place};
+use crate::passage::{Block, Location};
 
 /// The sections of a text.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
@@ -129,7 +129,7 @@ impl Reader {
     fn flush(&mut self) {
         let Some((form, line, text)) = self.open.take() else { return };
         let heading: Arc<[String]> = self.headings.iter().map(|(_, words)| words.clone()).collect();
-        self.blocks.push(Block { heading, place: Place::Line(line), text, lines: form != Form::Prose });
+        self.blocks.push(Block { heading, place: Location::Line(line), text, lines: form != Form::Prose });
     }
 }
 

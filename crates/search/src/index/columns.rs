@@ -31,7 +31,7 @@ enum Field {
     ExactOwner,
 }
 
-/// Words are told apart by a hash of 64 bits that nobody outside can aim at.
+/// Words are told apart by a hash of 64 bits that no caller can aim at.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The facts of a segment.
@@ -43,7 +43,7 @@ pub(crate) struct Columns {
     live: Bits,
     trust: Column,
     price: Column,
-    /// In seconds; [`UNKNOWN`] when nobody knows.
+    /// In seconds; [`UNKNOWN`] when it is unknown.
     since: Vec<u32>,
     owner: Vec<u16>,
     /// How many different words each entry has, [`MANY`] when they are more.
@@ -186,7 +186,7 @@ impl Columns {
         f64::from(self.trust.of(entry))
     }
 
-    /// When an entry was first seen, in milliseconds of a whole second; `None` when nobody knows.
+    /// When an entry was first seen, in milliseconds of a whole second; `None` when it is unknown.
     pub(crate) fn since(&self, entry: usize) -> Option<i64> {
         Some(self.since[entry]).filter(|since| *since != UNKNOWN).map(|since| i64::from(since) * 1000)
     }

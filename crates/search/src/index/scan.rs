@@ -2,11 +2,11 @@
 //!
 //! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among
 //! the best by both, as far as nobody is nearer than `near` says; so most entries are never looked at. With
-//! less [`Care`], words find only those who have a rare one. Every candidate has both of its scores,
+//! less [`Effort`], words find only those who have a rare one. Every candidate has both of its scores,
 //! whichever way it was found. It does not order them; `rank` does.
 
 use super::bits::Bits;
-use super::candidate::{Candidate, Care, Vectors};
+use super::candidate::{Candidate, Effort, Vectors};
 use super::coded::Coded;
 use super::lexical::Words;
 use super::near::Near;
@@ -58,7 +58,7 @@ pub(crate) fn candidates(
         Sought::Both { places, sure, words: worth, alone } => {
             let Near { mut found, unseen } = Near::of(snapshot, passed, vectors, places);
             let bare = has_bare(snapshot, vectors);
-            let quick = Care::of(vectors) == Care::Quick && !bare;
+            let quick = Effort::of(vectors) == Effort::Quick && !bare;
             let lowest = if quick {
                 words.give(&mut found);
                 let sums: Vec<f32> = found.iter().map(|candidate| sum(candidate, worth)).collect();

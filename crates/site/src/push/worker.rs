@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_store::{ClaimRequest, ClaimTurn, StoreError};
+use agentsite_store::{ClaimTurn, DeliveryClaimRequest, StoreError};
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -74,7 +74,7 @@ impl Push {
         let _ = tokio::time::timeout(LAST_ANSWERS, landing).await;
     }
 
-    /// Claims as much as there is room for and sends it off.
+    /// DeliveryClaims as much as there is room for and sends it off.
     async fn take_off(
         self: &Arc<Self>,
         flying: &mut Flights,
@@ -86,7 +86,7 @@ impl Push {
             return Ok(());
         }
         let now = self.ids.clock().now();
-        let request = ClaimRequest {
+        let request = DeliveryClaimRequest {
             now,
             until: now.plus(self.settings.timeout.0 + SPARE),
             limit,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::{Caller, Message, PushConfig, TaskId};
-use agentsite_store::OutboxQuery;
+use agentsite_store::DeliveryQuery;
 
 use super::{MAX_PAGE, Site, admin_only};
 use crate::push::NewReceiver;
@@ -99,7 +99,7 @@ impl Site {
     pub async fn letters(
         &self,
         caller: &Caller,
-        mut query: OutboxQuery,
+        mut query: DeliveryQuery,
     ) -> Result<Vec<DeliveryView>, SiteError> {
         admin_only(caller)?;
         query.limit = query.limit.clamp(1, MAX_PAGE);

@@ -1,6 +1,6 @@
 //! Backup and restore: one whole file out, one whole file in.
 //!
-//! Promises: a backup is a consistent copy of one moment, made while the site goes on, checked before it gets
+//! Promises: a backup is a consistent copy of one moment, made while the site runs, checked before it gets
 //! its name; it never replaces a file. A restore takes only a sound file of a known schema, needs the site to
 //! be stopped, and keeps the old database as `<db>.before-restore`. At every moment the database's name leads
 //! to a whole database.

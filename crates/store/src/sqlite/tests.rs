@@ -16,8 +16,8 @@ use super::*;
 use crate::contract::Fresh;
 use crate::contract::samples::{Life, at, opening, sent, task_id};
 use crate::{
-    ClaimRequest, ConversationQuery, ConversationReads, DeliveryReads, Expiry, JournalQuery, JournalReads,
-    KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
+    ConversationQuery, ConversationReads, DeliveryClaimRequest, DeliveryReads, Expiry, JournalQuery,
+    JournalReads, KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
 };
 
 /// The key of every store here.
@@ -103,7 +103,7 @@ async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
     db.execute(row, [at(1).as_millis()]).unwrap();
     drop(db);
     let store = open(&path);
-    let claims = store.claim(ClaimRequest::all(at(2), at(3), 5)).await.unwrap().rows;
+    let claims = store.claim(DeliveryClaimRequest::all(at(2), at(3), 5)).await.unwrap().rows;
     assert_eq!((claims.len(), claims[0].row.body.as_str(), claims[0].row.lane.as_deref()), (1, "old", None));
     store.commit(opening(1)).await.unwrap();
     assert!(store.push_configs(task_id(1)).await.unwrap().is_empty());
