@@ -3,8 +3,8 @@
 //! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a
 //! key set, or in its `did:web` document), when it is pinned, or, weaker, when it is the signature's own
 //! `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn key proves
-//! nothing. The answer says who signed, or why no signature holds. It does not say whether the signer is to be
-//! trusted.
+//! nothing. The answer says who signed, or why no signature holds. It does not say whether the signer is to
+//! be trusted.
 
 use agentsite_egress::Egress;
 use agentsite_protocol::{

@@ -2,9 +2,9 @@
 //!
 //! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long.
 //! Only what changed is read again, and only what an earlier process did not encode is encoded. Documents
-//! that the program carries are not touched before the first question. What cannot be read is told in the agent's
-//! log, once for each version. Better vectors follow in the background, with a share of one core, and never
-//! hold up a question. It does not choose what answers a question: `answer` does.
+//! that the program carries are not touched before the first question. What cannot be read is written to the
+//! agent's log, once for each version. Better vectors follow in the background, with a share of one core, and
+//! never hold up a question. It does not choose what answers a question: `answer` does.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;

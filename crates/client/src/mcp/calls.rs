@@ -1,6 +1,6 @@
 //! Calls: which requests are under way, and which of them a notice or a question belongs to.
 //!
-//! Promises: a question of a server reaches the caller addressee call it is about, and no other: when several
+//! Promises: a question of a server reaches the caller whose call it is about, and no other: when several
 //! calls are under way and the server does not say which one it means, it waits until only one is left, and
 //! is refused after a while. It does not speak to servers: `call` does. It does not keep calls that wait for
 //! answers: `parked` does.
@@ -20,8 +20,8 @@ const CHANGE_QUEUE: usize = 64;
 /// Questions of one call that may wait to be put to the caller; more than a few at once is a flood.
 const QUESTION_QUEUE: usize = 16;
 
-/// How long a question waits until it is clear addressee it is. Other calls end in the meantime, or the server is
-/// told to give up.
+/// How long a question waits until it is clear which call it is about. Other calls end in the meantime, or
+/// the server gets a refusal.
 const UNCLEAR: Duration = Duration::from_secs(30);
 
 /// By which a request is known from before it leaves until it is answered.
@@ -140,7 +140,7 @@ impl Calls {
         }
     }
 
-    /// Puts a question to the caller addressee call it is about, and waits for the answer.
+    /// Puts a question to the caller whose call it is about, and waits for the answer.
     pub(super) async fn ask(
         &self,
         origin: Option<RequestId>,

@@ -1,4 +1,4 @@
-//! RemoteRun: one run of one task, done at the agent.
+//! One run of one task, done at a remote agent.
 //!
 //! Promises: a message is sent once; when the connection breaks, the task is looked for at the agent before
 //! the run fails. What the agent reports is reported at once. A run that is cancelled, dropped or no longer

@@ -1,4 +1,4 @@
-//! AcpRun: one run of one task at an ACP agent.
+//! One run of one task at an ACP agent.
 //!
 //! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a
 //! question of the task, and the caller's next message goes on with the same turn. When that turn is lost

@@ -15,7 +15,7 @@ pub trait DeliveryReads {
     fn outbox(&self, query: DeliveryQuery) -> Reply<'_, Vec<Delivery>>;
 
     /// Takes rows of the outbox that are due and hides them for a while, so that no two workers send the same
-    /// row at once; accounts take turns (see [`DeliveryClaimRequest`]). A row whose lease ran out is given again. Of
-    /// the rows of a lane only the first that is not dead is given.
+    /// row at once; accounts take turns (see [`DeliveryClaimRequest`]). A row whose lease ran out is
+    /// given again. Of the rows of a lane only the first that is not dead is given.
     fn claim(&self, request: DeliveryClaimRequest) -> Reply<'_, DeliveryClaims>;
 }

@@ -1,4 +1,4 @@
-//! SavedCredentials: the engine's credentials at the keeper that the caller brought.
+//! Saved credentials: those of the engine, in the credential store of the caller.
 //!
 //! Promises: what is kept is one text that holds the tokens, their issuer and the secret of a client that was
 //! registered for them, so that a later process can refresh them. A refresh token that was refused is
@@ -12,7 +12,7 @@ use url::Url;
 
 use crate::mcp::OAuth;
 
-/// The keeper of the engine's credentials: the one that the caller brought.
+/// The engine's view of the credential store of the caller.
 pub(in crate::mcp) struct SavedCredentials {
     server: Url,
     oauth: OAuth,
