@@ -108,8 +108,7 @@ impl Agent {
         self
     }
 
-    /// Who may find and call it; only the people who run the site, and whoever connected it, when nothing is
-    /// said.
+    /// Who may find and call it; only admins and its owner, when nothing is said.
     #[must_use]
     pub const fn visibility(mut self, visibility: Visibility) -> Self {
         self.introduction.visibility = visibility;

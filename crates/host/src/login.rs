@@ -1,9 +1,9 @@
 //! ServerLogin: the login of one agent to the server that it stands for.
 //!
-//! Promises: a login is begun and ended by admins, once, within a limited time, and only by
-//! the answer that belongs to it. What comes of it stays with the site's keeper of credentials, for this
-//! agent at this server; whoever keeps the connection is told. Neither tokens nor codes stand in an error or
-//! a log. It shows no address: the command line does.
+//! Promises: a login is begun and ended by admins, once, within a limited time, and only by the answer
+//! that belongs to it. Its tokens stay in the site's credential store, for this agent at this server; the
+//! connection learns of it. Neither tokens nor codes stand in an error or a log. It shows no
+//! address: the command line does.
 
 use std::fmt;
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 //!
 //! Promises: one value serves all callers at once; questions back to the caller are part of a reply, so no
 //! method waits for a person. Lists come whole, bounded and in an order that does not change by itself;
-//! whoever shows them cuts pages. Notices flow through a bounded channel and are dropped when nobody reads
-//! them fast enough: they are never worth slowing a tool down.
+//! the gateway cuts pages. Notices flow through a bounded channel and are dropped when they are not read
+//! fast enough: they are never worth slowing a tool down.
 //!
 //! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` speaks the
 //! protocol.

@@ -26,7 +26,7 @@ use super::read::{Unreadable, blocks};
 use super::scan::{Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
 
-/// How old the last look may be when somebody asks: a look costs the time of a few thousand directory
+/// How old the last look may be for a question: a look costs the time of a few thousand directory
 /// entries.
 const FRESH: Duration = Duration::from_secs(1);
 
@@ -363,7 +363,7 @@ async fn replace(
     .await
 }
 
-/// Writes to the end, also when the one who waits for it is stopped: nobody else gets the turn before.
+/// Writes to the end, also when the one who waits for it is stopped: no other writer gets the turn before.
 async fn written<T: Send + 'static>(
     turn: &WriteTurn,
     work: impl Future<Output = Result<T, FindError>> + Send + 'static,

@@ -44,7 +44,7 @@ impl Effort {
         }
     }
 
-    /// Among so many of the best nobody may be missed whom only words find.
+    /// Among so many of the best no entry may be missed that only words find.
     const fn sure(self) -> usize {
         match self {
             Self::Quick => 16,

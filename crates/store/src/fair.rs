@@ -288,7 +288,7 @@ mod tests {
             prop_assert_eq!(got, limit.min(sum(false) + sum(true).min(anonymous)));
             let unknown: usize = counts.iter().filter(|(anon, ..)| *anon).map(|(_, got, _)| got).sum();
             prop_assert!(unknown <= anonymous);
-            // Nobody has two rows more than another known account that could use one more.
+            // No account has two rows more than another known one that could use one more.
             for (anon, mine, _) in &counts {
                 for (_, other, wanted) in counts.iter().filter(|(other_anon, ..)| !other_anon && !anon) {
                     prop_assert!(*mine <= other + 1 || other == wanted);
@@ -297,7 +297,7 @@ mod tests {
         }
 
         #[test]
-        fn nobody_waits_longer_than_the_others_take_turns(rows in accounts(), limit in 1..6_usize, pool in 6..9_usize) {
+        fn no_account_waits_longer_than_the_others_take_turns(rows in accounts(), limit in 1..6_usize, pool in 6..9_usize) {
             let rounds = 2 * rows.len().div_ceil(limit);
             let mut request = DeliveryClaimRequest { per_anonymous: pool, ..request(limit, 1) };
             let mut served = std::collections::HashSet::new();

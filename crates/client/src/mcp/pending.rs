@@ -2,8 +2,8 @@
 //!
 //! Promises: it begins with what the tool server itself asks for (RFC 9728, then RFC 8414), registers a
 //! client unless one is given, and binds the answer to its own state, proof key and issuer. It ends with
-//! credentials in the store, once, or with a sentence why not. It shows no address and waits for nobody:
-//! whoever began it does.
+//! credentials in the store, once, or with a sentence why not. It shows no address and does not wait:
+//! its caller does.
 
 use std::fmt;
 use std::time::Duration;

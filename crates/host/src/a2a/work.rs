@@ -1,7 +1,7 @@
 //! RemoteWork: the agent's task while we wait for it.
 //!
-//! Promises: whoever stops waiting, for whatever reason, has the task cancelled at the agent, unless it was
-//! let be. It does not know what the task is about.
+//! Promises: a caller that stops waiting, for whatever reason, has the task cancelled at the agent, unless it
+//! was let be. It does not know what the task is about.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! One run of one task at an ACP agent.
 //!
 //! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a
-//! question of the task, and the caller's next message goes on with the same turn. When that turn is lost
+//! question of the task, and the caller's next message continues the same turn. When that turn is lost
 //! meanwhile, the caller is told and may begin again. A run that is cancelled or no longer listened to
 //! cancels the turn.
 //!

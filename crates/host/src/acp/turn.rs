@@ -71,7 +71,7 @@ impl Turn {
     /// Goes on until the agent asks or ends.
     ///
     /// # Errors
-    /// [`Stop`] when nobody listens or the agent says too much.
+    /// [`Stop`] when the task has ended or the agent exceeds its output limit.
     pub(super) async fn go_on(&mut self, to: Listener<'_>, rule: Permissions) -> Result<Progress, Stop> {
         loop {
             if !self.questions.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once
 //! after a login; a server that wants a login is left alone until then. Everything goes through the
-//! egress. It does not start anything: the server is somebody else's.
+//! egress. It does not start anything: the server runs elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;

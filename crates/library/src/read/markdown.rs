@@ -72,7 +72,7 @@ impl Reader {
             let words = self.open.take().map(|(_, _, words)| words).unwrap_or_default();
             self.heading(level, &words);
         } else if bare.is_empty() {
-            // A list goes on after an empty line; the next line says whether it does.
+            // A list may continue after an empty line; the next line decides.
             if !self.is_open(Form::List) {
                 self.flush();
             }

@@ -232,7 +232,7 @@ fn seconds(since: Option<Timestamp>) -> u32 {
     })
 }
 
-/// Stands for an owner, in 16 bits; 0 for nobody. Good enough to share out a page (on one in a thousand, two
+/// Stands for an owner, in 16 bits; 0 for none. Good enough to share out a page (on one in a thousand, two
 /// owners count as one), not to decide who sees what.
 pub(crate) fn owner_key(owner: &str) -> u16 {
     if owner.is_empty() { 0 } else { ((key(Field::ExactOwner, owner) >> 48) as u16).max(1) }

@@ -1,7 +1,7 @@
 //! Scan: the candidates of a question, by meaning and by words.
 //!
-//! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among
-//! the best by both, as far as nobody is nearer than `near` says; so most entries are never looked at. With
+//! Promises: only entries that pass the filter are candidates. By words none is missed that could come among
+//! the best by both, as far as none is nearer than `near` says; so most entries are never looked at. With
 //! less [`Effort`], words find only those who have a rare one. Every candidate has both of its scores,
 //! whichever way it was found. It does not order them; `rank` does.
 
@@ -23,7 +23,7 @@ pub(crate) enum Sought {
     Both {
         /// How many.
         places: usize,
-        /// Among so many of the best, nobody may be missed whom only words find.
+        /// Among so many of the best, no entry may be missed that only words find.
         sure: usize,
         /// What a unit of words counts.
         words: f32,
@@ -148,7 +148,7 @@ fn join(mut all: Vec<Candidate>, found: Vec<(f32, Spot)>) -> Vec<Candidate> {
     all
 }
 
-/// Whether somebody may have no vector that can be compared.
+/// Whether an entry may have no vector that can be compared.
 fn has_bare(snapshot: &Snapshot, vectors: Vectors<'_>) -> bool {
     let mut bodies = snapshot.segments.iter().map(|segment| &segment.body);
     bodies.any(|body| {

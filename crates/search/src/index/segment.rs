@@ -217,7 +217,7 @@ impl Segment {
     }
 }
 
-/// A digest in 32 bits: it tells a changed entry from an unchanged one, and nobody gains by deceiving it.
+/// A digest in 32 bits: it tells a changed entry from an unchanged one, and deceiving it gains nothing.
 pub(crate) const fn short(digest: u64) -> u32 {
     (digest ^ (digest >> 32)) as u32
 }

@@ -3,7 +3,7 @@
 //! Promises: a page of a path is as many seeks as it has turns, wherever in the path it lies; a page of the
 //! list is one stretch of one index. Guards are checked before anything of a change is written. A removed
 //! conversation is gone for readers at once; its turns go in portions with the next expiries. The index of
-//! words holds no text: passages are made by whoever has the tasks.
+//! words holds no text: passages are made by the owner of the tasks.
 
 use std::collections::HashMap;
 
