@@ -30,7 +30,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         .visibility(Visibility::Public)
         .on_news(|news| {
             let mut out = std::io::stdout();
-            // Nobody reads along: the agent works all the same.
+            // No reader is connected: the agent works all the same.
             let _ = match news {
                 News::Connected(welcome) => writeln!(out, "called at {}", welcome.urls.a2a),
                 News::Lost(error, wait) => writeln!(out, "{error}; again in {wait:?}"),

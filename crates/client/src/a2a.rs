@@ -2,8 +2,8 @@
 //!
 //! Promises: every request goes through [`Egress`], names the protocol version and is bounded in time and
 //! size; an answer is checked before it is believed. When an endpoint of the agent fails, its next one is
-//! tried, but no message is sent twice that may have arrived. A stream that was cut goes on where the server
-//! numbers its events. It does not remember tasks.
+//! tried, but no message is sent twice that may have arrived. A stream that was cut continues where the
+//! server numbers its events. It does not remember tasks.
 
 mod attempts;
 mod card;

@@ -82,7 +82,7 @@ impl AgentError {
     }
 }
 
-/// Who is told what happens to the connection.
+/// Gets the events of the connection.
 type Listener = Box<dyn Fn(News<'_>) + Send + Sync>;
 
 /// What does the work.
@@ -108,8 +108,7 @@ impl Agent {
         self
     }
 
-    /// Who may find and call it; only the people who run the site, and whoever connected it, when nothing is
-    /// said.
+    /// Who may find and call it; only admins and its owner, when nothing is said.
     #[must_use]
     pub const fn visibility(mut self, visibility: Visibility) -> Self {
         self.introduction.visibility = visibility;
@@ -130,7 +129,7 @@ impl Agent {
         self
     }
 
-    /// Who is told what happens to the connection.
+    /// Gets the events of the connection.
     #[must_use]
     pub fn on_news(mut self, news: impl Fn(News<'_>) + Send + Sync + 'static) -> Self {
         self.news = Some(Box::new(news));

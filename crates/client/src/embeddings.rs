@@ -20,10 +20,10 @@ pub use section::EmbeddingsSection;
 /// Texts of one request; endpoints take a few hundred, and small ones answer sooner.
 const BATCH: usize = 32;
 
-/// How long one text may take: somebody waits for the answer to a question.
+/// How long one text may take: a caller waits for the answer to a question.
 const QUESTION_TIME: Duration = Duration::from_secs(3);
 
-/// How long several texts may take: nobody waits, and a small machine needs its time.
+/// How long several texts may take: no caller waits, and a small machine needs its time.
 const BATCH_TIME: Duration = Duration::from_secs(60);
 
 /// Largest number of values of a vector; the largest models have a quarter of it.
@@ -50,7 +50,7 @@ pub struct Embeddings {
 }
 
 #[derive(Serialize)]
-struct Asked<'a> {
+struct EmbeddingRequest<'a> {
     model: &'a str,
     input: Vec<&'a str>,
     encoding_format: &'static str,
@@ -112,8 +112,12 @@ impl Embeddings {
 
     async fn ask(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, ClientError> {
         let input = texts.iter().map(|text| &text[..text.floor_char_boundary(MAX_TEXT)]).collect();
-        let asked =
-            Asked { model: &self.model, input, encoding_format: "float", dimensions: self.dimensions };
+        let asked = EmbeddingRequest {
+            model: &self.model,
+            input,
+            encoding_format: "float",
+            dimensions: self.dimensions,
+        };
         let time = if texts.len() == 1 { QUESTION_TIME } else { BATCH_TIME };
         let mut request = self.egress.request(Method::POST, self.url.clone()).json(&asked)?;
         request = request.timeout(time).limit(MAX_ANSWER.saturating_mul(texts.len()));

@@ -18,7 +18,7 @@ const TASK_NOT_CANCELABLE: i64 = -32002;
 const UNSUPPORTED: i64 = -32004;
 /// JSON-RPC code of A2A for a version that the agent does not speak.
 const VERSION_NOT_SUPPORTED: i64 = -32009;
-/// HTTP statuses of a proxy or server behind which nobody serves. Only the second says that the request was
+/// HTTP statuses of a proxy or server without a working backend. Only the second says that the request was
 /// not taken.
 const BAD_GATEWAY: u16 = 502;
 const UNAVAILABLE: u16 = 503;

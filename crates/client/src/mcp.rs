@@ -5,7 +5,7 @@
 //! ask in the middle of a call, the call is set aside and taken up again. Everything a server says is bounded
 //! in size, count and time; dropping a future tells the server to stop.
 //!
-//! It does not start processes, keeps no lists and asks nobody. `rmcp` is the engine
+//! It does not start processes, keeps no lists and asks no person. `rmcp` is the engine
 //! (docs/decisions/0010-mcp-client-on-rmcp.md); none of its types leaves this module.
 
 mod answer;
@@ -20,6 +20,7 @@ mod login;
 mod oauth;
 mod options;
 mod pages;
+mod parked;
 mod pending;
 mod tap;
 mod tasks;
@@ -47,8 +48,8 @@ pub use options::{Address, Authorization, Limits, Options};
 pub use pending::PendingLogin;
 
 use answer::Answering;
-use call::{Call, Outcome, Stopped};
-use calls::{Calls, OnNotice};
+use call::{Call, Outcome, Shared, Stopped};
+use calls::OnNotice;
 use failure::challenge_of;
 use listening::Listening;
 use login::Login;
@@ -98,7 +99,7 @@ pub struct About {
 struct Connection {
     peer: Peer<RoleClient>,
     engine: Mutex<Option<RunningService<RoleClient, Answering>>>,
-    calls: Arc<Calls>,
+    shared: Shared,
     listening: Listening,
     about: About,
     revision: String,
@@ -122,7 +123,7 @@ impl std::fmt::Debug for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.calls.clear();
+        self.shared.parked.clear();
     }
 }
 
@@ -202,7 +203,8 @@ impl McpClient {
     ) -> Result<Reply<ToolResult>, McpError> {
         let (subject, on_notice): (_, OnNotice) = (format!("tool {}", call.name), Arc::new(on_notice));
         if !self.connection.modern && self.connection.task_tools.has(&call.name) {
-            if let Some(call) = Call::resume(&self.connection.calls, &subject, &call.round, on_notice.clone())
+            if let Some(call) =
+                Call::resume(&self.connection.shared, &subject, &call.round, on_notice.clone())
             {
                 let outcome = call?.go_on().await;
                 return self.connection.known(outcome).and_then(Outcome::read);
@@ -290,27 +292,27 @@ impl McpClient {
         Ok(completion)
     }
 
-    /// Tells from now on what changes at the server. A receiver that lags behind should look at everything
+    /// Reports from now on what changes at the server. A receiver that lags behind should read everything
     /// again.
     #[must_use]
     pub fn changes(&self) -> broadcast::Receiver<Change> {
-        let changes = self.connection.calls.changes();
+        let changes = self.connection.shared.calls.changes();
         self.connection.listening.begin(&self.connection);
         changes
     }
 
-    /// Wants to be told when this resource changes; [`McpClient::changes`] tells it.
+    /// Subscribes to changes of this resource; [`McpClient::changes`] reports them.
     ///
     /// # Errors
-    /// [`McpError`] when the server does not tell such things.
+    /// [`McpError`] when the server does not offer subscriptions.
     pub async fn subscribe(&self, uri: &str) -> Result<(), McpError> {
         self.connection.listening.watch(&self.connection, uri, true).await
     }
 
-    /// Wants to be told no longer.
+    /// Ends such a subscription.
     ///
     /// # Errors
-    /// [`McpError`] when the server does not tell such things.
+    /// [`McpError`] when the server does not offer subscriptions.
     pub async fn unsubscribe(&self, uri: &str) -> Result<(), McpError> {
         self.connection.listening.watch(&self.connection, uri, false).await
     }
@@ -330,7 +332,7 @@ impl McpClient {
 
     /// Ends the connection in good order: calls under way fail, and a session of the server is given back.
     pub async fn close(&self) {
-        self.connection.calls.clear();
+        self.connection.shared.parked.clear();
         let engine = self.connection.engine.lock().await.take();
         if let Some(mut engine) = engine {
             let _ = engine.close_with_timeout(connect::GOODBYE).await;
@@ -359,7 +361,7 @@ impl Connection {
         request: ClientRequest,
         on_notice: OnNotice,
     ) -> Result<Reply<T>, McpError> {
-        if let Some(call) = Call::resume(&self.calls, &subject, round, on_notice.clone()) {
+        if let Some(call) = Call::resume(&self.shared, &subject, round, on_notice.clone()) {
             let outcome = call?.go_on().await;
             return self.known(outcome).and_then(Outcome::read);
         }
@@ -408,7 +410,7 @@ impl Connection {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
                 }
-                (Some(_), Some(login)) if login.asks_nobody() => return Err(McpError::LoginNeeded),
+                (Some(_), Some(login)) if login.is_unattended() => return Err(McpError::LoginNeeded),
                 _ => return self.known(Err(stopped)),
             }
             logins += 1;
@@ -425,7 +427,7 @@ impl Connection {
         let level = self.options.log.filter(|_| self.modern);
         let meta = level.and_then(|level| serde_json::from_value(json!({ LOG_LEVEL: level })).ok());
         let meta = meta.unwrap_or_default();
-        Call::send(&self.peer, &self.calls, limits, subject, request, meta, on_notice).await
+        Call::send(&self.peer, &self.shared, limits, subject, request, meta, on_notice).await
     }
 
     /// Says what a stop means, with the reason for which we ended the connection where there is one.

@@ -3,8 +3,8 @@
 //! Promises: only EdDSA and ES256; a key counts as an agent's when its card's own origin publishes it (as a
 //! key set, or in its `did:web` document), when it is pinned, or, weaker, when it is the signature's own
 //! `did:key`. An origin that publishes keys is believed in what it leaves out, so that a withdrawn key proves
-//! nothing. The answer says who signed, or why nobody did. It does not say whether the signer is to be
-//! trusted.
+//! nothing. The answer says who signed, or why no signature holds. It does not say whether the signer is to
+//! be trusted.
 
 use agentsite_egress::Egress;
 use agentsite_protocol::{
@@ -37,13 +37,13 @@ const MAX_KEY_SET: usize = 1 << 20;
 pub enum KnownBy {
     /// The origin of the card publishes the key.
     Origin(String),
-    /// Whoever asked named the key, or one that has vouched for it.
+    /// The caller named the key, or one that has vouched for it.
     Pin,
     /// The signature names its key, and nothing more is known: the same signer can be recognised again.
     Itself,
 }
 
-/// Somebody whose signature of a card holds.
+/// A signer whose signature of a card holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Signer {
@@ -76,13 +76,13 @@ pub enum CardRefusal {
     /// It is no card.
     #[error("this is no agent card: {0}")]
     NoCard(String),
-    /// Nobody signed it.
+    /// It is not signed.
     #[error("the card is not signed")]
     NoSignature,
     /// No signature holds.
     #[error("no signature of the card holds: {}", .0.join("; "))]
     Refused(Vec<String>),
-    /// Somebody signed it, but nobody who was named.
+    /// It is signed, but not by a signer that was named.
     #[error("the card is signed, but not with a key that was named: {}", .0.join(", "))]
     Stranger(Vec<String>),
 }

@@ -22,7 +22,7 @@ const MAX_WAIT: Duration = Duration::from_secs(3_600);
 pub enum DeliveryOutcome {
     /// The receiver has taken it.
     Taken,
-    /// It will never be taken: the receiver refuses it, or may not be told.
+    /// It will never be taken: the receiver refuses it, or may not be reached.
     Refused(String),
     /// It may be taken later.
     Later {
@@ -64,7 +64,9 @@ impl Egress {
     ) -> DeliveryOutcome {
         let url = match self.receiver(config) {
             Ok(url) => url,
-            Err(error) => return DeliveryOutcome::Refused(format!("the receiver may not be told: {error}")),
+            Err(error) => {
+                return DeliveryOutcome::Refused(format!("the receiver may not be reached: {error}"));
+            }
         };
         let Some(headers) = headers(config, proof) else {
             return DeliveryOutcome::Refused("the token or the credentials fit into no header".into());
@@ -73,7 +75,7 @@ impl Egress {
         match self.post(url).headers(&headers).body(config.media_type(), body).timeout(timeout).send().await {
             Ok(answer) => judge(answer.status(), answer.headers(), &origin, now),
             Err(error @ (EgressError::Address { .. } | EgressError::Private { .. })) => {
-                DeliveryOutcome::Refused(format!("the receiver may not be told: {}", refusal(&error)))
+                DeliveryOutcome::Refused(format!("the receiver may not be reached: {}", refusal(&error)))
             }
             Err(error) => DeliveryOutcome::Later { why: error.to_string(), wait: None, answered: false },
         }

@@ -7,8 +7,8 @@
 //! goes through the site's egress. It does not know bindings and versions of A2A: the client does.
 
 mod contexts;
-mod errand;
 mod memo;
+mod run;
 mod server;
 mod supervisor;
 mod work;
@@ -31,7 +31,7 @@ use crate::child::Watch;
 use crate::sandbox::Bounds;
 use crate::{A2aRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use contexts::Contexts;
-use errand::Errand;
+use run::RemoteRun;
 use server::ServerCommand;
 use supervisor::{Approach, Supervisor, Way};
 
@@ -95,7 +95,7 @@ impl A2aRunner {
 
 impl Runner for A2aRunner {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        let errand = Errand::new(
+        let run = RemoteRun::new(
             job,
             report,
             self.watch.clone(),
@@ -103,7 +103,7 @@ impl Runner for A2aRunner {
             self.start_timeout,
             self.output,
         );
-        Box::pin(errand.run())
+        Box::pin(run.run())
     }
 
     fn health(&self) -> Health {

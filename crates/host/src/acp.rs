@@ -10,11 +10,11 @@
 //! published crate is not used: `docs/decisions/0011-acp-without-its-crate.md`.
 
 mod connection;
-mod errand;
 mod files;
 mod permission;
 mod port;
 mod prompt;
+mod run;
 mod sessions;
 mod story;
 mod turn;
@@ -37,8 +37,8 @@ use crate::child::{ChildCommand, Keeper, Pipes, bulletin};
 use crate::sandbox::Bounds;
 use crate::{AcpRuntime, AgentLog, Health, Job, LaunchError, Manifest, Reporter, Runner, Workshop};
 use connection::{Connection, Terms};
-use errand::{Errand, House};
 use files::FileDoor;
+use run::{AcpRun, House};
 use sessions::Sessions;
 
 /// Earlier messages that an agent is told when it has lost a conversation: ten turns of question and answer.
@@ -109,7 +109,7 @@ impl AcpRunner {
 
 impl Runner for AcpRunner {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        Box::pin(Errand { house: self.house.clone(), job, report }.run())
+        Box::pin(AcpRun { house: self.house.clone(), job, report }.run())
     }
 
     fn memory(&self) -> usize {

@@ -1,4 +1,4 @@
-//! Agents that run elsewhere and connect to the site: the Runner at the site's end of a link.
+//! Connected agents: programs that run elsewhere and connect to the site, and their Runner at the site.
 //!
 //! Promises: one runner serves an agent through all its connections; a run that had not begun waits a while
 //! for a program that is away, and one whose connection was lost is begun again as often as the agent allows,
@@ -6,12 +6,13 @@
 //! memory: both ways are bounded, and a program that does not read loses its connection. What an earlier
 //! connection still says counts for nothing.
 //!
-//! It knows no sockets and does not decide who may connect: the gateway drives a [`Link`], the site hands it
-//! out.
+//! It knows no sockets and does not decide who may connect: the gateway drives an [`AgentSession`], the site
+//! hands it out.
 
-mod errand;
-mod link;
-mod place;
+mod run;
+mod session;
+mod session_end;
+mod sessions;
 mod words;
 
 #[cfg(test)]
@@ -24,22 +25,24 @@ use futures::future::BoxFuture;
 use tokio::sync::Notify;
 
 use crate::{AgentLog, Health, Job, Reporter, Runner};
-use errand::Errand;
-use place::Place;
+use run::ConnectedRun;
+use sessions::AgentSessions;
 
-pub use link::{Link, LinkEnd};
-pub use place::Presence;
+pub use session::AgentSession;
+pub use session_end::SessionEnd;
+pub use sessions::Presence;
 
 /// Frames that may wait for a program to read them: the runs of the busiest agent with their cancels, and
 /// room for notices. One that lets more pile up has stopped reading.
-pub const LINK_QUEUE: usize = 256;
+pub const SESSION_QUEUE: usize = 256;
 
 /// Runs an agent whose program connects to the site.
 #[derive(Debug)]
-pub struct ConnectedRunner(Arc<Place>);
+pub struct ConnectedRunner(Arc<AgentSessions>);
 
 impl ConnectedRunner {
-    /// The runner of an agent whose program is not here yet. `changed` is rung whenever it comes or goes.
+    /// The runner of an agent whose program is not connected yet. `changed` is notified whenever it connects
+    /// or its session ends.
     #[must_use]
     pub fn new(
         name: AgentName,
@@ -48,13 +51,13 @@ impl ConnectedRunner {
         clock: Arc<dyn Clock>,
         changed: Arc<Notify>,
     ) -> Self {
-        Self(Arc::new(Place::new(name, retry, log, clock, changed)))
+        Self(Arc::new(AgentSessions::new(name, retry, log, clock, changed)))
     }
 
-    /// Connects a program; one that was connected before is told that it was replaced.
+    /// Opens a session for a program; the session that was open before ends as replaced.
     #[must_use]
-    pub fn attach(&self) -> Link {
-        self.0.attach()
+    pub fn attach(&self) -> AgentSession {
+        AgentSession::open(&self.0)
     }
 
     /// Whether a program is connected, and since when.
@@ -73,16 +76,16 @@ impl ConnectedRunner {
         self.0.set_notice(notice);
     }
 
-    /// Ends the connection for good with this reason; runs that wait for the program fail.
-    pub fn retire(&self, end: LinkEnd) {
+    /// Ends the session for good with this reason; runs that wait for the program fail.
+    pub fn retire(&self, end: SessionEnd) {
         self.0.retire(end);
     }
 }
 
 impl Runner for ConnectedRunner {
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome> {
-        let place = self.0.clone();
-        Box::pin(async move { Errand::new(&place, &job, &report).run().await })
+        let sessions = self.0.clone();
+        Box::pin(async move { ConnectedRun::new(&sessions, &job, &report).run().await })
     }
 
     fn health(&self) -> Health {
@@ -98,10 +101,10 @@ impl Runner for ConnectedRunner {
     }
 
     fn stop(&self) -> BoxFuture<'static, ()> {
-        let place = self.0.clone();
+        let sessions = self.0.clone();
         Box::pin(async move {
-            place.retire(LinkEnd::Stopping);
-            place.left().await;
+            sessions.retire(SessionEnd::Stopping);
+            sessions.left().await;
         })
     }
 }

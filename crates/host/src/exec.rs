@@ -95,7 +95,7 @@ impl Runner for ExecRunner {
 enum Stop {
     /// The task was cancelled.
     Cancelled,
-    /// Nobody listens any more.
+    /// The task has ended; its steps are no longer taken.
     Gone,
     /// It printed more than it may.
     TooMuch,

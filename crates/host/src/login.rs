@@ -1,9 +1,9 @@
 //! ServerLogin: the login of one agent to the server that it stands for.
 //!
-//! Promises: a login is begun and ended by people who run the site, once, within a limited time, and only by
-//! the answer that belongs to it. What comes of it stays with the site's keeper of credentials, for this
-//! agent at this server; whoever keeps the connection is told. Neither tokens nor codes stand in an error or
-//! a log. It shows nobody an address: the command line does.
+//! Promises: a login is begun and ended by admins, once, within a limited time, and only by the answer
+//! that belongs to it. Its tokens stay in the site's credential store, for this agent at this server; the
+//! connection learns of it. Neither tokens nor codes stand in an error or a log. It shows no
+//! address: the command line does.
 
 use std::fmt;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub struct ServerLogin {
     log: AgentLog,
     /// The last login that was begun; another one takes its place.
     pending: Mutex<Option<Pending>>,
-    /// Rung when somebody logged in or out.
+    /// Notified after a login or logout.
     changed: Notify,
 }
 
@@ -116,7 +116,7 @@ impl ServerLogin {
     pub async fn finish(&self, back: &Url) -> Result<(), LoginError> {
         let login = self.answered(back).await?;
         login.finish(back).await.map_err(LoginError::Refused)?;
-        self.log.push(LogSource::Site, "somebody logged in to its server");
+        self.log.push(LogSource::Site, "an admin logged in to its server");
         self.changed.notify_one();
         Ok(())
     }
@@ -141,7 +141,7 @@ impl ServerLogin {
         format!("log in with `agentsite agent login {}`", self.agent)
     }
 
-    /// Comes when somebody logged in or out.
+    /// Resolves after a login or logout.
     pub(crate) async fn changed(&self) {
         self.changed.notified().await;
     }

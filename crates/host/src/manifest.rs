@@ -28,7 +28,7 @@ pub use sandbox::Sandbox;
 /// Longest `agent.toml` that is read; a prompt of this size no longer belongs in it.
 const MAX_FILE: usize = 256 * 1024;
 
-/// Most skills of one agent; a card with more helps nobody to choose.
+/// Most skills of one agent; a card with more does not help to choose.
 const MAX_SKILLS: usize = 100;
 
 /// The version of an agent that names none.

@@ -3,7 +3,7 @@
 //!
 //! Promises: the server is unchanged; its tools are the skills of the agent and are called in structured
 //! form, or in plain words when there is a model. What its tools say of themselves is pinned. A server that
-//! dies is started again, slower each time, and takes nobody down. Everything that leaves the site goes
+//! dies is started again, slower each time, and affects no other agent. Everything that leaves the site goes
 //! through its egress. It does not know the wire: the client does.
 
 mod far;
@@ -45,7 +45,7 @@ use words::{Interpreter, Meaning};
 /// How much larger than its content a message of the protocol may be: escapes, and bytes in base64.
 const WRAPPING: u64 = 2;
 
-/// What a model is told when it speaks for a tool server.
+/// The prompt of a model that speaks for a tool server.
 const PROMPT: &str =
     "Answer by using the tools; do not guess what a tool could tell. Say so when no tool fits.";
 
@@ -125,7 +125,7 @@ impl McpRunner {
     }
 }
 
-/// Keeps the server until it is told to stop.
+/// Keeps the server until it is stopped.
 async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: CancellationToken) {
     let session = Arc::new(session);
     match way {

@@ -14,7 +14,7 @@ use crate::ModelApi;
 
 pub use section::ModelSection;
 
-/// Where Ollama listens when nobody says otherwise.
+/// Where Ollama listens by default.
 const OLLAMA: &str = "http://127.0.0.1:11434";
 
 /// Which models there are.

@@ -24,7 +24,7 @@ pub const STEP_QUEUE: usize = 64;
 
 /// Runs an agent. One value serves all tasks of the agent.
 pub trait Runner: Send + Sync + fmt::Debug + 'static {
-    /// Works on one job until it ends, asks back, or is told to stop.
+    /// Works on one job until it ends, asks back, or is canceled.
     fn run(&self, job: Job, report: Reporter) -> BoxFuture<'static, Outcome>;
 
     /// Answers a message at once with a message, so that no task is opened; `None` opens one. It is asked
@@ -199,7 +199,7 @@ impl Job {
 
 /// The site no longer listens: the task was ended. The run should stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the task has ended; nobody listens to this run any more")]
+#[error("the task has ended; steps of this run are no longer taken")]
 pub struct Gone;
 
 /// Where a runner reports its steps. Steps travel boxed: the channel reserves its places in blocks, and
@@ -284,7 +284,7 @@ pub struct CallFrom {
     pub deadline: Option<Timestamp>,
     /// In which trace the call happens.
     pub trace: Option<TraceContext>,
-    /// What the calling run, and whoever it works for, may still spend.
+    /// What the calling run and its own callers may still spend.
     pub budget: TaskBudget,
 }
 

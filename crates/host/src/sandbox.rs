@@ -24,6 +24,8 @@ mod linux;
 mod paths;
 mod policy;
 #[cfg(target_os = "linux")]
+mod program_end;
+#[cfg(target_os = "linux")]
 mod rules;
 #[cfg(target_os = "linux")]
 mod view;
@@ -320,7 +322,7 @@ fn confine_on_linux(parent: Pid) -> io::Result<()> {
 
     rustix::thread::set_no_new_privs(true)?;
     set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the line above; then nobody would ever send the signal.
+    // The parent may have died before the line above; then the signal would never be sent.
     if getppid() == Some(parent) { Ok(()) } else { Err(rustix::io::Errno::SRCH.into()) }
 }
 

@@ -132,7 +132,7 @@ impl ScriptedRunner {
         self.act(Act::Gate(gate.clone()))
     }
 
-    /// Reports the same piece again and again until it is told to stop or nobody listens.
+    /// Reports the same piece again and again until it is stopped or the task has ended.
     #[must_use]
     pub fn talk(self, text: &str) -> Self {
         self.act(Act::Talk(text.into()))

@@ -2,8 +2,8 @@
 //!
 //! Promises: one value serves all callers at once; questions back to the caller are part of a reply, so no
 //! method waits for a person. Lists come whole, bounded and in an order that does not change by itself;
-//! whoever shows them cuts pages. Notices flow through a bounded channel and are dropped when nobody reads
-//! them fast enough: they are never worth slowing a tool down.
+//! the gateway cuts pages. Notices flow through a bounded channel and are dropped when they are not read
+//! fast enough: they are never worth slowing a tool down.
 //!
 //! It does not know sessions, wire versions or tasks: `site` records calls as tasks and `gateway` speaks the
 //! protocol.
@@ -27,7 +27,7 @@ use crate::TaskBudget;
 /// Notices that may wait between a tool and its caller; more would only be old news.
 pub const NOTICE_QUEUE: usize = 64;
 
-/// Changes that may wait for a listener; one that is further behind is told that everything changed.
+/// Changes that may wait for a listener; one that is further behind learns that everything changed.
 pub const CHANGE_QUEUE: usize = 64;
 
 /// A set of tools, resources and prompts.
@@ -97,7 +97,7 @@ pub trait Toolbox: Send + Sync + fmt::Debug + 'static {
         None
     }
 
-    /// Somebody wants to know (or no longer) when this resource changes.
+    /// A caller subscribes to this resource, or no longer does.
     fn watch(&self, uri: &str, on: bool) {
         let _ = (uri, on);
     }
@@ -131,7 +131,7 @@ pub struct Exchange {
     pub abilities: Abilities,
     /// What the client sent along in `_meta`, without the protocol's own keys.
     pub meta: JsonMap,
-    /// Fires when nobody waits for the answer any more.
+    /// Fires when the answer is no longer needed.
     pub cancel: CancellationToken,
     /// What the message behind the request may still spend.
     pub budget: TaskBudget,
@@ -139,7 +139,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// An exchange whose notices nobody reads.
+    /// An exchange whose notices are not read.
     #[must_use]
     pub fn silent(caller: Caller, abilities: Abilities) -> Self {
         Self {

@@ -95,9 +95,9 @@ impl Runner for ToolboxRunner {
     }
 
     fn card(&self) -> Option<Arc<AgentCard>> {
-        let nobody = Exchange::silent(Caller::local(), Abilities::default());
+        let unread = Exchange::silent(Caller::local(), Abilities::default());
         // The list of a toolbox is at hand once it is known; until then there is no card.
-        let tools = self.toolbox.tools(&nobody).now_or_never()?.ok()?;
+        let tools = self.toolbox.tools(&unread).now_or_never()?.ok()?;
         let mut known = self.card.lock().unwrap_or_else(PoisonError::into_inner);
         match &*known {
             Some(written) if Arc::ptr_eq(&written.tools, &tools) => Some(written.card.clone()),
@@ -172,7 +172,7 @@ async fn call(
 }
 
 /// Turns progress into status updates, not too many and never one that is old when it is written. It ends
-/// only when nobody listens.
+/// only when the task has ended.
 async fn tell(notices: &mut mpsc::Receiver<Notice>, job: &Job, report: &Reporter) -> Result<(), Gone> {
     let mut latest: Option<Message> = None;
     let mut due = Instant::now();

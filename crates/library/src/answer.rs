@@ -10,9 +10,9 @@ use agentsite_protocol::{Artifact, JsonMap, Message, Part, Role};
 use agentsite_search::{Ask, FindError, Hit, terms};
 use serde_json::{Value, json};
 
-use super::passage::{Passage, Place};
+use super::passage::{Location, Passage};
 use super::reading::Reading;
-use super::sentence::{Sentence, Wanted, compare, shown};
+use super::sentence::{QuestionTerms, Sentence, compare, shown};
 use super::shelf::{Shelf, terms_of};
 
 /// Passages that are looked at.
@@ -52,7 +52,7 @@ const LONGEST: usize = 4_000;
 /// Documents that are named when nothing fits.
 const NAMED: usize = 12;
 
-/// How a question begins that goes on with the one before.
+/// How a question begins that continues the one before.
 const GOES_ON: [&str; 7] = ["and ", "what about", "how about", "or ", "why?", "how so", "more"];
 
 /// Words that stand for something said before.
@@ -68,7 +68,7 @@ pub(super) struct Pick {
     pub(super) best: String,
 }
 
-/// What is asked: the words, with those of the question before when it goes on with it.
+/// What is asked: the words, with those of the question before when it continues it.
 pub(super) fn question(message: &Message, earlier: &[Message]) -> String {
     let words = bounded(message.plain_text().trim());
     let before = earlier.iter().rev().filter(|message| message.role == Role::User).map(Message::plain_text);
@@ -96,7 +96,7 @@ fn bounded(words: &str) -> String {
 pub(super) async fn find(reading: &Reading, question: &str, most: usize) -> Result<Vec<Pick>, FindError> {
     let Some(finder) = reading.finder() else { return Ok(Vec::new()) };
     let found = finder.find(&Ask::of(question, CANDIDATES)).await?;
-    let (candidates, sentences) = candidates(&reading.shelf(), &Wanted::of(question), found.hits);
+    let (candidates, sentences) = candidates(&reading.shelf(), &QuestionTerms::of(question), found.hits);
     let sentences = compare(reading.embedders(), question, sentences).await;
     let mut fits = fitting(candidates, &sentences);
     fits.sort_by(|(a, _), (b, _)| b.score.total_cmp(&a.score));
@@ -116,7 +116,7 @@ struct Candidate {
 }
 
 /// The passages that were found, the best first, and the sentences of the first ones.
-fn candidates(shelf: &Shelf, wanted: &Wanted, hits: Vec<Hit>) -> (Vec<Candidate>, Vec<Sentence>) {
+fn candidates(shelf: &Shelf, wanted: &QuestionTerms, hits: Vec<Hit>) -> (Vec<Candidate>, Vec<Sentence>) {
     let none = HashSet::new();
     let candidate = |hit: Hit| {
         let passage = shelf.passage(&hit.id)?;
@@ -215,8 +215,8 @@ pub(super) fn data(reading: &Reading, question: &str, picks: &[Pick]) -> Artifac
 fn place(passage: &Passage) -> Value {
     let mut place = json!({ "source": passage.source(), "file": passage.file, "heading": passage.heading });
     match passage.place {
-        Place::Line(line) => place["line"] = json!(line),
-        Place::Page(page) => place["page"] = json!(page),
+        Location::Line(line) => place["line"] = json!(line),
+        Location::Page(page) => place["page"] = json!(page),
     }
     place
 }

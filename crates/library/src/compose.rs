@@ -111,7 +111,7 @@ impl Composer {
             cancel: job.cancel.child_token(),
             ..job.clone()
         };
-        let _stops_the_model_when_nobody_waits = asked.cancel.clone().drop_guard();
+        let _stops_the_model_with_the_caller = asked.cancel.clone().drop_guard();
         let (theirs, mut steps) = Reporter::channel();
         let run = self.model.run(asked, theirs);
         let listen = async {

@@ -26,14 +26,14 @@ const LONGEST_PIECE: usize = 1_200;
 
 /// Where in a document something stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Location {
     /// A line, from 1.
     Line(usize),
     /// A page, from 1.
     Page(usize),
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for Location {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Line(line) => write!(out, "line {line}"),
@@ -48,7 +48,7 @@ pub(super) struct Block {
     /// The headings above it, the outermost first.
     pub(super) heading: Arc<[String]>,
     /// Where it begins.
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// Its text.
     pub(super) text: String,
     /// Whether its lines must stay lines: code, tables, lists.
@@ -63,7 +63,7 @@ pub(super) struct Passage {
     /// The headings above it, the outermost first.
     pub(super) heading: Arc<[String]>,
     /// Where it begins.
-    pub(super) place: Place,
+    pub(super) place: Location,
     /// Its text.
     pub(super) text: String,
 }
@@ -83,7 +83,7 @@ impl Passage {
 /// One sentence or line, and whether a new block begins with it.
 struct Piece {
     heading: Arc<[String]>,
-    place: Place,
+    place: Location,
     text: String,
     joint: &'static str,
 }
@@ -141,7 +141,7 @@ fn begin(
 
 fn pieces(block: &Block) -> Vec<Piece> {
     let mut all: Vec<Piece> = Vec::new();
-    let mut add = |text: &str, place: Place, joint: &'static str| {
+    let mut add = |text: &str, place: Location, joint: &'static str| {
         for text in bounded(text) {
             let joint = if all.is_empty() { "\n\n" } else { joint };
             all.push(Piece { heading: block.heading.clone(), place, text: text.to_owned(), joint });
@@ -150,8 +150,8 @@ fn pieces(block: &Block) -> Vec<Piece> {
     if block.lines {
         for (at, line) in block.text.lines().enumerate() {
             let place = match block.place {
-                Place::Line(first) => Place::Line(first + at),
-                page @ Place::Page(_) => page,
+                Location::Line(first) => Location::Line(first + at),
+                page @ Location::Page(_) => page,
             };
             add(line.trim_end(), place, "\n");
         }
@@ -209,7 +209,7 @@ mod tests {
     fn block(heading: &str, line: usize, text: &str) -> Block {
         Block {
             heading: Arc::from([heading.to_owned()]),
-            place: Place::Line(line),
+            place: Location::Line(line),
             text: text.into(),
             lines: false,
         }
@@ -279,7 +279,7 @@ mod tests {
         let code = (1..=60).map(|n| format!("let a{n} = {n} + {n};")).collect::<Vec<_>>().join("\n");
         let passages = cut(&"a".into(), &[Block { lines: true, ..block("H", 10, &code) }], 10);
         assert!(passages[0].text.starts_with("let a1 = 1 + 1;\nlet a2"));
-        let Place::Line(second) = passages[1].place else { panic!("lines have numbers") };
+        let Location::Line(second) = passages[1].place else { panic!("lines have numbers") };
         let first_new = passages[1].text.lines().nth(1).unwrap();
         assert_eq!(first_new, code.lines().nth(second - 10).unwrap());
     }

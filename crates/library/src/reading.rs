@@ -2,9 +2,9 @@
 //!
 //! Promises: one task reads; those who ask wait for a look that began after they asked, but not for long.
 //! Only what changed is read again, and only what an earlier process did not encode is encoded. Documents
-//! that the program carries are not touched before somebody asks. What cannot be read is told in the agent's
-//! log, once for each version. Better vectors follow in the background, with a share of one core, and never
-//! hold up a question. It does not choose what answers a question: `answer` does.
+//! that the program carries are not touched before the first question. What cannot be read is written to the
+//! agent's log, once for each version. Better vectors follow in the background, with a share of one core, and
+//! never hold up a question. It does not choose what answers a question: `answer` does.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -26,14 +26,14 @@ use super::read::{Unreadable, blocks};
 use super::scan::{Source, load};
 use super::shelf::{MAX_PASSAGES, Shelf};
 
-/// How old the last look may be when somebody asks: a look costs the time of a few thousand directory
+/// How old the last look may be for a question: a look costs the time of a few thousand directory
 /// entries.
 const FRESH: Duration = Duration::from_secs(1);
 
-/// How often is looked when nobody asks.
+/// How often folders are scanned when no question comes.
 const EVERY: Duration = Duration::from_secs(30);
 
-/// How long somebody who asks waits for documents to be read; after that the answer comes from what is there.
+/// How long a caller waits for documents to be read; after that the answer comes from what is there.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Entries that get their better vectors at a time: some tens of milliseconds of one core, for which a
@@ -363,7 +363,7 @@ async fn replace(
     .await
 }
 
-/// Writes to the end, also when the one who waits for it is stopped: nobody else gets the turn before.
+/// Writes to the end, also when the one who waits for it is stopped: no other writer gets the turn before.
 async fn written<T: Send + 'static>(
     turn: &WriteTurn,
     work: impl Future<Output = Result<T, FindError>> + Send + 'static,

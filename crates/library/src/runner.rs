@@ -24,7 +24,7 @@ use crate::scan::Source;
 /// Most passages that a program gets.
 const MOST: usize = 20;
 
-/// Earlier messages that are looked at, to see what a short question goes on with.
+/// Earlier messages that are looked at, to see what a short question continues.
 const MEMORY: usize = 6;
 
 /// Documents that a notice names.

@@ -36,7 +36,7 @@ const HEAD_WORDS: usize = 16;
 
 /// A question as sentences are compared with it.
 #[derive(Debug)]
-pub(super) struct Wanted {
+pub(super) struct QuestionTerms {
     /// What it is about: its terms without those that only ask.
     pub(super) terms: HashSet<u64>,
     kind: Kind,
@@ -54,7 +54,7 @@ enum Kind {
     /// What to do: how do I.
     Command,
     /// A file or an address: where.
-    Place,
+    Location,
     /// Anything else.
     Other,
 }
@@ -77,8 +77,8 @@ const KINDS: [(&str, Kind, &str); 18] = [
     ("how can i", Kind::Command, ""),
     ("how to", Kind::Command, ""),
     ("which command", Kind::Command, "command"),
-    ("which file", Kind::Place, ""),
-    ("where ", Kind::Place, ""),
+    ("which file", Kind::Location, ""),
+    ("where ", Kind::Location, ""),
 ];
 
 /// Words that stand for a number.
@@ -99,7 +99,7 @@ const TIME_WORDS: usize = 14;
 /// Units of sizes.
 const SIZES: [&str; 8] = ["KiB", "MiB", "GiB", "kB", "MB", "GB", "bytes", "Bytes"];
 
-impl Wanted {
+impl QuestionTerms {
     /// Reads a question.
     pub(super) fn of(question: &str) -> Self {
         let lower = question.to_lowercase();
@@ -123,7 +123,7 @@ impl Wanted {
             Kind::Size => numbers(sentence).any(|unit| SIZES.contains(&unit)),
             Kind::Time => says(&TIMES[..TIME_WORDS]) || numbers(sentence).any(|unit| TIMES.contains(&unit)),
             Kind::Command => sentence.contains('`') || sentence.contains("--") || sentence.contains(" = "),
-            Kind::Place => sentence.split('`').skip(1).step_by(2).any(|code| code.contains(['/', '.'])),
+            Kind::Location => sentence.split('`').skip(1).step_by(2).any(|code| code.contains(['/', '.'])),
             Kind::Other => false,
         }
     }
@@ -184,7 +184,7 @@ impl Sentence {
     /// Reads the sentences of a passage, whose number and fit are given.
     pub(super) fn all<'a>(
         shelf: &'a Shelf,
-        wanted: &'a Wanted,
+        wanted: &'a QuestionTerms,
         passage: &'a Passage,
         (number, prior): (usize, f64),
     ) -> impl Iterator<Item = Self> + 'a {
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_known_when_it_is_seen() {
-        let met = |question: &str, sentence: &str| Wanted::of(question).is_met(sentence);
+        let met = |question: &str, sentence: &str| QuestionTerms::of(question).is_met(sentence);
         assert!(met("How many receivers?", "A task has at most **10** receivers."));
         assert!(met("How many tries?", "It is tried twice."));
         assert!(!met("How many agents?", "An agent elsewhere (`a2a`) and one more."));
@@ -303,8 +303,8 @@ mod tests {
 
     #[test]
     fn words_that_only_ask_are_not_looked_for() {
-        assert_eq!(Wanted::of("How long is it kept?").terms, terms("kept").into_iter().collect());
-        assert_eq!(Wanted::of("How long?").terms, terms("long").into_iter().collect());
+        assert_eq!(QuestionTerms::of("How long is it kept?").terms, terms("kept").into_iter().collect());
+        assert_eq!(QuestionTerms::of("How long?").terms, terms("long").into_iter().collect());
     }
 
     #[test]

@@ -28,13 +28,13 @@ impl Clock for Still {
 }
 
 /// A question and what a right answer has.
-struct Asked {
+struct Question {
     pages: Vec<&'static str>,
     words: Vec<&'static str>,
     question: &'static str,
 }
 
-impl Asked {
+impl Question {
     fn all() -> Vec<Self> {
         let lines = QUESTIONS.lines().filter(|line| !line.starts_with('#'));
         let parts = |text: &'static str| text.split(" / ").collect();
@@ -75,7 +75,7 @@ async fn most_questions_about_agentsite_get_the_sentence_that_answers_them() {
         Reading::new(Source::Own, IndexFolder::none(), embedders, AgentLog::new(clock.clone()), clock);
     reading.read_all().await;
     let (mut tuned, mut kept_out) = (Count::default(), Count::default());
-    for (at, asked) in Asked::all().into_iter().enumerate() {
+    for (at, asked) in Question::all().into_iter().enumerate() {
         let count = if at % 3 == 2 { &mut kept_out } else { &mut tuned };
         let picks = answer::find(&reading, asked.question, answer::PASSAGES).await.unwrap();
         let first = picks.first();

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use agentsite_protocol::Visibility;
-use agentsite_search::{Ask, Blend, Embedders, Entry, Facts, Finder, FinderSettings, Found, Static};
+use agentsite_search::{Ask, Blend, Embedders, Entry, Facts, FindResults, Finder, FinderSettings, Static};
 use serde_json::Value;
 
 /// How many of the questions are asked, spread over all of them.
@@ -70,7 +70,7 @@ async fn measure(folder: &Path) -> Result<[f64; 4], Box<dyn std::error::Error>> 
 }
 
 /// nDCG@10 of an answer.
-fn gain(found: &Found, relevant: &HashSet<&str>) -> f64 {
+fn gain(found: &FindResults, relevant: &HashSet<&str>) -> f64 {
     let at = |place: usize| 1.0 / (place as f64 + 2.0).log2();
     let ideal: f64 = (0..relevant.len().min(10)).map(at).sum();
     let places = found.hits.iter().enumerate().filter(|(_, hit)| relevant.contains(hit.id.as_str()));

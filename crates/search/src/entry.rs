@@ -28,7 +28,7 @@ pub struct Passage {
     pub skill: String,
     /// The text.
     pub text: String,
-    /// Whether it is a request that somebody could make, rather than a description.
+    /// Whether it is a request that a caller could make, rather than a description.
     pub example: bool,
 }
 

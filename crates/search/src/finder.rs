@@ -21,15 +21,15 @@ use self::encode::{Encoded, Prepared, encode, encode_question};
 use self::explain::Explainer;
 use self::shown::Shown;
 use crate::index::bits::Bits;
-use crate::index::candidate::Care;
+use crate::index::candidate::Effort;
 use crate::index::scan;
 use crate::index::segment::short;
 use crate::index::{Bodies, Model, Shared, Snapshot, Spot, Writer};
-use crate::question::{Ask, Asked, Found};
+use crate::question::{Ask, FindResults, QuestionWords};
 use crate::rank::{self, Blend};
 use crate::reading::{Reading, trim_facts};
 use crate::reason::Texts;
-use crate::record::{Put, Reader, Record};
+use crate::record::{Put, Record, RecordReader};
 use crate::{Audience, EmbedError, Embedder, Entry, Facts, ModelId};
 
 /// From how many entries on a question is answered on a thread of its own: below, it takes less than a
@@ -56,7 +56,7 @@ pub struct FinderSettings {
 
 /// How far a long piece of work is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
+pub struct EncodeProgress {
     /// Entries done.
     pub done: usize,
     /// Entries in all.
@@ -106,7 +106,7 @@ impl Finder {
     /// When the folder cannot be used. Damage is no error: see [`Opened::damage`].
     pub fn open(
         settings: FinderSettings,
-        progress: &(dyn Fn(Progress) + Sync),
+        progress: &(dyn Fn(EncodeProgress) + Sync),
     ) -> Result<(Self, Opened), FindError> {
         let FinderSettings { folder, embedders } = settings;
         let model = |embedder: &Arc<dyn Embedder>| Model {
@@ -116,7 +116,7 @@ impl Finder {
         let models = std::iter::once(&embedders.fast).chain(&embedders.full).map(model).collect();
         let tell = |done: usize, at: u64, of: u64| {
             let all = done as f64 * of as f64 / (at.max(1)) as f64;
-            progress(Progress { done, of: (all.round() as usize).max(done) });
+            progress(EncodeProgress { done, of: (all.round() as usize).max(done) });
         };
         let opened = Writer::open(folder.as_deref(), models, &tell);
         let (writer, damage) = opened.map_err(|error| FindError::Folder(error.to_string()))?;
@@ -214,7 +214,7 @@ impl Finder {
             let mut writer = lock(&writer);
             let mut bodies = Bodies::default();
             for mut entry in encoded {
-                // Whoever was replaced or removed meanwhile stays as it is now.
+                // An entry that was replaced or removed meanwhile stays as it is now.
                 if !entry.serial.is_some_and(|serial| writer.is_current(&entry.reading.entry.id, serial)) {
                     continue;
                 }
@@ -237,7 +237,7 @@ impl Finder {
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub async fn find(&self, ask: &Ask) -> Result<Found, FindError> {
+    pub async fn find(&self, ask: &Ask) -> Result<FindResults, FindError> {
         self.find_by(ask, Blend::Best).await
     }
 
@@ -245,7 +245,7 @@ impl Finder {
     ///
     /// # Errors
     /// When the index cannot be read.
-    pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<Found, FindError> {
+    pub async fn find_by(&self, ask: &Ask, blend: Blend) -> Result<FindResults, FindError> {
         let key = self.answers.key(ask, blend);
         if let Some(found) = self.answers.get(self.shared.snapshot().version, &key) {
             return Ok(found);
@@ -253,18 +253,18 @@ impl Finder {
         let text = &ask.text[..ask.text.floor_char_boundary(MAX_QUERY)];
         let mut question = encode_question(&self.embedders, &self.shared.snapshot(), text).await;
         let without = question.without.take();
-        let asked = Asked::of(&ask.text);
+        let asked = QuestionWords::of(&ask.text);
         let snapshot = self.shared.snapshot();
         let passed = self.pass(&snapshot, &ask.filter, &ask.audience);
         let considered = passed.iter().map(Bits::count).sum();
-        let care = Care::of(&question.whole);
-        let sought = rank::sought(&snapshot, ask, blend, care);
+        let effort = Effort::of(&question.whole);
+        let sought = rank::sought(&snapshot, ask, blend, effort);
         let (page, fast) = {
             let (snapshot, ask, terms) = (Arc::clone(&snapshot), ask.clone(), asked.terms.clone());
             aside(considered > LARGE, move || {
                 let candidates = scan::candidates(&snapshot, &passed, &question.whole, &terms, sought);
                 let sentences: Vec<_> = question.sentences.iter().map(Vec::as_slice).collect();
-                let page = rank::page(&snapshot, candidates, &sentences, &ask, blend, care);
+                let page = rank::page(&snapshot, candidates, &sentences, &ask, blend, effort);
                 (page, question.whole.into_iter().next().flatten())
             })
             .await
@@ -277,7 +277,7 @@ impl Finder {
             query: fast.as_ref(),
         };
         let hits = explainer.hits(&page).await?;
-        let found = Found { hits, considered, without };
+        let found = FindResults { hits, considered, without };
         self.answers.keep(snapshot.version, key, &found);
         Ok(found)
     }
@@ -368,7 +368,7 @@ fn prepare(snapshot: &Snapshot, spot: Spot) -> Result<Prepared, FindError> {
 }
 
 fn read_put(bytes: &[u8]) -> Result<Put<'_>, FindError> {
-    match Reader::new(bytes).next() {
+    match RecordReader::new(bytes).next() {
         Ok(Some(Record::Put(put))) => Ok(put),
         _ => {
             Err(FindError::Folder("a record of the index is damaged; it is rebuilt at the next start".into()))

@@ -1,7 +1,7 @@
 //! Index: the entries in memory, and the log that they come back from.
 //!
 //! Promises: a change is on disk before anybody sees it; readers hold a [`Snapshot`], which never changes,
-//! and wait for nobody. There is one way from a record to memory, taken at a start and at every change. It
+//! and never wait. There is one way from a record to memory, taken at a start and at every change. It
 //! does not make vectors and does not rank.
 
 pub(crate) mod bits;

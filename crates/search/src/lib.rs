@@ -29,9 +29,9 @@ mod words;
 
 pub use embedder::{EmbedError, Embedder, Hashed, ModelId, Vector};
 pub use entry::{Audience, Entry, Facts, Passage};
-pub use finder::{Embedders, FindError, Finder, FinderSettings, Opened, Progress, digest};
+pub use finder::{Embedders, EncodeProgress, FindError, Finder, FinderSettings, Opened, digest};
 pub use minilm::MiniLm;
-pub use question::{Ask, Found, Hit};
+pub use question::{Ask, FindResults, Hit};
 pub use rank::Blend;
 #[doc(hidden)]
 pub use record::records_in;

@@ -2,8 +2,8 @@
 //!
 //! Promises: [`Log::append`] returns when its bytes are on disk, and what it wrote is read back whole or not
 //! at all. A tail that a kill left unfinished is cut off at the next opening; a byte that changed is noticed.
-//! Rewriting makes a new file and puts it in place of the old one in one step; whoever still reads the old
-//! one goes on reading it.
+//! Rewriting makes a new file and puts it in place of the old one in one step; a reader of the old
+//! one continues to read it.
 //!
 //! The file: 8 bytes of name and version, then frames: length of the body, checksum of the body, checksum of
 //! these two, the body. The length has a checksum of its own so that a frame that ends after the file is

@@ -1,4 +1,4 @@
-//! Population: made-up agents in any number, to measure an index at a size that nobody has at hand.
+//! Population: made-up agents in any number, to measure an index at sizes that no real site has.
 //!
 //! Promises: agent `n` is the same at every run. Its text is some 42 words in runs of one to four, most of
 //! them from two of the cards it is made from, the others from all cards and from a long tail of rare words,

@@ -30,7 +30,7 @@ pub struct Ask {
 }
 
 impl Ask {
-    /// A question of somebody who sees everything.
+    /// A question of a caller who sees everything.
     #[must_use]
     pub fn of(text: impl Into<String>, limit: usize) -> Self {
         Self {
@@ -57,7 +57,7 @@ pub struct Hit {
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Found {
+pub struct FindResults {
     /// The best ones, the best first.
     pub hits: Vec<Hit>,
     /// How many entries passed the filter.
@@ -68,14 +68,14 @@ pub struct Found {
 
 /// The words of a question.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(crate) struct Asked {
+pub(crate) struct QuestionWords {
     /// As they were said, with their terms, in order.
     pub(crate) said: Vec<(String, u64)>,
     /// Different terms with their weight, pairs of neighbouring words among them.
     pub(crate) terms: Vec<(u64, f32)>,
 }
 
-impl Asked {
+impl QuestionWords {
     /// Reads a question. Empty words count only where there are no others.
     pub(crate) fn of(text: &str) -> Self {
         let text = &text[..text.floor_char_boundary(MAX_QUERY)];

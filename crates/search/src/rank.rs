@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use agentsite_protocol::Timestamp;
 
 use crate::index::Snapshot;
-use crate::index::candidate::{Candidate, Care, Vectors};
+use crate::index::candidate::{Candidate, Effort, Vectors};
 use crate::index::columns::owner_key;
 use crate::index::scan::Sought;
 use crate::index::terms::rarest;
@@ -29,13 +29,13 @@ const OWNER_MARGIN: f64 = 0.75;
 /// How near a newcomer must come in score to the one whose place it takes.
 const NEWCOMER_MARGIN: f64 = 0.85;
 
-/// How long somebody is a newcomer.
+/// How long an agent is a newcomer.
 const NEWCOMER_MILLIS: i64 = 14 * 24 * 60 * 60 * 1000;
 
 /// What is trusted when nothing is known.
 const UNKNOWN_TRUST: f64 = 0.5;
 
-impl Care {
+impl Effort {
     /// How many of the best by the plain sum are weighed more closely.
     const fn weighed(self) -> usize {
         match self {
@@ -44,7 +44,7 @@ impl Care {
         }
     }
 
-    /// Among so many of the best nobody may be missed whom only words find.
+    /// Among so many of the best no entry may be missed that only words find.
     const fn sure(self) -> usize {
         match self {
             Self::Quick => 16,
@@ -121,9 +121,9 @@ pub(crate) struct Ranked {
 
 /// What candidates a page needs: twice as many as it reaches, because trust and sentences move some of them
 /// up.
-pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, care: Care) -> Sought {
+pub(crate) fn sought(snapshot: &Snapshot, ask: &Ask, blend: Blend, effort: Effort) -> Sought {
     let reached = ask.offset.saturating_add(ask.limit).saturating_mul(2);
-    let (places, sure) = (reached.max(care.weighed()), reached.max(care.sure()));
+    let (places, sure) = (reached.max(effort.weighed()), reached.max(effort.sure()));
     if blend.is_plain() {
         return Sought::Each { places };
     }
@@ -137,11 +137,11 @@ pub(crate) fn page(
     sentences: &[Vectors<'_>],
     ask: &Ask,
     blend: Blend,
-    care: Care,
+    effort: Effort,
 ) -> Vec<Ranked> {
     let mut ranked = score(snapshot, candidates, blend);
     if !blend.is_plain() {
-        weigh(snapshot, &mut ranked, sentences, care.weighed());
+        weigh(snapshot, &mut ranked, sentences, effort.weighed());
     }
     let end = ask.offset.saturating_add(ask.limit);
     // Who fits nothing at all comes last by id alone; there are many of them, and mostly nobody looks that

@@ -1,7 +1,7 @@
 //! Reading: an entry as the index takes it in.
 //!
 //! Promises: whatever an entry holds, its reading is within the limits named here; nothing is refused, what
-//! is beyond them is left out. A passage that is said twice counts once, so saying it often helps nobody. It
+//! is beyond them is left out. A passage that is said twice counts once, so repeating it does not help. It
 //! does not make vectors.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -168,13 +168,13 @@ fn write_facts(out: &mut Vec<u8>, facts: &Facts) {
 #[doc(hidden)]
 #[must_use]
 pub fn records_in(bytes: &[u8]) -> usize {
-    let mut reader = Reader::new(bytes);
+    let mut reader = RecordReader::new(bytes);
     let mut count = 0;
     while let Ok(Some(record)) = reader.next() {
         let mut written = Vec::new();
         record.write(&mut written);
         assert_eq!(
-            Reader::new(&written).next().ok().flatten().as_ref(),
+            RecordReader::new(&written).next().ok().flatten().as_ref(),
             Some(&record),
             "what was read can be written"
         );
@@ -185,12 +185,12 @@ pub fn records_in(bytes: &[u8]) -> usize {
 
 /// Reads records one after the other.
 #[derive(Debug)]
-pub(crate) struct Reader<'a> {
+pub(crate) struct RecordReader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RecordReader<'a> {
     /// Reads these bytes from their beginning.
     pub(crate) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
@@ -354,7 +354,7 @@ mod tests {
         for record in [Record::Put(put), revise, Record::Remove("a")] {
             let from = bytes.len();
             record.write(&mut bytes);
-            assert_eq!(Reader::new(&bytes[from..]).next(), Ok(Some(record)));
+            assert_eq!(RecordReader::new(&bytes[from..]).next(), Ok(Some(record)));
         }
         bytes
     }
@@ -372,7 +372,10 @@ mod tests {
             bytes[0] = REVISE_WITH_DOUBLE;
             let price = expected.map(|text| text.parse().unwrap());
             let facts = Facts { price, ..Facts::default() };
-            assert_eq!(Reader::new(&bytes).next(), Ok(Some(Record::Revise { id: "a", digest: 3, facts })));
+            assert_eq!(
+                RecordReader::new(&bytes).next(),
+                Ok(Some(Record::Revise { id: "a", digest: 3, facts }))
+            );
         }
     }
 

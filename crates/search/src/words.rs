@@ -7,7 +7,7 @@
 //!
 //! It knows the common endings and the empty words of English only; other languages are matched word by word.
 
-/// Longest word that is read, in bytes; what is longer is an encoded blob, of which nobody asks by heart.
+/// Longest word that is read, in bytes; what is longer is an encoded blob, not part of a question.
 const LONGEST_WORD: usize = 64;
 
 /// A word of a text.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use agentsite_protocol::{Filter, Visibility};
 use agentsite_search::{
-    Ask, Audience, Embedders, Entry, Facts, Finder, FinderSettings, Found, MiniLm, Passage, Static,
+    Ask, Audience, Embedders, Entry, Facts, FindResults, Finder, FinderSettings, MiniLm, Passage, Static,
 };
 use serde_json::{Value, json};
 
@@ -35,7 +35,7 @@ fn filled(full: bool, entries: Vec<Entry>) -> Finder {
     finder
 }
 
-fn find(finder: &Finder, text: &str) -> Found {
+fn find(finder: &Finder, text: &str) -> FindResults {
     run(finder.find(&Ask::of(text, 10))).expect("a question is answered")
 }
 

@@ -45,11 +45,11 @@ mod world;
 mod tests;
 
 pub use agentsite_host::{
-    About, Answers, Change, Exchange, Health, Link, LinkEnd, LogLevel, LogLine, LogSource, LoginBegun,
-    Manifest, Notice, PinState, PinnedTool, RuntimeKind, ToolFault,
+    About, AgentSession, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun,
+    Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_store::{
-    ConversationCursor, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, OutboxQuery, Page,
+    ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
 pub use audit::verify_heads;

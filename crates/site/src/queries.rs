@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use agentsite_protocol::{
     Ids, JournalKind, JournalLine, JournalSubject, Match, Owner, PushConfig, Query, Timestamp,
 };
-use agentsite_store::{Admittance, Change, OutboxChange, OutboxRow, SharedStore, StoreError};
+use agentsite_store::{Admittance, Change, DeliveryChange, DeliveryRequest, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
@@ -184,7 +184,7 @@ impl Queries {
             stored.seen.push(found.id.clone());
             stored.kept.matches.push(Appeared { seq: stored.told, at: now, found });
             if stored.kept.push.is_some() {
-                outbox.push(OutboxChange::Add(letter(&stored, now, deadline)));
+                outbox.push(DeliveryChange::Add(letter(&stored, now, deadline)));
             }
         }
         let over = stored.kept.matches.len().saturating_sub(MAX_TOLD);
@@ -208,7 +208,7 @@ impl Queries {
         &self,
         stored: &mut Stored,
         line: JournalLine,
-        outbox: Vec<OutboxChange>,
+        outbox: Vec<DeliveryChange>,
     ) -> Result<(), SiteError> {
         let (id, owner) = (&stored.kept.id, Some(&stored.kept.owner));
         let record = COLLECTION.put(id, owner, stored.revision, stored)?;
@@ -242,8 +242,8 @@ pub(crate) async fn read(store: &SharedStore, id: &str) -> Result<Option<Stored>
 }
 
 /// The delivery of the last match that a query tells of.
-fn letter(stored: &Stored, due: Timestamp, deadline: Timestamp) -> OutboxRow {
+fn letter(stored: &Stored, due: Timestamp, deadline: Timestamp) -> DeliveryRequest {
     let (lane, body) = (Some(stored.kept.id.clone()), stored.told.to_string());
     let account = stored.kept.owner.account().to_owned();
-    OutboxRow { account, task: None, lane, kind: Queries::KIND.into(), body, due, deadline }
+    DeliveryRequest { account, task: None, lane, kind: Queries::KIND.into(), body, due, deadline }
 }

@@ -8,7 +8,7 @@
 use agentsite_protocol::JournalLine;
 
 use crate::{
-    Admittance, ConversationChange, Edit, KeyChange, ListingChange, OutboxChange, RecordChange, StoreError,
+    Admittance, ConversationChange, DeliveryChange, Edit, KeyChange, ListingChange, RecordChange, StoreError,
     TaskChange,
 };
 
@@ -55,7 +55,7 @@ impl Unjournaled {
             Self::SignedHead => matches!(edit, Edit::SignedHead(_)),
             Self::SettledTime => matches!(edit, Edit::Setting(_)),
             Self::DeliveryAttempt => {
-                use OutboxChange::{Defer, Done, Retry};
+                use DeliveryChange::{Defer, Done, Retry};
                 matches!(edit, Edit::Delivery(Done(_) | Defer { .. } | Retry { .. }))
             }
             Self::EntryCheck => matches!(edit, Edit::Listing(_)),
@@ -183,7 +183,7 @@ impl Change {
 mod tests {
     use super::*;
     use crate::SettingChange;
-    use crate::contract::samples::{Life, line, parcel};
+    use crate::contract::samples::{Life, delivery, line};
 
     fn setting() -> SettingChange {
         SettingChange { name: "a".into(), value: Some("b".into()), owner: None }
@@ -193,7 +193,7 @@ mod tests {
     fn a_reason_permits_only_what_it_is_meant_for() {
         let settled = Change::unjournaled(Unjournaled::SettledTime);
         settled.clone().edit(setting()).check().unwrap();
-        let row = OutboxChange::Add(parcel("news", 0));
+        let row = DeliveryChange::Add(delivery("news", 0));
         assert!(settled.clone().edit(row.clone()).check().is_err());
         settled.edit(row).line(line(1, "a line makes it good").journal.remove(0)).check().unwrap();
         let used = KeyChange::Remove("k".parse().unwrap());

@@ -54,9 +54,9 @@ pub struct Turn {
     pub at: Timestamp,
 }
 
-/// A turn with those that stand beside it.
+/// A turn with its siblings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct TurnPosition {
     /// The turn.
     pub turn: Turn,
     /// The first turns with the same parent, itself among them when it is one of these, in the order in which
@@ -64,7 +64,7 @@ pub struct Place {
     pub siblings: Vec<TaskId>,
 }
 
-/// Most siblings that are told of a turn: more than anybody looks through.
+/// Most siblings that are listed for a turn: more than a person looks through.
 pub const MAX_SIBLINGS: usize = 100;
 
 /// Turns that fit a search and are looked at, the newest first: a common word must not make a search long.
@@ -139,7 +139,7 @@ pub struct ConversationQuery {
 
 /// A conversation that was wanted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ConversationMatch {
     /// The conversation.
     pub conversation: Conversation,
     /// Where the words stand, the newest turn first; none when no words were wanted.
@@ -157,7 +157,7 @@ pub enum Spot {
     Answer(TaskId),
 }
 
-/// Place in the list of conversations: pinned ones first, then by last change and id, all descending.
+/// Position in the list of conversations: pinned ones first, then by last change and id, all descending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ConversationCursor {
     /// Whether the last one of the page was pinned.

@@ -9,7 +9,7 @@ use agentsite_protocol::{PushConfig, TaskId, Timestamp};
 pub enum PushChange {
     /// A receiver is added, or takes the place of the one of the same id.
     Put(TaskId, PushConfig),
-    /// A receiver goes, with everything that was still to be told to it.
+    /// A receiver is removed, with everything that was still to be sent to it.
     Remove(TaskId, String),
 }
 
@@ -17,7 +17,7 @@ pub enum PushChange {
 /// point of the order, and each of these events. Which receivers there are is looked up inside the
 /// transaction, so none is missed and none gets too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Notification {
+pub struct EventDeliveries {
     /// The task.
     pub task: TaskId,
     /// The numbers of the events.
@@ -28,13 +28,13 @@ pub struct Notification {
     pub deadline: Timestamp,
 }
 
-impl Notification {
+impl EventDeliveries {
     /// The kind of the rows that it makes.
     pub const KIND: &'static str = "push";
 
     /// The rows for one receiver of a task of this account.
-    pub(crate) fn rows(&self, account: &str, config: &str) -> impl Iterator<Item = OutboxRow> {
-        self.events.iter().map(move |seq| OutboxRow {
+    pub(crate) fn rows(&self, account: &str, config: &str) -> impl Iterator<Item = DeliveryRequest> {
+        self.events.iter().map(move |seq| DeliveryRequest {
             account: account.to_owned(),
             task: Some(self.task),
             lane: Some(config.to_owned()),
@@ -46,9 +46,9 @@ impl Notification {
     }
 }
 
-/// A row of the outbox: something that must leave the site, and how often that was tried.
+/// What must leave the site: one row of the outbox without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OutboxRow {
+pub struct DeliveryRequest {
     /// The account (`Owner::account`) that it counts on and that takes turns with others; empty for the
     /// site's own.
     pub account: String,
@@ -69,9 +69,9 @@ pub struct OutboxRow {
 
 /// What happens to the outbox.
 #[derive(Debug, Clone)]
-pub enum OutboxChange {
+pub enum DeliveryChange {
     /// Something new must leave.
-    Add(OutboxRow),
+    Add(DeliveryRequest),
     /// It has left.
     Done(u64),
     /// It could not leave; try again then. Brings a dead row back, too.
@@ -90,14 +90,14 @@ pub enum OutboxChange {
         /// When to try next.
         due: Timestamp,
     },
-    /// It could not leave and will not be tried again; it is kept for people. The rows behind it go on.
+    /// It could not leave and will not be tried again; it is kept for people. The rows behind it continue.
     Dead {
         /// The row.
         id: u64,
         /// What went wrong, for people.
         error: String,
     },
-    /// Somebody wants it to be tried as if it were new, whether it is dead or waits.
+    /// An admin or its owner wants it to be tried as if it were new, whether it is dead or waits.
     Replay {
         /// The row.
         id: u64,

@@ -10,22 +10,22 @@ use agentsite_protocol::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ConversationChange, ListingChange, Notification, OutboxChange, PushChange, RecordChange, SignedHead,
+    ConversationChange, DeliveryChange, EventDeliveries, ListingChange, PushChange, RecordChange, SignedHead,
     StoreError,
 };
 
 /// One thing that happens in a transaction.
 #[derive(Debug, Clone)]
 pub enum Edit {
-    /// A task begins or goes on.
+    /// A task begins or continues.
     Task(Box<TaskChange>),
     /// Who is notified about a task. Comes before [`Edit::Notify`], so that a task can be opened with its
     /// receivers.
     Push(Box<PushChange>),
     /// The receivers of a task are notified.
-    Notify(Notification),
+    Notify(EventDeliveries),
     /// Something must leave the site, or has left it.
-    Delivery(OutboxChange),
+    Delivery(DeliveryChange),
     /// An API key or session is made, used or revoked.
     Key(Box<KeyChange>),
     /// A setting of the site.
@@ -58,8 +58,8 @@ macro_rules! edit_from {
 edit_from! {
     Task(TaskChange),
     Push(PushChange),
-    Notify(Notification),
-    Delivery(OutboxChange),
+    Notify(EventDeliveries),
+    Delivery(DeliveryChange),
     Key(KeyChange),
     Setting(SettingChange),
     Record(RecordChange),
@@ -144,7 +144,7 @@ pub struct KeyRecord {
     /// When it was last used, to the minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_used_at: Option<Timestamp>,
-    /// Whether it is the session of a browser rather than a key in somebody's hands.
+    /// Whether it is the session of a browser rather than a key.
     #[serde(default)]
     pub session: bool,
     /// The key that a session was begun with and stands for; a session that was begun by a link has none.

@@ -18,7 +18,7 @@ pub(crate) const VISITED: usize = 256;
 
 /// Which rows of the outbox a worker wants to take.
 #[derive(Debug, Clone)]
-pub struct ClaimRequest {
+pub struct DeliveryClaimRequest {
     /// Rows that are due by then.
     pub now: Timestamp,
     /// Until when they are hidden from other workers.
@@ -32,12 +32,12 @@ pub struct ClaimRequest {
     /// How many rows of each account are in flight.
     pub busy: HashMap<String, usize>,
     /// Whose turn it is: what the round before gave.
-    pub turn: Turn,
+    pub turn: ClaimTurn,
 }
 
 /// Whose turn it is. A new worker begins with the default.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Turn {
+pub struct ClaimTurn {
     /// The account with a key that was served last.
     known: Option<String>,
     /// The account without a key that was served last.
@@ -46,12 +46,20 @@ pub struct Turn {
     anonymous_first: bool,
 }
 
-impl ClaimRequest {
+impl DeliveryClaimRequest {
     /// A request without caps, for a worker that knows no accounts.
     #[must_use]
     pub fn all(now: Timestamp, until: Timestamp, limit: usize) -> Self {
         let (per_account, per_anonymous) = (usize::MAX, usize::MAX);
-        Self { now, until, limit, per_account, per_anonymous, busy: HashMap::new(), turn: Turn::default() }
+        Self {
+            now,
+            until,
+            limit,
+            per_account,
+            per_anonymous,
+            busy: HashMap::new(),
+            turn: ClaimTurn::default(),
+        }
     }
 
     /// How many more rows an account may have in flight.
@@ -72,7 +80,7 @@ pub(crate) struct Chosen {
     /// The rows, account by account.
     pub(crate) rows: Vec<u64>,
     /// Whose turn it is in the next round.
-    pub(crate) turn: Turn,
+    pub(crate) turn: ClaimTurn,
 }
 
 /// The accounts of one kind that could be served, in the order of their turns.
@@ -97,11 +105,11 @@ impl Waiting {
 /// Chooses rows. `next` gives the first account with rows after the named one, in order of names; `due` gives
 /// up to so many due rows of an account, the longest due first.
 pub(crate) fn choose<E>(
-    request: &ClaimRequest,
+    request: &DeliveryClaimRequest,
     mut next: impl FnMut(Option<&str>) -> Result<Option<String>, E>,
     mut due: impl FnMut(&str, usize) -> Result<Vec<u64>, E>,
 ) -> Result<Chosen, E> {
-    let Turn { known: last_known, anonymous: last_anonymous, anonymous_first } = &request.turn;
+    let ClaimTurn { known: last_known, anonymous: last_anonymous, anonymous_first } = &request.turn;
     let known = gather(request, last_known.as_ref(), &mut |after| next_known(&mut next, after), &mut due)?;
     let anonymous =
         gather(request, last_anonymous.as_ref(), &mut |after| next_anonymous(&mut next, after), &mut due)?;
@@ -118,7 +126,7 @@ pub(crate) fn choose<E>(
         let (first, second) = shares.split_at(of_known.len());
         (first.to_vec(), second.to_vec())
     };
-    let turn = Turn {
+    let turn = ClaimTurn {
         known: known.turn(&shares_known, last_known.as_ref()),
         anonymous: anonymous.turn(&shares_anonymous, last_anonymous.as_ref()),
         anonymous_first: !anonymous_first,
@@ -132,7 +140,7 @@ pub(crate) fn choose<E>(
 /// Walks once around the accounts of one kind, beginning after `last`.
 #[expect(clippy::type_complexity, reason = "two questions to the store; a name would only hide them")]
 fn gather<E>(
-    request: &ClaimRequest,
+    request: &DeliveryClaimRequest,
     last: Option<&String>,
     next: &mut dyn FnMut(Option<&str>) -> Result<Option<String>, E>,
     due: &mut dyn FnMut(&str, usize) -> Result<Vec<u64>, E>,
@@ -218,7 +226,7 @@ mod tests {
 
     type Rows = BTreeMap<String, Vec<u64>>;
 
-    fn round(request: &ClaimRequest, rows: &Rows) -> Chosen {
+    fn round(request: &DeliveryClaimRequest, rows: &Rows) -> Chosen {
         let next = |after: Option<&str>| {
             let found = rows.keys().find(|account| after.is_none_or(|after| account.as_str() > after));
             Ok::<_, ()>(found.cloned())
@@ -226,9 +234,9 @@ mod tests {
         choose(request, next, |account, most| Ok(rows[account].iter().take(most).copied().collect())).unwrap()
     }
 
-    fn request(limit: usize, per_account: usize) -> ClaimRequest {
+    fn request(limit: usize, per_account: usize) -> DeliveryClaimRequest {
         let at = Timestamp::from_millis(0);
-        ClaimRequest { per_account, ..ClaimRequest::all(at, at, limit) }
+        DeliveryClaimRequest { per_account, ..DeliveryClaimRequest::all(at, at, limit) }
     }
 
     fn accounts() -> impl Strategy<Value = Rows> {
@@ -269,7 +277,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_cap_is_exceeded_and_no_place_is_wasted(rows in accounts(), limit in 0..40_usize, cap in 1..6_usize, anonymous in 0..9_usize) {
-            let request = ClaimRequest { per_anonymous: anonymous, ..request(limit, cap) };
+            let request = DeliveryClaimRequest { per_anonymous: anonymous, ..request(limit, cap) };
             let chosen = round(&request, &rows);
             let of = |account: &str| rows[account].iter().filter(|row| chosen.rows.contains(row)).count();
             let counts: Vec<(bool, usize, usize)> =
@@ -280,7 +288,7 @@ mod tests {
             prop_assert_eq!(got, limit.min(sum(false) + sum(true).min(anonymous)));
             let unknown: usize = counts.iter().filter(|(anon, ..)| *anon).map(|(_, got, _)| got).sum();
             prop_assert!(unknown <= anonymous);
-            // Nobody has two rows more than another known account that could use one more.
+            // No account has two rows more than another known one that could use one more.
             for (anon, mine, _) in &counts {
                 for (_, other, wanted) in counts.iter().filter(|(other_anon, ..)| !other_anon && !anon) {
                     prop_assert!(*mine <= other + 1 || other == wanted);
@@ -289,9 +297,9 @@ mod tests {
         }
 
         #[test]
-        fn nobody_waits_longer_than_the_others_take_turns(rows in accounts(), limit in 1..6_usize, pool in 6..9_usize) {
+        fn no_account_waits_longer_than_the_others_take_turns(rows in accounts(), limit in 1..6_usize, pool in 6..9_usize) {
             let rounds = 2 * rows.len().div_ceil(limit);
-            let mut request = ClaimRequest { per_anonymous: pool, ..request(limit, 1) };
+            let mut request = DeliveryClaimRequest { per_anonymous: pool, ..request(limit, 1) };
             let mut served = std::collections::HashSet::new();
             for _ in 0..rounds {
                 let chosen = round(&request, &rows);

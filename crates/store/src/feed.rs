@@ -130,7 +130,7 @@ pub enum Changes {
         /// Where to go on.
         next: ChangeCursor,
     },
-    /// Some entries are gone: the reader reads everything again and goes on from here.
+    /// Some entries are gone: the reader reads everything again and continues from here.
     Gap(ChangeCursor),
 }
 

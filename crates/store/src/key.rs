@@ -1,8 +1,9 @@
 //! The key that a store is sealed with: where it lies is the binary's concern, what it protects is the
 //! store's.
 //!
-//! Promises: it is never shown. Whoever has a copy of the database without it reads no secret of the site and
-//! cannot change a protected row unnoticed. It does not encrypt tasks, conversations or the journal.
+//! Promises: it is never shown. A copy of the database without it reveals no secret of the site, and the
+//! protected rows of the copy cannot be changed unnoticed. It does not encrypt tasks, conversations or the
+//! journal.
 
 /// The key of a store.
 #[derive(Clone, PartialEq, Eq)]

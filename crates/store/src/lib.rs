@@ -36,20 +36,20 @@ use futures::future::BoxFuture;
 pub use audit::{AuditReport, JournalHead, SignedHead};
 pub use change::{Change, Unjournaled};
 pub use conversation::{
-    Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, MAX_SIBLINGS, Place,
-    Spot, Turn,
+    Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery, MAX_SIBLINGS,
+    Spot, Turn, TurnPosition,
 };
-pub use delivery::{Notification, OutboxChange, OutboxRow, PushChange};
+pub use delivery::{DeliveryChange, DeliveryRequest, EventDeliveries, PushChange};
 pub use edit::{Edit, KeyChange, KeyRecord, SentKey, SettingChange, TaskChange, UsageChange};
-pub use fair::{ClaimRequest, Turn as ClaimTurn};
+pub use fair::{ClaimTurn, DeliveryClaimRequest};
 pub use feed::{ChangeCursor, Changes, Entity, Topic};
 pub use key::StoreKey;
 pub use listing::{ListingChange, ListingFilter, NameHolder, Registration};
 pub use mem::MemStore;
 pub use metrics::StoreMetrics;
 pub use query::{
-    Claim, Claims, Expiry, JournalQuery, OutboxQuery, Page, Parcel, StoreStats, StoredLine, TaskCursor,
-    TaskFilter, TaskHistory,
+    Delivery, DeliveryClaim, DeliveryClaims, DeliveryQuery, Expiry, JournalQuery, Page, StoreStats,
+    StoredLine, TaskCursor, TaskFilter, TaskHistory,
 };
 pub use reads::{
     ChangeReads, ConversationReads, DeliveryReads, JournalReads, KeyReads, ListingReads, RecordReads,
@@ -91,13 +91,13 @@ pub enum StoreError {
     /// decide again.
     #[error("{0} has changed meanwhile: read it again, then try again")]
     Moved(String),
-    /// The entry of the hub or the conversation belongs to somebody else.
-    #[error("{0} belongs to somebody else")]
+    /// The entry of the hub or the conversation belongs to another owner.
+    #[error("{0} belongs to another owner")]
     Foreign(String),
     /// The disk is full; nothing of the change was kept.
     #[error("the disk is full: free some space or lower the retention limits, then try again")]
     Full,
-    /// The change would take somebody above a limit of storage; nothing of it was kept.
+    /// The change would take an account above a limit of storage; nothing of it was kept.
     #[error(
         "the storage of {} is used up: {used} of {limit} bytes are in use and this needs {more} more; delete tasks or conversations that are no longer needed, or ask the admin of the site to raise {setting}",
         storage::words(account)

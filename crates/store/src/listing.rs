@@ -18,7 +18,7 @@ pub struct Registration {
     /// How often it was written: 1 for a new one.
     #[serde(default)]
     pub revision: u64,
-    /// When to look at it next; none when nobody looks.
+    /// When to look at it next; none when it is not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Timestamp>,
     /// Looks in a row that found nothing.
@@ -36,10 +36,10 @@ pub struct Registration {
     /// What its owner must sign or serve to prove that it is the owner.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub challenge: Option<String>,
-    /// Whether somebody vouches for it: one who runs the site, or the owner by having answered the challenge.
+    /// Whether it is vouched for: by an admin, or by the owner having answered the challenge.
     #[serde(default)]
     pub vouched: bool,
-    /// Whether the people who run the site have suspended it, so that its owner cannot bring it back.
+    /// Whether an admin has suspended it, so that its owner cannot bring it back.
     #[serde(default)]
     pub barred: bool,
     /// Digest of what was last imported as this entry, so that the same again is recognised.
@@ -126,5 +126,5 @@ pub struct NameHolder {
     pub owner: String,
 }
 
-/// Most holders of one shape that are told: enough to warn, little enough for a shape that thousands share.
+/// Most holders of one shape that are listed: enough to warn, little enough for a shape that thousands share.
 pub(crate) const HOLDERS: usize = 4;

@@ -103,7 +103,7 @@ impl MemStore {
     }
 
     /// Loses everything unsynced: its [`Durable`]s fail with [`StoreError::Stopped`]. The hold ends; the
-    /// store goes on with what was synced, as after a restart.
+    /// store continues with what was synced, as after a restart.
     pub fn crash(&self) {
         self.lock().lose();
     }

@@ -7,8 +7,8 @@ use agentsite_protocol::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::fair::Turn;
-use crate::{ConversationCursor, Found, OutboxRow};
+use crate::fair::ClaimTurn;
+use crate::{ConversationCursor, ConversationMatch, DeliveryRequest};
 
 /// One page of a list.
 #[derive(Debug, Clone)]
@@ -35,11 +35,15 @@ impl Page<TaskHead, TaskCursor> {
     }
 }
 
-impl Page<Found, ConversationCursor> {
+impl Page<ConversationMatch, ConversationCursor> {
     /// Sorts what was found, leaves out what came before, and cuts it to one page with the cursor to the
     /// next.
-    pub(crate) fn of(mut items: Vec<Found>, after: Option<ConversationCursor>, limit: usize) -> Self {
-        let place = |found: &Found| ConversationCursor::of(&found.conversation);
+    pub(crate) fn of(
+        mut items: Vec<ConversationMatch>,
+        after: Option<ConversationCursor>,
+        limit: usize,
+    ) -> Self {
+        let place = |found: &ConversationMatch| ConversationCursor::of(&found.conversation);
         let limit = limit.clamp(1, MAX_PAGE);
         items.retain(|found| after.is_none_or(|after| place(found) < after));
         items.sort_by_key(|found| std::cmp::Reverse(place(found)));
@@ -113,7 +117,7 @@ pub struct JournalQuery {
     pub task: Option<TaskId>,
     /// Only lines that contain this text.
     pub text: Option<String>,
-    /// Only lines of whoever is called so.
+    /// Only lines of this actor.
     pub actor: Option<String>,
     /// Only lines of this kind, or of a whole capability: `task.completed`, `task`.
     pub kind: Option<String>,
@@ -158,29 +162,29 @@ pub struct StoredLine {
     pub line: JournalLine,
 }
 
-/// A row of the outbox that was taken to be sent.
+/// A delivery that a worker took to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct DeliveryClaim {
     /// Its id.
     pub id: u64,
     /// How often it was claimed before, whether or not the worker came back to say what became of it.
     pub attempts: u32,
     /// The row.
-    pub row: OutboxRow,
+    pub row: DeliveryRequest,
 }
 
-/// The rows that a worker took in one round.
+/// The deliveries that a worker took in one round.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Claims {
+pub struct DeliveryClaims {
     /// The rows.
-    pub rows: Vec<Claim>,
+    pub rows: Vec<DeliveryClaim>,
     /// Whose turn it is in the next round.
-    pub turn: Turn,
+    pub turn: ClaimTurn,
 }
 
 /// Which rows of the outbox are wanted, in the order in which they were added.
 #[derive(Debug, Clone, Default)]
-pub struct OutboxQuery {
+pub struct DeliveryQuery {
     /// Only this row.
     pub id: Option<u64>,
     /// Only rows of this task.
@@ -193,7 +197,7 @@ pub struct OutboxQuery {
     pub limit: usize,
 }
 
-impl OutboxQuery {
+impl DeliveryQuery {
     /// How many rows are given at most.
     pub(crate) fn most(&self) -> usize {
         self.limit.min(MAX_PAGE)
@@ -208,9 +212,9 @@ impl OutboxQuery {
     }
 }
 
-/// A row of the outbox as it lies there.
+/// A delivery in the outbox, with its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Parcel {
+pub struct Delivery {
     /// Its id.
     pub id: u64,
     /// How often it was claimed.
@@ -220,7 +224,7 @@ pub struct Parcel {
     /// Whether it was given up.
     pub dead: bool,
     /// The row.
-    pub row: OutboxRow,
+    pub row: DeliveryRequest,
 }
 
 /// Which finished tasks may go. A task with rows in the outbox that are not dead stays until they have left
@@ -244,7 +248,7 @@ pub struct Expiry {
     /// While callers without a key hold more bytes than this, those of theirs that were last changed before
     /// `anonymous_spare` go, the oldest first.
     pub anonymous_bytes: u64,
-    /// See `anonymous_bytes`: results younger than this can still be fetched by whoever asked for them.
+    /// See `anonymous_bytes`: results younger than this can still be fetched by their callers.
     pub anonymous_spare: Timestamp,
 }
 

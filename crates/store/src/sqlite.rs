@@ -2,7 +2,7 @@
 //!
 //! Promises: one writer thread commits whatever is queued in one transaction and answers after the fsync;
 //! readers have connections of their own and never hold it up. One process owns the file. A full disk refuses
-//! changes and goes on; any other failure of a commit stops the store, because what the file handle then
+//! changes and continues; any other failure of a commit stops the store, because what the file handle then
 //! holds is not known. It deliberately has no settings: page size, sync mode and caches are part of the
 //! promise.
 
@@ -34,6 +34,7 @@ mod schema;
 mod scrub;
 mod seal;
 mod secrets;
+mod sidecar;
 mod space;
 mod tasks;
 mod upkeep;

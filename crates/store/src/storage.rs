@@ -16,7 +16,7 @@ use crate::StoreError;
 /// The account of the journal, which no limit refuses: it is cut to its size by retention.
 pub(crate) const JOURNAL: &str = "journal";
 
-/// The account of what belongs to nobody but the site.
+/// The account of what belongs to the site itself.
 pub(crate) const SITE: &str = "site";
 
 /// How much of a limit running work may go beyond it: an eighth, so that work that was accepted can usually
@@ -71,7 +71,7 @@ pub enum DiskState {
     /// Enough.
     #[default]
     Ample,
-    /// Less than the reserve: new work is refused, running work goes on.
+    /// Less than the reserve: new work is refused, running work continues.
     Low,
     /// None: only ends and removals are written.
     Full,

@@ -10,10 +10,10 @@ const MOST: usize = 32;
 /// What is searched for: phrases of words that follow one another, all of which must be there. The last word
 /// of each may go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted(Vec<Vec<String>>);
+pub(crate) struct SearchPhrases(Vec<Vec<String>>);
 
-impl Wanted {
-    /// Reads what somebody typed; none when there is no word in it.
+impl SearchPhrases {
+    /// Reads what a person typed; none when there is no word in it.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut room = MOST;
         let mut phrases: Vec<Vec<String>> = Vec::new();
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     fn finds(wanted: &str, text: &str) -> bool {
-        Wanted::read(wanted).unwrap().fits(text)
+        SearchPhrases::read(wanted).unwrap().fits(text)
     }
 
     #[test]
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn what_has_no_words_asks_nothing_and_quotes_cannot_escape() {
-        assert_eq!(Wanted::read(" \" * ( "), None);
+        assert_eq!(SearchPhrases::read(" \" * ( "), None);
         assert_eq!(
-            Wanted::read("a\" OR b").unwrap().query(),
+            SearchPhrases::read("a\" OR b").unwrap().query(),
             "(words : \"a\" *) AND (words : \"or\" *) AND (words : \"b\" *)"
         );
-        let long = Wanted::read(&"w ".repeat(100)).unwrap();
+        let long = SearchPhrases::read(&"w ".repeat(100)).unwrap();
         assert_eq!(long.0.len(), MOST);
     }
 }

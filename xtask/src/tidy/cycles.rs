@@ -3,8 +3,8 @@
 //! Promises: siblings of every folder are compared, from the top-level modules down. Each cycle is reported
 //! once, as short as it can be, with a file and line for each step. A parent does not count as a step: it
 //! declares and re-exports its children, so names that it re-exports count as the child they come from. Test
-//! code is ignored. Edges are read from paths that begin with `crate`, `self` or `super`. [`exempt`]
-//! turns the errors of some folders into warnings.
+//! code is ignored. Edges are read from paths that begin with `crate`, `self` or `super`. No
+//! folder is exempt.
 
 mod graph;
 mod names;
@@ -13,16 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use self::graph::{Edges, shortest_cycle};
 use self::names::Crate;
-use crate::tidy::finding::{Finding, Weight};
+use crate::tidy::finding::Finding;
 use crate::tidy::source::Source;
-
-/// Folders whose cycles are still being removed. Remove a line once its folder is clean; never add one.
-const STILL_EXEMPT: &[&str] = &[
-    "crates/client/src/mcp",
-    "crates/host/src/connected",
-    "crates/host/src/sandbox",
-    "crates/store/src/sqlite",
-];
 
 /// The modules that share one parent, by the parent's path below the crate root, and who names whom among
 /// them.
@@ -40,28 +32,6 @@ pub(crate) fn check(sources: &[Source]) -> Vec<Finding> {
         }
     }
     crates.iter().flat_map(|(krate, sources)| in_crate(krate, sources)).collect()
-}
-
-/// Turns the errors of folders in [`STILL_EXEMPT`] into warnings, and names those that need no exemption
-/// any more.
-pub(crate) fn exempt(findings: Vec<Finding>) -> Vec<Finding> {
-    with_exemptions(findings, STILL_EXEMPT)
-}
-
-fn with_exemptions(mut findings: Vec<Finding>, exempt: &[&str]) -> Vec<Finding> {
-    for folder in exempt {
-        let inside = format!("{folder}/");
-        let mut needed = false;
-        for finding in findings.iter_mut().filter(|finding| finding.path.starts_with(&inside)) {
-            finding.weight = Weight::Warning;
-            needed = true;
-        }
-        if !needed {
-            let what = format!("`{folder}` has no module cycle and is still exempt");
-            findings.push(Finding::warning("xtask/src/tidy/cycles.rs", 1, what, "remove its line"));
-        }
-    }
-    findings
 }
 
 fn in_crate(krate: &str, sources: &[&Source]) -> Vec<Finding> {
@@ -113,20 +83,4 @@ fn levels(sources: &[&Source]) -> Levels {
         }
     }
     levels
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_exempt_folder_is_warned_about_until_it_is_clean() {
-        let cycle = || vec![Finding::error("crates/x/src/a/b.rs", 1, "a cycle", "break it")];
-        let found = with_exemptions(cycle(), &["crates/x/src/a"]);
-        assert_eq!(found.iter().map(|finding| finding.weight).collect::<Vec<_>>(), [Weight::Warning]);
-        let found = with_exemptions(cycle(), &["crates/x/src/ab"]);
-        assert_eq!(found[0].weight, Weight::Error);
-        assert_eq!((found.len(), found[1].weight), (2, Weight::Warning));
-        assert!(found[1].what.contains("still exempt"));
-    }
 }

@@ -48,7 +48,7 @@ impl<'a> Attempts<'a> {
         }
     }
 
-    /// Takes note of how an attempt went; breaks with the result, or goes on when another endpoint may be
+    /// Takes note of how an attempt went; breaks with the result, or continues when another endpoint may be
     /// tried.
     pub(super) fn judge<T>(
         &mut self,

@@ -26,7 +26,7 @@ pub(crate) const MAX_CARD: usize = 1 << 20;
 /// Most interfaces of a card that are looked at; three bindings in two versions are six.
 const MAX_INTERFACES: usize = 16;
 
-/// Most interfaces named in an error; more help nobody.
+/// Most interfaces named in an error; more would not help.
 const SHOWN: usize = 5;
 
 /// The address of a card: the given one when it names a JSON file, else the well-known one below it.

@@ -27,7 +27,7 @@ pub enum Binding {
     Grpc,
 }
 
-/// A binding that nobody knows.
+/// An unknown binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no binding: use jsonrpc, rest or grpc")]
 pub struct UnknownBinding(pub String);
@@ -162,7 +162,7 @@ impl Endpoint {
         self
     }
 
-    /// How the endpoint is told from others, in circuits and in the log.
+    /// Identifies the endpoint in circuits and in the log.
     #[must_use]
     pub fn name(&self) -> String {
         let version = if self.dialect.is_older() { " 0.3" } else { "" };

@@ -1,7 +1,7 @@
 //! Follow: the stream of a task as its caller sees it, over more than one connection if need be.
 //!
 //! Promises: a stream that ends before the task does is an error, not an end; after an error nothing follows.
-//! When the server numbers its events (a site does), a cut stream goes on after the last number without gap
+//! When the server numbers its events (a site does), a cut stream continues after the last number without gap
 //! or repeat, a bounded number of times. A server that does not is not asked again here: its caller asks for
 //! the task.
 

@@ -34,7 +34,7 @@ struct Fault {
 
 /// Where an operation is asked for, and what goes with it.
 #[derive(Debug, PartialEq)]
-struct Place<'a> {
+struct RestRequest<'a> {
     method: Method,
     /// Segments of the path; the last is written as it is when it is a verb.
     path: Vec<&'a str>,
@@ -44,7 +44,7 @@ struct Place<'a> {
     in_body: bool,
 }
 
-fn place<'a>(operation: &Operation<'a>) -> Place<'a> {
+fn place<'a>(operation: &Operation<'a>) -> RestRequest<'a> {
     let (method, path, verb, in_body) = match *operation {
         Operation::Send(_) => (Method::POST, vec!["message"], ":send", true),
         Operation::Stream(_) => (Method::POST, vec!["message"], ":stream", true),
@@ -66,7 +66,7 @@ fn place<'a>(operation: &Operation<'a>) -> Place<'a> {
         }
         Operation::ExtendedCard {} => (Method::GET, vec!["extendedAgentCard"], "", false),
     };
-    Place { method, path, verb, in_body }
+    RestRequest { method, path, verb, in_body }
 }
 
 /// The request for an operation.
@@ -89,7 +89,7 @@ pub(super) fn request(
 }
 
 /// The address below the endpoint's own, with the tenant in front.
-fn address(endpoint: &Endpoint, place: &Place<'_>) -> Url {
+fn address(endpoint: &Endpoint, place: &RestRequest<'_>) -> Url {
     let mut url = endpoint.url.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(endpoint.tenant.as_deref());

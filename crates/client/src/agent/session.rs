@@ -168,7 +168,7 @@ async fn attend(handler: Handler, assignment: Assignment, work: Work) -> TaskId 
         ending = handler(assignment, work) => ending,
         () = given_up => Ending::new(EndingWay::Canceled),
     };
-    // When the session is over, so is whoever waited.
+    // When the session is over, its callers are gone.
     let _ = out.send(FromAgent::End { task, ending }.write()).await;
     task
 }

@@ -1,4 +1,4 @@
-//! Work: what a handler uses to tell how far it is, and to learn that nobody waits any more.
+//! Work: what a handler uses to report progress, and to learn that its result is no longer needed.
 //!
 //! Promises: telling waits while the connection is busy, so that a fast handler is slowed down, not buffered.
 //! It does not end the task: what the handler returns does.
@@ -7,9 +7,9 @@ use agentsite_protocol::link::{FromAgent, Progress};
 use agentsite_protocol::{Artifact, TaskId};
 use tokio::sync::{mpsc, watch};
 
-/// Nobody waits for the work any more: it was cancelled, or its connection is lost.
+/// The work is no longer needed: it was cancelled, or its connection is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("nobody waits for this work any more")]
+#[error("this work is no longer needed")]
 pub struct Stopped;
 
 /// One task under way. Clones tell about the same task.
@@ -24,7 +24,7 @@ impl Work {
     /// Tells a further piece of the answer.
     ///
     /// # Errors
-    /// [`Stopped`] when nobody waits any more.
+    /// [`Stopped`] when the work is no longer needed.
     pub async fn text(&self, piece: impl Into<String>) -> Result<(), Stopped> {
         self.step(Progress::Text(piece.into())).await
     }
@@ -32,7 +32,7 @@ impl Work {
     /// Tells what is being done.
     ///
     /// # Errors
-    /// [`Stopped`] when nobody waits any more.
+    /// [`Stopped`] when the work is no longer needed.
     pub async fn status(&self, words: impl Into<String>) -> Result<(), Stopped> {
         self.step(Progress::Status(words.into())).await
     }
@@ -40,7 +40,7 @@ impl Work {
     /// Hands over a whole artifact.
     ///
     /// # Errors
-    /// [`Stopped`] when nobody waits any more.
+    /// [`Stopped`] when the work is no longer needed.
     pub async fn artifact(&self, artifact: Artifact) -> Result<(), Stopped> {
         self.step(Progress::Artifact { artifact, append: false, last_chunk: true }).await
     }
@@ -48,7 +48,7 @@ impl Work {
     /// Tells any progress.
     ///
     /// # Errors
-    /// [`Stopped`] when nobody waits any more.
+    /// [`Stopped`] when the work is no longer needed.
     pub async fn step(&self, progress: Progress) -> Result<(), Stopped> {
         if self.is_cancelled() {
             return Err(Stopped);
@@ -57,16 +57,16 @@ impl Work {
         self.out.send(frame).await.map_err(|_| Stopped)
     }
 
-    /// Whether nobody waits any more.
+    /// Whether the work is no longer needed.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.cancelled.borrow()
     }
 
-    /// Waits until nobody waits any more.
+    /// Waits until the work is no longer needed.
     pub async fn cancelled(&self) {
         let mut cancelled = self.cancelled.clone();
-        // An error says that the connection is gone, and with it whoever waited.
+        // An error says that the connection is gone, and with it the caller.
         let _ = cancelled.wait_for(|cancelled| *cancelled).await;
     }
 }

@@ -17,7 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::McpError;
-use super::calls::{Calls, Unasked};
+use super::calls::{Calls, QuestionRefused};
 
 /// The contents of a resource as they stand in an answer.
 #[derive(Debug, Deserialize)]
@@ -95,7 +95,7 @@ impl Service<RoleClient> for Answering {
         tokio::select! {
             answer = self.calls.ask(origin, asked) => match answer {
                 Ok(answer) => Ok(ClientResult::CustomResult(CustomResult::new(answer))),
-                Err(Unasked::Unable) => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
+                Err(QuestionRefused::Unable) => Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)),
                 Err(why) => Err(ErrorData::invalid_request(why.to_string(), None)),
             },
             () = context.ct.cancelled() => Err(ErrorData::invalid_request("the question was taken back", None)),

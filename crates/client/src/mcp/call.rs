@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::Instant;
 
 use super::calls::{CallMark, Calls, OnNotice, Question};
+use super::parked::Parked;
 use super::{Limits, McpError, answer};
 
 /// The one field of the state of a call that was set aside here; a server of revision 2026-07-28 gives a text
@@ -30,7 +31,7 @@ pub(super) enum Outcome {
     /// The server answered.
     Answer(Box<ServerResult>),
     /// The server asked back, and the call was set aside.
-    Asked(InputNeeded),
+    Paused(InputNeeded),
 }
 
 impl Outcome {
@@ -38,7 +39,7 @@ impl Outcome {
     pub(super) fn read<T: DeserializeOwned>(self) -> Result<Reply<T>, McpError> {
         match self {
             Self::Answer(result) => answer::read(*result),
-            Self::Asked(needed) => Ok(Reply::Input(needed)),
+            Self::Paused(needed) => Ok(Reply::Input(needed)),
         }
     }
 }
@@ -57,10 +58,17 @@ impl From<McpError> for Stopped {
     }
 }
 
+/// What calls of one connection share: which of them are under way, and those that were set aside.
+#[derive(Clone)]
+pub(super) struct Shared {
+    pub(super) calls: Arc<Calls>,
+    pub(super) parked: Arc<Parked<Call>>,
+}
+
 /// One request under way.
 pub(super) struct Call {
     mark: CallMark,
-    calls: Arc<Calls>,
+    shared: Shared,
     limits: Limits,
     subject: String,
     handle: RequestHandle<RoleClient>,
@@ -77,37 +85,38 @@ impl Call {
     /// thing.
     pub(super) async fn send(
         peer: &Peer<RoleClient>,
-        calls: &Arc<Calls>,
+        shared: &Shared,
         limits: Limits,
         subject: String,
         mut request: ClientRequest,
         meta: RequestMetaObject,
         on_notice: OnNotice,
     ) -> Result<Self, Stopped> {
-        let (mark, (questions, life)) = calls.begin(on_notice);
+        let (mark, (questions, life)) = shared.calls.begin(on_notice);
         request.extensions_mut().insert(mark);
         let options = PeerRequestOptions::no_options().with_meta(meta);
         let handle = match peer.send_cancellable_request(request, options).await {
             Ok(handle) => handle,
             Err(error) => {
-                calls.end(mark);
+                shared.calls.end(mark);
                 return Err(Stopped::Service(error));
             }
         };
-        let calls = calls.clone();
+        let shared = shared.clone();
         let (asked, count, over) = (BTreeMap::new(), 0, false);
-        Ok(Self { mark, calls, limits, subject, handle, questions, life, asked, count, over })
+        Ok(Self { mark, shared, limits, subject, handle, questions, life, asked, count, over })
     }
 
     /// Takes up a call that was set aside, and gives it the answers it waits for.
     pub(super) fn resume(
-        calls: &Arc<Calls>,
+        shared: &Shared,
         subject: &str,
         round: &Round,
         on_notice: OnNotice,
     ) -> Option<Result<Self, McpError>> {
         let id = round.state.as_ref()?.get(STATE)?.as_str()?;
-        let Some(mut call) = calls.unpark(id, on_notice) else { return Some(Err(McpError::CallGone)) };
+        let Some(mut call) = shared.parked.take(id) else { return Some(Err(McpError::CallGone)) };
+        shared.calls.taken_up(call.mark, on_notice);
         if call.subject != subject {
             return Some(Err(McpError::CallGone));
         }
@@ -118,10 +127,6 @@ impl Call {
             }
         }
         Some(Ok(call))
-    }
-
-    pub(super) const fn mark(&self) -> CallMark {
-        self.mark
     }
 
     /// Waits until the call is answered, asks back, or takes too long.
@@ -137,7 +142,7 @@ impl Call {
                     let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
                     return answer.map(|result| Outcome::Answer(Box::new(result))).map_err(Stopped::Service);
                 }
-                Some(question) = self.questions.recv() => return Ok(Outcome::Asked(self.set_aside(question)?)),
+                Some(question) = self.questions.recv() => return Ok(Outcome::Paused(self.set_aside(question)?)),
                 () = self.life.notified() => quiet = Instant::now() + silence,
                 () = tokio::time::sleep_until(quiet) => return Err(late(silence).into()),
                 () = tokio::time::sleep_until(end) => return Err(late(total).into()),
@@ -155,22 +160,23 @@ impl Call {
             requests.insert(name, request);
             next = self.questions.try_recv().ok();
         }
-        let calls = self.calls.clone();
-        let id = calls.park(self)?;
+        let (shared, mark) = (self.shared.clone(), self.mark);
+        let id = shared.parked.park(self)?;
+        shared.calls.set_aside(mark);
         Ok(InputNeeded { requests, state: Some(json!({ STATE: id })) })
     }
 }
 
 impl Drop for Call {
     fn drop(&mut self) {
-        self.calls.end(self.mark);
+        self.shared.calls.end(self.mark);
         if self.over {
             return;
         }
         let (peer, id) = (self.handle.peer.clone(), self.handle.id.clone());
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let reason = Some("nobody waits for it any more".to_owned());
+                let reason = Some("the caller no longer waits for it".to_owned());
                 let _ = peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await;
             });
         }

@@ -1,33 +1,27 @@
-//! Calls: which requests are under way, whose a notice or a question is, and which calls wait for an answer
-//! of our side.
+//! Calls: which requests are under way, and which of them a notice or a question belongs to.
 //!
-//! Promises: a question of a server reaches the caller whose call it is about, and nobody else: when several
+//! Promises: a question of a server reaches the caller whose call it is about, and no other: when several
 //! calls are under way and the server does not say which one it means, it waits until only one is left, and
-//! is refused after a while. Calls that wait for answers are bounded in number and time. It does not speak to
-//! servers: `call` does.
+//! is refused after a while. It does not speak to servers: `call` does. It does not keep calls that wait for
+//! answers: `parked` does.
 
-use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::Rng;
 use agentsite_protocol::mcp::{Abilities, Change, InputRequest, Notice};
 use rmcp::model::{ProgressToken, RequestId};
 use serde_json::Value;
 use tokio::sync::{Notify, broadcast, mpsc, oneshot};
 
-use super::call::Call;
-use super::{Limits, McpError};
-
-/// Changes that may wait for a listener; one that is further behind is told so and looks at everything again.
+/// Changes that may wait for a listener; one that is further behind learns so and reads everything again.
 const CHANGE_QUEUE: usize = 64;
 
 /// Questions of one call that may wait to be put to the caller; more than a few at once is a flood.
 const QUESTION_QUEUE: usize = 16;
 
-/// How long a question waits until it is clear whose it is. Other calls end in the meantime, or the server is
-/// told to give up.
+/// How long a question waits until it is clear which call it is about. Other calls end in the meantime, or
+/// the server gets a refusal.
 const UNCLEAR: Duration = Duration::from_secs(30);
 
 /// By which a request is known from before it leaves until it is answered.
@@ -46,7 +40,7 @@ pub(super) struct Question {
 
 /// Why a question was not put to anybody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Unasked {
+pub(super) enum QuestionRefused {
     #[error("this client cannot be asked that")]
     Unable,
     #[error("no call is under way that this question could be about")]
@@ -66,15 +60,12 @@ pub(super) struct Calls {
     moved: Notify,
     changes: broadcast::Sender<Change>,
     abilities: Abilities,
-    limits: Limits,
-    rng: Arc<dyn Rng>,
 }
 
 #[derive(Default)]
 struct Open {
     last: u64,
     running: BTreeMap<CallMark, Running>,
-    parked: HashMap<String, Call>,
 }
 
 struct Running {
@@ -86,20 +77,20 @@ struct Running {
     waits: bool,
 }
 
-/// Whose a question is.
-enum Whose {
+/// Which call a question is about.
+enum Addressee {
     Of(mpsc::Sender<Question>),
-    Nobodys,
+    NoCall,
     Unclear,
 }
 
-/// What a call hears: questions, and signs of life.
-pub(super) type Ears = (mpsc::Receiver<Question>, Arc<Notify>);
+/// What reaches a call: questions, and signs of life.
+pub(super) type CallSignals = (mpsc::Receiver<Question>, Arc<Notify>);
 
 impl Calls {
-    pub(super) fn new(abilities: Abilities, limits: Limits, rng: Arc<dyn Rng>) -> Self {
+    pub(super) fn new(abilities: Abilities) -> Self {
         let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Self { open: Mutex::default(), moved: Notify::new(), changes, abilities, limits, rng }
+        Self { open: Mutex::default(), moved: Notify::new(), changes, abilities }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -107,7 +98,7 @@ impl Calls {
     }
 
     /// Makes a call known before it leaves.
-    pub(super) fn begin(&self, on_notice: OnNotice) -> (CallMark, Ears) {
+    pub(super) fn begin(&self, on_notice: OnNotice) -> (CallMark, CallSignals) {
         let (questions, asked) = mpsc::channel(QUESTION_QUEUE);
         let life = Arc::new(Notify::new());
         let running =
@@ -133,56 +124,20 @@ impl Calls {
         self.moved.notify_waiters();
     }
 
-    /// Sets a call aside until its caller comes back with answers; gives the id under which it is taken up
-    /// again.
-    pub(super) fn park(self: &Arc<Self>, call: Call) -> Result<String, McpError> {
-        let mut id = String::with_capacity(32);
-        for byte in self.rng.bytes16() {
-            let _ = write!(id, "{byte:02x}");
+    /// A call that was set aside waits for answers of its caller, not for the server.
+    pub(super) fn set_aside(&self, mark: CallMark) {
+        if let Some(running) = self.open().running.get_mut(&mark) {
+            running.waits = true;
         }
-        let refused = {
-            let mut open = self.open();
-            if open.parked.len() >= self.limits.parked {
-                Some(call)
-            } else {
-                if let Some(running) = open.running.get_mut(&call.mark()) {
-                    running.waits = true;
-                }
-                open.parked.insert(id.clone(), call);
-                None
-            }
-        };
         self.moved.notify_waiters();
-        if let Some(call) = refused {
-            drop(call);
-            return Err(McpError::TooManyParked(self.limits.parked));
-        }
-        let (calls, parked, patience) = (Arc::downgrade(self), id.clone(), self.limits.patience);
-        tokio::spawn(async move {
-            tokio::time::sleep(patience).await;
-            if let Some(calls) = calls.upgrade() {
-                let late = calls.open().parked.remove(&parked);
-                drop(late);
-            }
-        });
-        Ok(id)
     }
 
-    /// Takes a call up again.
-    pub(super) fn unpark(&self, id: &str, on_notice: OnNotice) -> Option<Call> {
-        let mut open = self.open();
-        let call = open.parked.remove(id)?;
-        if let Some(running) = open.running.get_mut(&call.mark()) {
+    /// A call that was set aside is taken up again, by a caller that hears its notices here.
+    pub(super) fn taken_up(&self, mark: CallMark, on_notice: OnNotice) {
+        if let Some(running) = self.open().running.get_mut(&mark) {
             running.waits = false;
             running.on_notice = on_notice;
         }
-        Some(call)
-    }
-
-    /// Lets go of all calls that wait for answers.
-    pub(super) fn clear(&self) {
-        let parked = std::mem::take(&mut self.open().parked);
-        drop(parked);
     }
 
     /// Puts a question to the caller whose call it is about, and waits for the answer.
@@ -190,52 +145,56 @@ impl Calls {
         &self,
         origin: Option<RequestId>,
         request: InputRequest,
-    ) -> Result<Value, Unasked> {
+    ) -> Result<Value, QuestionRefused> {
         if !self.abilities.allows(&request) {
-            return Err(Unasked::Unable);
+            return Err(QuestionRefused::Unable);
         }
-        let clear = self.whose_in_the_end(origin.as_ref());
-        let questions = tokio::time::timeout(UNCLEAR, clear).await.map_err(|_| Unasked::Unclear)??;
+        let clear = self.addressee_in_time(origin.as_ref());
+        let questions =
+            tokio::time::timeout(UNCLEAR, clear).await.map_err(|_| QuestionRefused::Unclear)??;
         let (answer, answered) = oneshot::channel();
-        questions.try_send(Question { request, answer }).map_err(|_| Unasked::TooMany)?;
-        answered.await.map_err(|_| Unasked::NoAnswer)
+        questions.try_send(Question { request, answer }).map_err(|_| QuestionRefused::TooMany)?;
+        answered.await.map_err(|_| QuestionRefused::NoAnswer)
     }
 
     /// Whether a question belongs to exactly one call that is under way.
     pub(super) fn is_clear(&self, origin: Option<&RequestId>) -> bool {
-        matches!(self.whose(origin), Whose::Of(_))
+        matches!(self.addressee(origin), Addressee::Of(_))
     }
 
-    async fn whose_in_the_end(&self, origin: Option<&RequestId>) -> Result<mpsc::Sender<Question>, Unasked> {
+    async fn addressee_in_time(
+        &self,
+        origin: Option<&RequestId>,
+    ) -> Result<mpsc::Sender<Question>, QuestionRefused> {
         loop {
             let mut moved = std::pin::pin!(self.moved.notified());
             moved.as_mut().enable();
-            match self.whose(origin) {
-                Whose::Of(questions) => return Ok(questions),
-                Whose::Nobodys => return Err(Unasked::NoCall),
-                Whose::Unclear => moved.await,
+            match self.addressee(origin) {
+                Addressee::Of(questions) => return Ok(questions),
+                Addressee::NoCall => return Err(QuestionRefused::NoCall),
+                Addressee::Unclear => moved.await,
             }
         }
     }
 
-    fn whose(&self, origin: Option<&RequestId>) -> Whose {
+    fn addressee(&self, origin: Option<&RequestId>) -> Addressee {
         let open = self.open();
         let running = || open.running.values();
         if let Some(origin) = origin {
             let of = running().find(|call| call.request.as_ref() == Some(origin));
-            return of.map_or(Whose::Nobodys, |call| Whose::Of(call.questions.clone()));
+            return of.map_or(Addressee::NoCall, |call| Addressee::Of(call.questions.clone()));
         }
         let mut busy = running().filter(|call| !call.waits);
         match (busy.next(), busy.next()) {
-            (Some(call), None) => return Whose::Of(call.questions.clone()),
-            (Some(_), Some(_)) => return Whose::Unclear,
+            (Some(call), None) => return Addressee::Of(call.questions.clone()),
+            (Some(_), Some(_)) => return Addressee::Unclear,
             (None, _) => {}
         }
         let mut waiting = running();
         match (waiting.next(), waiting.next()) {
-            (Some(call), None) => Whose::Of(call.questions.clone()),
-            (Some(_), Some(_)) => Whose::Unclear,
-            (None, _) => Whose::Nobodys,
+            (Some(call), None) => Addressee::Of(call.questions.clone()),
+            (Some(_), Some(_)) => Addressee::Unclear,
+            (None, _) => Addressee::NoCall,
         }
     }
 

@@ -23,11 +23,13 @@ use serde_json::{Value, json};
 use tokio::sync::{Mutex, watch};
 
 use super::answer::Answering;
+use super::call::Shared;
 use super::calls::Calls;
 use super::http::Http;
 use super::lines::Lines;
 use super::listening::Listening;
 use super::login::Login;
+use super::parked::Parked;
 use super::tap::Tap;
 use super::tasks::TaskTools;
 use super::{About, Address, Authorization, Connection, MAX_LOGINS, McpError, Options};
@@ -50,7 +52,7 @@ enum Probe {
 
 /// What a connection is made of before the first word.
 struct Beginning {
-    calls: Arc<Calls>,
+    shared: Shared,
     fate: Arc<OnceLock<String>>,
     login: Option<Arc<Login>>,
     options: Options,
@@ -58,8 +60,10 @@ struct Beginning {
 
 /// Connects to a server.
 pub(super) async fn connect(address: Address, options: Options) -> Result<Connection, McpError> {
-    let calls = Arc::new(Calls::new(options.abilities, options.limits, options.rng.clone()));
-    let mut beginning = Beginning { calls, fate: Arc::default(), login: None, options };
+    let calls = Arc::new(Calls::new(options.abilities));
+    let parked = Arc::new(Parked::new(&options.limits, options.rng.clone()));
+    let mut beginning =
+        Beginning { shared: Shared { calls, parked }, fate: Arc::default(), login: None, options };
     let connection = match address {
         Address::Pipes { read, write } => {
             let lines = Lines::new(read, write, beginning.options.limits.message, beginning.fate.clone());
@@ -106,7 +110,7 @@ impl Beginning {
                 (Some(challenge), Some(login)) if logins < MAX_LOGINS => {
                     Box::pin(login.renew(challenge, turn)).await?;
                 }
-                (Some(_), Some(login)) if login.asks_nobody() => return Err(McpError::LoginNeeded),
+                (Some(_), Some(login)) if login.is_unattended() => return Err(McpError::LoginNeeded),
                 _ => return Err(self.failure(error)),
             }
             logins += 1;
@@ -122,7 +126,7 @@ impl Beginning {
             about: about(&info),
             revision: info.protocol_version.to_string(),
             modern: !info.protocol_version.has_initialize(),
-            calls: self.calls,
+            shared: self.shared,
             options: self.options,
             fate: self.fate,
             login: self.login,
@@ -171,9 +175,9 @@ impl Beginning {
         mode: ClientLifecycleMode,
     ) -> Result<(Engine, watch::Receiver<()>), ClientInitializeError> {
         let (alive, living) = watch::channel(());
-        let tap = Tap::new(transport, self.calls.clone(), alive);
+        let tap = Tap::new(transport, self.shared.calls.clone(), alive);
         let roots = self.options.roots.clone();
-        let answering = Answering { config: self.config(), calls: self.calls.clone(), roots };
+        let answering = Answering { config: self.config(), calls: self.shared.calls.clone(), roots };
         let serving = serve_client_with_lifecycle(answering, tap, mode);
         let served = tokio::time::timeout(self.options.limits.connect, serving).await;
         let engine = served.map_err(|_| ClientInitializeError::Cancelled)??;

@@ -13,7 +13,9 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use serde_json::Value;
 
-use super::lines::TOO_LARGE;
+/// The code under which a too large answer travels through the engine; no server can use it, because it is
+/// out of their range.
+pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Why a tool server could not be used.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -54,8 +56,8 @@ pub enum McpError {
     /// The server wants an authorization that we do not have.
     #[error("{0}")]
     Unauthorized(String),
-    /// The server wants a person to log in: nobody did, or what came of it is refused.
-    #[error("the tool server wants somebody to log in")]
+    /// The server requires a login: there was none, or its token is refused.
+    #[error("the tool server requires a login")]
     LoginNeeded,
     /// The call that asked the question waits no longer.
     #[error(
@@ -154,7 +156,7 @@ fn refused(error: rmcp::ErrorData) -> McpError {
     McpError::Refused { code: i64::from(error.code.0), message: short(&error.message), data: error.data }
 }
 
-/// Longest text of a server that stands in an error; whole pages help nobody.
+/// Longest text of a server that stands in an error; whole pages would not help.
 const MAX_WORDS: usize = 2_000;
 
 fn short(text: &str) -> String {

@@ -34,7 +34,7 @@ const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 const BOTH: HeaderValue = HeaderValue::from_static("application/json, text/event-stream");
 const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 
-/// How long a goodbye may take: nobody waits for it.
+/// How long a goodbye may take: no caller waits for it.
 const GOODBYE: Duration = Duration::from_secs(5);
 
 type Events = BoxStream<'static, Result<Sse, SseError>>;

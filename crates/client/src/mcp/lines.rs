@@ -11,24 +11,19 @@ use std::io;
 use std::sync::{Arc, OnceLock};
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage,
-};
+use rmcp::model::{ClientJsonRpcMessage, ErrorData, NumberOrString, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::sync::Mutex;
 
+use super::failure::TOO_LARGE;
 use super::options::{Reader, Writer};
 use oversize::Oversize;
 
 /// How many times the size of the largest message may go by until its line ends; a line that is longer has no
 /// end.
 const PATIENCE: usize = 16;
-
-/// The code under which a too large answer travels through the engine; no server can use it, because it is
-/// out of their range.
-pub(super) const TOO_LARGE: ErrorCode = ErrorCode(i32::MIN);
 
 /// Both pipes of a process. Clones share them.
 #[derive(Clone)]
@@ -48,7 +43,7 @@ struct LineReader {
 }
 
 /// What the pipe brought.
-enum Heard {
+enum LineRead {
     /// A line.
     Line(Vec<u8>),
     /// The end of a line that was too large to keep.
@@ -68,11 +63,11 @@ impl Lines {
 
 impl LineReader {
     /// The next line that has words in it. May be dropped and called again: what was read is kept.
-    async fn next(&mut self) -> io::Result<Heard> {
+    async fn next(&mut self) -> io::Result<LineRead> {
         loop {
             let ready = self.pipe.fill_buf().await?;
             if ready.is_empty() {
-                return Ok(Heard::End);
+                return Ok(LineRead::End);
             }
             let end = ready.iter().position(|byte| *byte == b'\n');
             let take = end.map_or(ready.len(), |end| end + 1);
@@ -92,14 +87,14 @@ impl LineReader {
         }
     }
 
-    fn heard(&mut self, line_ended: bool) -> Option<Heard> {
+    fn heard(&mut self, line_ended: bool) -> Option<LineRead> {
         if let Some(passing) = &self.oversize {
             if line_ended {
-                return self.oversize.take().map(Heard::TooLarge);
+                return self.oversize.take().map(LineRead::TooLarge);
             }
             if passing.passed > self.most.saturating_mul(PATIENCE) {
                 let _ = self.fate.set(too_large(self.most));
-                return Some(Heard::End);
+                return Some(LineRead::End);
             }
             return None;
         }
@@ -107,7 +102,7 @@ impl LineReader {
             return None;
         }
         let line = std::mem::take(&mut self.line);
-        (!line.trim_ascii().is_empty()).then_some(Heard::Line(line))
+        (!line.trim_ascii().is_empty()).then_some(LineRead::Line(line))
     }
 }
 
@@ -137,12 +132,12 @@ impl Transport<RoleClient> for Lines {
         let mut read = self.read.lock().await;
         loop {
             let heard = match read.next().await {
-                Ok(Heard::Line(line)) => message_of(&line),
-                Ok(Heard::TooLarge(passed)) => {
+                Ok(LineRead::Line(line)) => message_of(&line),
+                Ok(LineRead::TooLarge(passed)) => {
                     let id = passed.id().as_ref().and_then(id_of);
                     id.map(|id| spoiled(id, read.most))
                 }
-                Ok(Heard::End) => return None,
+                Ok(LineRead::End) => return None,
                 Err(error) => {
                     tracing::debug!(%error, "the output of a tool server cannot be read");
                     return None;

@@ -29,7 +29,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// What is wanted, and who listens for it.
 pub(super) struct Listening {
     wanted: watch::Sender<BTreeSet<String>>,
-    /// A std lock: held to look whether somebody listens, never across an await.
+    /// A std lock: held to look whether there is a listener, never across an await.
     listener: Mutex<Option<AbortHandle>>,
 }
 
@@ -58,7 +58,7 @@ impl Listening {
         if listener.is_none() {
             let listening = Listener {
                 peer: connection.peer.clone(),
-                calls: Arc::downgrade(&connection.calls),
+                calls: Arc::downgrade(&connection.shared.calls),
                 wanted: self.wanted.subscribe(),
                 about: connection.about.clone(),
             };

@@ -6,8 +6,8 @@
 //! not decide how often to try: `Connection` does; a person who logs in apart from any request does so with
 //! `PendingLogin`.
 
+mod credentials;
 mod fetch;
-mod kept;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,8 +23,8 @@ use url::Url;
 
 use super::{Consent, Grant, McpError, OAuth};
 
+pub(super) use credentials::SavedCredentials;
 use fetch::Fetch;
-pub(super) use kept::Kept;
 
 /// How long a person may take to consent.
 const CONSENT: Duration = Duration::from_secs(600);
@@ -59,8 +59,8 @@ impl Login {
         self.turn.load(Ordering::Acquire)
     }
 
-    /// Whether nobody can be asked when what was kept is refused.
-    pub(super) const fn asks_nobody(&self) -> bool {
+    /// Whether there is no person to ask when the saved login is refused.
+    pub(super) const fn is_unattended(&self) -> bool {
         matches!(self.oauth.grant, Grant::Kept)
     }
 
@@ -132,7 +132,7 @@ impl Login {
         Ok(manager)
     }
 
-    /// Refreshes the token of a person who logged in before; nobody is asked.
+    /// Refreshes the token of a person who logged in before, without asking.
     async fn as_before(
         &self,
         manager: AuthorizationManager,
@@ -177,7 +177,7 @@ impl Login {
         };
         let address = Url::parse(session.get_authorization_url())?;
         let asked = tokio::time::timeout(CONSENT, consent.ask(address)).await;
-        let back = asked.map_err(|_| failed("nobody consented in time".into()))?;
+        let back = asked.map_err(|_| failed("no consent was given in time".into()))?;
         let back = back.map_err(|error| failed(error.to_string()))?;
         if let Some(error) = denial(&back) {
             return Err(failed(error));
@@ -215,7 +215,7 @@ impl Login {
     async fn before(&self, state: &mut State) -> Result<AuthorizationManager, AuthError> {
         let mut manager = engine(&self.server, &self.egress).await?;
         state.issuer = None;
-        let mut kept = Kept::new(self.server.clone(), self.oauth.clone());
+        let mut kept = SavedCredentials::new(self.server.clone(), self.oauth.clone());
         if let Some(before) = kept.before().await? {
             let found = manager.resolve_metadata().await?;
             let issuer = found.metadata.issuer.clone();

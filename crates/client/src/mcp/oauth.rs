@@ -1,6 +1,6 @@
-//! OAuth 2.1 as a client: what somebody must bring who wants to use servers that ask for a token.
+//! OAuth 2.1 as a client: what a caller must bring to use servers that ask for a token.
 //!
-//! Promises: a person decides ([`Consent`]), and whoever runs the site decides where credentials stay
+//! Promises: a person decides ([`Consent`]), and the caller decides where credentials stay
 //! ([`CredentialStore`]). The steps themselves are in `login`.
 
 use std::collections::HashMap;
@@ -46,7 +46,7 @@ pub enum Grant {
         consent: Arc<dyn Consent>,
     },
     /// A person who logged in before ([`PendingLogin`](super::PendingLogin)): what was kept is used and
-    /// refreshed, and nobody is asked.
+    /// refreshed, and no person is asked.
     Kept,
     /// The client itself, with its secret (client credentials); it must be registered before.
     Machine,
@@ -59,13 +59,13 @@ impl OAuth {
         Self::with(Grant::Person { redirect, consent })
     }
 
-    /// Asks nobody: what this holder's login left in the store is used.
+    /// Asks no person: what this holder's login left in the store is used.
     #[must_use]
     pub fn kept(holder: String, store: Arc<dyn CredentialStore>) -> Self {
         Self { holder, store, ..Self::with(Grant::Kept) }
     }
 
-    /// Asks nobody: the client comes in as itself.
+    /// Asks no person: the client logs in as itself.
     #[must_use]
     pub fn machine(client: RegisteredClient) -> Self {
         Self { client: Some(client), ..Self::with(Grant::Machine) }

@@ -26,7 +26,7 @@ pub(super) type Writer = Box<dyn AsyncWrite + Send + Unpin>;
 /// Where a tool server is.
 #[expect(clippy::large_enum_variant, reason = "there is one for each connection")]
 pub enum Address {
-    /// A process that somebody else started and watches: its output and its input.
+    /// A process that the caller started and watches: its output and its input.
     Pipes {
         /// What it says.
         read: Box<dyn AsyncRead + Send + Unpin>,
@@ -87,7 +87,7 @@ pub enum Authorization {
     /// As anybody.
     #[default]
     None,
-    /// With a token that somebody gave us.
+    /// With a token that the caller has.
     Bearer(Token),
     /// With a token that we ask for when the server wants one.
     OAuth(OAuth),

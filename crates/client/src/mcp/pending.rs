@@ -2,8 +2,8 @@
 //!
 //! Promises: it begins with what the tool server itself asks for (RFC 9728, then RFC 8414), registers a
 //! client unless one is given, and binds the answer to its own state, proof key and issuer. It ends with
-//! credentials in the store, once, or with a sentence why not. It shows no address and waits for nobody:
-//! whoever began it does.
+//! credentials in the store, once, or with a sentence why not. It shows no address and does not wait:
+//! its caller does.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use rmcp::transport::auth::{
 use serde_json::json;
 use url::Url;
 
-use super::login::{Kept, denial, engine, failed, refused};
+use super::login::{SavedCredentials, denial, engine, failed, refused};
 use super::{McpError, OAuth};
 use crate::Token;
 
@@ -31,7 +31,7 @@ pub struct PendingLogin {
     state: String,
 }
 
-/// Shows no state: whoever has it could answer for the person.
+/// Shows no state: a reader of it could answer for the person.
 impl fmt::Debug for PendingLogin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.write_str("PendingLogin(…)")
@@ -64,7 +64,7 @@ impl PendingLogin {
         &self.address
     }
 
-    /// Whether this address, to which somebody was sent, answers this login and no other.
+    /// Whether this address, to which a browser was sent, answers this login and no other.
     #[must_use]
     pub fn is_answered_by(&self, back: &Url) -> bool {
         parameter(back, "state").is_some_and(|state| Token::new(&state) == Token::new(&self.state))
@@ -89,7 +89,7 @@ fn parameter(address: &Url, name: &str) -> Option<String> {
     address.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
 }
 
-/// What the server says to somebody without a token.
+/// What the server says to a caller without a token.
 async fn challenge(server: &Url, egress: &Egress) -> Result<Option<String>, McpError> {
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
     let asking = egress.request(Method::POST, server.clone()).timeout(ANSWER).json(&hello)?;
@@ -115,7 +115,7 @@ async fn begin(
     let chosen = manager.select_initial_scopes(&[]).await;
     let scopes = if oauth.scopes.is_empty() { chosen } else { oauth.scopes.clone() };
     let (id, secret) = client(&mut manager, oauth, redirect, &scopes).await?;
-    let mut kept = Kept::new(server.clone(), oauth.clone());
+    let mut kept = SavedCredentials::new(server.clone(), oauth.clone());
     if oauth.client.is_none() {
         kept.secret.clone_from(&secret);
     }

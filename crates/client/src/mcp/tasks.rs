@@ -99,7 +99,7 @@ impl Connection {
         // The answer comes when the task has ended; until then the server may have nothing to say.
         let limits = Limits { call_silence: self.options.limits.call, ..self.options.limits };
         let reply = self.go_within(limits, subject, &call.round, request, on_notice).await;
-        // A question sets the call aside; the task goes on.
+        // A question sets the call aside; the task continues.
         if reply.is_ok() {
             cancelling.task = None;
         }

@@ -14,7 +14,7 @@ use http::{HeaderMap, HeaderValue};
 use http_body_util::StreamBody;
 use prost::Message as _;
 
-use crate::remote::{Asked, Remote, card};
+use crate::remote::{ReceivedRequest, Remote, card};
 
 type Frame = http_body::Frame<Bytes>;
 
@@ -67,7 +67,7 @@ fn item(state: proto::TaskState) -> Frame {
     Frame::data(framed(&proto::StreamResponse { payload }))
 }
 
-fn everything(asked: &Asked) -> Response {
+fn everything(asked: &ReceivedRequest) -> Response {
     let push = || proto::TaskPushNotificationConfig {
         id: "p".into(),
         url: "https://h/".into(),
@@ -134,7 +134,9 @@ async fn every_operation_is_a_method_of_the_service() {
     assert_eq!(sent.message.unwrap().message_id, "m1");
 }
 
-async fn told(answers: impl Fn(&Asked) -> Response + Send + Sync + 'static) -> (ClientError, ClientError) {
+async fn told(
+    answers: impl Fn(&ReceivedRequest) -> Response + Send + Sync + 'static,
+) -> (ClientError, ClientError) {
     let limits = A2aLimits {
         max_answer: 1_000,
         max_event: 1_000,

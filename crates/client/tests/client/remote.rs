@@ -17,20 +17,20 @@ use url::Url;
 
 /// One request that came.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct ReceivedRequest {
     /// Method and path with query.
     pub(crate) line: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-type Answers = Arc<dyn Fn(&Asked) -> Response + Send + Sync>;
+type Answers = Arc<dyn Fn(&ReceivedRequest) -> Response + Send + Sync>;
 
 /// An agent that answers as it is told.
 #[derive(Clone)]
 pub(crate) struct Remote {
     answers: Answers,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    asked: Arc<Mutex<Vec<ReceivedRequest>>>,
     pub(crate) url: Url,
 }
 
@@ -38,7 +38,7 @@ impl Remote {
     /// Serves; `card` is made from the address.
     pub(crate) async fn start(
         card: impl Fn(&str) -> String,
-        answers: impl Fn(&Asked) -> Response + Send + Sync + 'static,
+        answers: impl Fn(&ReceivedRequest) -> Response + Send + Sync + 'static,
     ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let base = format!("http://{}/", listener.local_addr().unwrap());
@@ -60,7 +60,7 @@ impl Remote {
     }
 
     /// What came so far.
-    pub(crate) fn asked(&self) -> Vec<Asked> {
+    pub(crate) fn asked(&self) -> Vec<ReceivedRequest> {
         self.asked.lock().unwrap().clone()
     }
 }
@@ -69,7 +69,7 @@ async fn answer(State(remote): State<Remote>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let line = format!("{} {}", parts.method, parts.uri.path_and_query().unwrap());
     let body = body.collect().await.unwrap().to_bytes();
-    let asked = Asked { line, headers: parts.headers, body };
+    let asked = ReceivedRequest { line, headers: parts.headers, body };
     let answer = (remote.answers)(&asked);
     remote.asked.lock().unwrap().push(asked);
     answer

@@ -14,7 +14,7 @@ use axum::body::Body;
 use axum::response::Response;
 use futures::{StreamExt, TryStreamExt};
 
-use crate::remote::{Asked, Remote, card, typed};
+use crate::remote::{ReceivedRequest, Remote, card, typed};
 
 const TASK: &str = r#"{"id":"t1","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}"#;
 const WORKING: &str = "data: {\"task\": {\"id\": \"t1\", \"contextId\": \"c\", \"status\": {\"state\": \"TASK_STATE_WORKING\"}}}\r\n\r\n";
@@ -42,7 +42,7 @@ fn by_rest(base: &str) -> String {
     card(&[(&format!("{base}v1/"), "HTTP+JSON")])
 }
 
-fn everything(asked: &Asked) -> Response {
+fn everything(asked: &ReceivedRequest) -> Response {
     match asked.line.split(' ').nth(1).unwrap() {
         "/v1/message:send" => json(format!("{{\"task\":{TASK}}}")),
         "/v1/message:stream" | "/v1/tasks/t1:subscribe" => events(format!("{WORKING}{LAST}")),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_site::{Letter, OutboxQuery};
+use agentsite_site::{DeliveryQuery, Letter};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -68,7 +68,7 @@ async fn list(
         Some("waiting") => Some(false),
         Some(_) => return Err(bad("state: there are waiting and dead".into())),
     };
-    let query = OutboxQuery {
+    let query = DeliveryQuery {
         id: None,
         task: params.task.as_deref().map(|id| parse("task", id)).transpose()?,
         dead,

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use agentsite_protocol::link::{MAX_FRAME, MAX_REASON};
-use agentsite_site::LinkEnd;
+use agentsite_site::SessionEnd;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 
@@ -15,7 +15,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// The site or the agent's place ended it.
-    Ended(LinkEnd),
+    Ended(SessionEnd),
     /// The program may not be what it wants to be; the words say why.
     Refused(String),
     /// It sent bytes where text is spoken.
@@ -36,16 +36,16 @@ impl Closing {
     /// The code and whether a program should connect again by itself.
     pub(crate) const fn code(&self) -> u16 {
         match self {
-            Self::Ended(LinkEnd::Stopping) => 1001,
+            Self::Ended(SessionEnd::Stopping) => 1001,
             Self::NotText => 1003,
             Self::NoFrame(_) => 1007,
             Self::Refused(_) => 1008,
             Self::TooLarge => 1009,
             Self::Busy => 1013,
-            Self::Ended(LinkEnd::Replaced) => 4001,
-            Self::Ended(LinkEnd::Overflow) => 4002,
-            Self::Ended(LinkEnd::Removed) => 4003,
-            Self::Ended(LinkEnd::NameTaken) => 4004,
+            Self::Ended(SessionEnd::Replaced) => 4001,
+            Self::Ended(SessionEnd::Overflow) => 4002,
+            Self::Ended(SessionEnd::Removed) => 4003,
+            Self::Ended(SessionEnd::NameTaken) => 4004,
             Self::Silent => 4005,
             Self::NoIntroduction => 4006,
         }
@@ -84,8 +84,13 @@ mod tests {
 
     #[test]
     fn each_reason_has_a_code_of_its_own_and_fits_its_frame() {
-        let ends =
-            [LinkEnd::Stopping, LinkEnd::Replaced, LinkEnd::Overflow, LinkEnd::Removed, LinkEnd::NameTaken];
+        let ends = [
+            SessionEnd::Stopping,
+            SessionEnd::Replaced,
+            SessionEnd::Overflow,
+            SessionEnd::Removed,
+            SessionEnd::NameTaken,
+        ];
         let mut all: Vec<Closing> = ends.into_iter().map(Closing::Ended).collect();
         all.extend([
             Closing::Refused("é".repeat(500)),

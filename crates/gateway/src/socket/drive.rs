@@ -11,7 +11,7 @@ use agentsite_protocol::Caller;
 use agentsite_protocol::link::{
     BadFrame, FrameId, FromAgent, FromSite, Introduction, LINK_VERSION, LinkUrls, MAX_FRAME, Welcome,
 };
-use agentsite_site::{ConnectedAgent, Link, LinkEnd};
+use agentsite_site::{AgentSession, ConnectedAgent, SessionEnd};
 use futures::{SinkExt as _, StreamExt as _};
 use hyper::upgrade::Upgraded;
 use hyper_util::rt::TokioIo;
@@ -93,7 +93,7 @@ impl Drive {
     }
 
     /// Learns who the program is and makes it an agent.
-    async fn meet(&mut self, caller: &Caller, base: &str) -> Result<Link, Over> {
+    async fn meet(&mut self, caller: &Caller, base: &str) -> Result<AgentSession, Over> {
         let (id, introduction) =
             match timeout(self.front.settings.limits.register_time, self.introduction()).await {
                 Ok(met) => met?,
@@ -140,7 +140,7 @@ impl Drive {
     }
 
     /// Passes on what is said, both ways.
-    async fn converse(&mut self, link: &mut Link) -> Over {
+    async fn converse(&mut self, link: &mut AgentSession) -> Over {
         let mut ping = interval_at(Instant::now() + PING_EVERY, PING_EVERY);
         ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let front = Arc::clone(&self.front);
@@ -170,7 +170,7 @@ impl Drive {
                     }
                     self.send(Message::Ping(bytes::Bytes::new())).await
                 }
-                () = front.closing.cancelled() => return Some(Closing::Ended(LinkEnd::Stopping)),
+                () = front.closing.cancelled() => return Some(Closing::Ended(SessionEnd::Stopping)),
             };
             if let Err(over) = done {
                 return over;
@@ -179,7 +179,7 @@ impl Drive {
     }
 
     /// Takes one frame of the program.
-    async fn take(&mut self, link: &Link, text: &str) -> Result<(), Over> {
+    async fn take(&mut self, link: &AgentSession, text: &str) -> Result<(), Over> {
         if let Some(wait) = self.pace.frame(Instant::now()) {
             tokio::time::sleep(wait).await;
         }
@@ -188,13 +188,13 @@ impl Drive {
                 let sentence = format!("this site does not know `{method}`");
                 self.refuse(&Failure::new(Fault::NoSuchMethod, sentence), Some(&id)).await
             }
-            Ok(frame) => match link.hear(frame).await {
+            Ok(frame) => match link.receive(frame).await {
                 Some(answer) => self.say(&answer).await,
                 None => Ok(()),
             },
             Err(BadFrame::NoFrame(what)) => Err(Some(Closing::NoFrame(what))),
             Err(BadFrame::Params { task: Some(task), what, .. }) => {
-                link.misheard(task, what).await;
+                link.reject_frame(task, what).await;
                 Ok(())
             }
             Err(BadFrame::Params { task: None, id, what }) => {
@@ -240,7 +240,7 @@ impl Drive {
         match flushed {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return Err(None),
-            Err(_) => return Err(Some(Closing::Ended(LinkEnd::Overflow))),
+            Err(_) => return Err(Some(Closing::Ended(SessionEnd::Overflow))),
         }
         if let Some(socket) = self.socket.take() {
             self.socket = Some(inlet::anew(socket).await);
@@ -266,7 +266,7 @@ impl Drive {
         match timeout(SILENCE, socket.send(message)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(_)) => Err(None),
-            Err(_) => Err(Some(Closing::Ended(LinkEnd::Overflow))),
+            Err(_) => Err(Some(Closing::Ended(SessionEnd::Overflow))),
         }
     }
 }

@@ -8,7 +8,7 @@ use agentsite_protocol::{ContextId, MessageId};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Where the work of a task goes on at the agent.
+/// Where the work of a task continues at the agent.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct RemoteMemo {

@@ -14,7 +14,7 @@ use crate::child::{Child, ChildCommand};
 use crate::sandbox::Confined;
 use crate::{A2aRuntime, AgentLog, Environment};
 
-/// Where the server listens; nobody else than this machine needs to reach it.
+/// Where the server listens; only this machine needs to reach it.
 const HOST: &str = "127.0.0.1";
 
 /// How the server is started.

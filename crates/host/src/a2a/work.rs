@@ -1,7 +1,7 @@
 //! RemoteWork: the agent's task while we wait for it.
 //!
-//! Promises: whoever stops waiting, for whatever reason, has the task cancelled at the agent, unless it was
-//! let be. It does not know what the task is about.
+//! Promises: a caller that stops waiting, for whatever reason, has the task cancelled at the agent, unless it
+//! was let be. It does not know what the task is about.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ impl Drop for RemoteWork {
         if self.ours
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            // Nobody joins it: it ends by itself after two seconds at most.
+            // It is not joined: it ends by itself after two seconds at most.
             runtime.spawn(cancel(self.client.clone(), self.task.clone()));
         }
     }

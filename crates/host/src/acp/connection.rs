@@ -3,7 +3,7 @@
 //! Promises: answers find who asked, updates and questions find the turn of their session, in the order in
 //! which they came. Nothing that the agent does holds memory without bound: lines, waiting updates and open
 //! requests are limited. Updates that belong to no turn are dropped, questions that belong to none are
-//! answered as cancelled. Whoever waits when the talk ends is told so.
+//! answered as cancelled. Callers that wait when the connection ends learn so.
 //!
 //! It does not know what an update means; see `turn`.
 
@@ -48,7 +48,7 @@ pub(super) type Answered = Result<Value, Trouble>;
 
 /// A request that the agent has not answered yet.
 #[derive(Debug)]
-struct Asked {
+struct PendingRequest {
     reply: oneshot::Sender<Answered>,
     /// The session that is busy with it.
     session: Option<String>,
@@ -57,7 +57,7 @@ struct Asked {
 #[derive(Debug, Default)]
 struct State {
     next: u64,
-    asked: HashMap<u64, Asked>,
+    asked: HashMap<u64, PendingRequest>,
     ports: HashMap<String, Port>,
     closed: bool,
 }
@@ -190,7 +190,7 @@ impl Connection {
             }
             state.next += 1;
             let id = state.next;
-            state.asked.insert(id, Asked { reply, session });
+            state.asked.insert(id, PendingRequest { reply, session });
             id
         };
         self.out.send(wire::request(id, method, params)).await.map_err(|_| Trouble::Lost)?;
@@ -202,7 +202,7 @@ impl Connection {
         let _ = self.out.try_send(wire::notification(method, params));
     }
 
-    /// Asks the agent for something whose answer nobody waits for.
+    /// Sends a request whose answer is not needed.
     pub(super) fn ask_in_passing(&self, method: &str, params: &Value) {
         let id = {
             let mut state = self.lock();
@@ -217,7 +217,7 @@ impl Connection {
         self.out.try_send(wire::answer(id, answer)).is_ok()
     }
 
-    /// Whether the agent is still busy with a request in this session that nobody waits for any more.
+    /// Whether the agent is still busy with a request in this session whose answer is no longer needed.
     pub(super) fn is_busy(&self, session: &str) -> bool {
         self.lock().asked.values().any(|asked| asked.session.as_deref() == Some(session))
     }
@@ -237,7 +237,7 @@ impl Connection {
         inbox
     }
 
-    /// Nobody listens to this session any more.
+    /// This session has no listener any more.
     pub(super) fn hang_up(&self, session: &str) {
         self.lock().ports.remove(session);
     }
@@ -343,7 +343,7 @@ impl Connection {
     }
 }
 
-/// The answer to a question that nobody will answer.
+/// The answer to a question that will not be answered.
 pub(super) fn cancelled() -> Value {
     json!({"outcome": {"outcome": "cancelled"}})
 }

@@ -27,7 +27,7 @@ pub(super) fn by_rule(rule: Permissions, request: &PermissionRequest) -> Option<
     let found = kinds.iter().find_map(|kind| request.options.iter().find(|option| option.kind == *kind));
     match (found, rule) {
         (Some(option), _) => Some(selected(&option.option_id)),
-        // To reject, silence will do; to allow, somebody must know what the options mean.
+        // To reject, silence will do; to allow, the options must be known.
         (None, Permissions::Reject) => Some(super::connection::cancelled()),
         (None, _) => None,
     }

@@ -106,7 +106,7 @@ impl Inbox {
     }
 }
 
-/// Whoever waits for room is let go.
+/// Callers that wait for room are released.
 impl Drop for Inbox {
     fn drop(&mut self) {
         self.room.close();

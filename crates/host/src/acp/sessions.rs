@@ -22,14 +22,14 @@ use super::turn::Turn;
 /// Conversations that are kept: each costs the agent memory, and few people have more open in a day.
 const MOST: usize = 64;
 
-/// How long a turn may wait for a person; after a day nobody remembers the question.
+/// How long a turn may wait for a person; after a day the question is out of date.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 type Key = (Owner, ContextId);
 
 /// A conversation with the agent.
 #[derive(Debug, Default)]
-struct Kept {
+struct AcpSession {
     /// The agent's id of the session, and the life of the agent in which it was last known.
     session: Option<(String, u64)>,
     used: u64,
@@ -54,7 +54,7 @@ pub(super) struct Sessions {
 
 #[derive(Debug, Default)]
 struct Known {
-    kept: HashMap<Key, Kept>,
+    kept: HashMap<Key, AcpSession>,
     uses: u64,
     /// Sessions that are no longer used and that the agent was not told of, with the life of the agent.
     left: Vec<(String, u64)>,
@@ -62,14 +62,15 @@ struct Known {
 
 impl Known {
     /// Gives up what is too old or too much, except the conversation that is just used.
-    fn give_up(&mut self, keep: &Key) -> Vec<Kept> {
+    fn give_up(&mut self, keep: &Key) -> Vec<AcpSession> {
         let mut given_up = Vec::new();
         for kept in self.kept.values_mut() {
             let parked = kept.parked.take_if(|parked| parked.since.elapsed() > LONGEST_WAIT);
-            given_up.extend(parked.map(|parked| Kept { parked: Some(parked), ..Kept::default() }));
+            given_up
+                .extend(parked.map(|parked| AcpSession { parked: Some(parked), ..AcpSession::default() }));
         }
         while self.kept.len() > MOST {
-            // Whoever speaks or waits for the seat holds a copy of it.
+            // A run that holds the session or waits for it has a copy of the lock.
             let idle =
                 self.kept.iter().filter(|(key, kept)| *key != keep && Arc::strong_count(&kept.seat) == 1);
             let oldest = idle.min_by_key(|(_, kept)| (kept.parked.is_some(), kept.used));
@@ -86,7 +87,7 @@ impl Known {
 
 /// The right to speak in a conversation.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct SessionGuard {
     key: Key,
     _held: OwnedMutexGuard<()>,
 }
@@ -112,7 +113,7 @@ pub(super) struct Session {
 
 impl Sessions {
     /// Waits for the right to speak in a conversation.
-    pub(super) async fn seat(&self, owner: &Owner, context: &ContextId) -> Seat {
+    pub(super) async fn seat(&self, owner: &Owner, context: &ContextId) -> SessionGuard {
         let key = (owner.clone(), context.clone());
         let (seat, given_up) = {
             let mut known = self.lock();
@@ -125,11 +126,11 @@ impl Sessions {
         };
         // Ends their turns, which may take a lock of its own.
         drop(given_up);
-        Seat { key, _held: seat.lock_owned().await }
+        SessionGuard { key, _held: seat.lock_owned().await }
     }
 
     /// Takes what waits in the conversation.
-    pub(super) fn take(&self, seat: &Seat, task: TaskId) -> Waiting {
+    pub(super) fn take(&self, seat: &SessionGuard, task: TaskId) -> Waiting {
         let mut known = self.lock();
         let Some(kept) = known.kept.get_mut(&seat.key) else { return Waiting::Nothing };
         match kept.parked.take() {
@@ -144,7 +145,7 @@ impl Sessions {
     }
 
     /// Lets a turn wait for a person.
-    pub(super) fn park(&self, seat: &Seat, task: TaskId, turn: Turn) {
+    pub(super) fn park(&self, seat: &SessionGuard, task: TaskId, turn: Turn) {
         turn.park(true);
         let parked = Parked { task, turn, since: Instant::now() };
         self.lock().kept.entry(seat.key.clone()).or_default().parked = Some(parked);
@@ -166,7 +167,7 @@ impl Sessions {
     /// [`Trouble`] when the agent makes no session.
     pub(super) async fn session(
         &self,
-        seat: &Seat,
+        seat: &SessionGuard,
         connection: &Connection,
         folder: &Path,
         earlier: Option<&str>,
@@ -196,7 +197,7 @@ impl Sessions {
         Ok(Session { id, fresh: true })
     }
 
-    fn remember(&self, seat: &Seat, connection: &Connection, id: &str) {
+    fn remember(&self, seat: &SessionGuard, connection: &Connection, id: &str) {
         let mut known = self.lock();
         known.kept.entry(seat.key.clone()).or_default().session = Some((id.to_owned(), connection.life));
         let left = std::mem::take(&mut known.left);

@@ -22,7 +22,7 @@ const FLOWING: usize = 4_000;
 /// How large a piece must be to be reported once pieces are gathered.
 const LARGE: usize = 16 * 1024;
 
-/// Notes on the way in one turn; nobody reads more.
+/// Notes on the way in one turn; enough for a reader.
 const MOST_NOTES: usize = 1_000;
 
 /// Longest note.
@@ -37,7 +37,7 @@ const MOST_STEPS: usize = 50;
 /// Why the story cannot go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// Nobody listens any more.
+    /// The task has ended; its steps are no longer taken.
     Gone,
     /// The agent said more than it may.
     TooMuch,

@@ -36,7 +36,7 @@ pub(super) enum Progress {
     /// The agent's process ended.
     Lost,
     /// The agent said more than can be kept while it waited for a person.
-    TooLoud,
+    OutputLimit,
 }
 
 /// A prompt that is being answered.
@@ -71,7 +71,7 @@ impl Turn {
     /// Goes on until the agent asks or ends.
     ///
     /// # Errors
-    /// [`Stop`] when nobody listens or the agent says too much.
+    /// [`Stop`] when the task has ended or the agent exceeds its output limit.
     pub(super) async fn go_on(&mut self, to: Listener<'_>, rule: Permissions) -> Result<Progress, Stop> {
         loop {
             if !self.questions.is_empty() {
@@ -83,7 +83,7 @@ impl Turn {
                 event = self.inbox.next() => match event {
                     Some(event) => self.take(event, to, rule).await?,
                     None if self.connection.is_closed() => return Ok(Progress::Lost),
-                    None => return Ok(Progress::TooLoud),
+                    None => return Ok(Progress::OutputLimit),
                 },
                 answered = &mut self.answer => {
                     self.open = false;

@@ -1,8 +1,8 @@
 //! Keeper: keeps one child that is spoken with alive, and tells how it stands.
 //!
-//! Promises: it alone starts and stops the child, and it alone writes the standing, except that whoever
-//! serves the child declares it ready. A child that ends, or that is no longer served, is started again after
-//! a wait that `supervision` decides. Stopping the keeper ends the child with it.
+//! Promises: it alone starts and stops the child, and it alone writes the standing, except that the
+//! session of the child declares it ready. A child that ends, or that is no longer served, is started again
+//! after a wait that `supervision` decides. Stopping the keeper ends the child with it.
 
 use std::sync::Arc;
 use std::time::Duration;

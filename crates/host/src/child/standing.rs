@@ -118,7 +118,7 @@ impl<T> Bulletin<T> {
         self.0.send_modify(|standing| standing.fail(now, Health::Down(reason)));
     }
 
-    /// The server cannot be called until somebody does what the words say.
+    /// The server cannot be called until an admin does what the words say.
     pub(crate) fn needs(&self, what: String) {
         let now = self.1.now();
         self.0.send_modify(|standing| standing.fail(now, Health::Needs(what)));

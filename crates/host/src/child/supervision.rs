@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-/// Wait before the first new try: long enough for a port to be free, short enough that nobody notices.
+/// Wait before the first new try: long enough for a port to be free, short enough to go unnoticed.
 const FIRST_WAIT: Duration = Duration::from_millis(500);
 
 /// Longest wait between tries: a server that cannot start should not keep a core busy.

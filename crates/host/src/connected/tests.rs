@@ -1,6 +1,6 @@
-//! Stories of programs at the other end of a link, told without a socket.
+//! Tests of programs at the other end of a session, without a socket.
 //!
-//! The program is a task of the test that reads what a link gives it and says what its script wants. It never
+//! The program is a task of the test that reads the frames of its session and answers by its script. It never
 //! sleeps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,15 +23,15 @@ fn read(frame: &str) -> FromSite {
 }
 
 /// The next work that a program is given.
-async fn work(link: &mut Link) -> Assignment {
-    match read(&soon("work comes", link.next()).await.unwrap()) {
+async fn work(session: &mut AgentSession) -> Assignment {
+    match read(&soon("work comes", session.next()).await.unwrap()) {
         FromSite::Run(work) => *work,
         other => panic!("{other:?}"),
     }
 }
 
-async fn canceled(link: &mut Link) -> TaskId {
-    match read(&soon("a cancel comes", link.next()).await.unwrap()) {
+async fn canceled(session: &mut AgentSession) -> TaskId {
+    match read(&soon("a cancel comes", session.next()).await.unwrap()) {
         FromSite::Cancel { task } => task,
         other => panic!("{other:?}"),
     }
@@ -45,19 +45,19 @@ fn end(task: TaskId, way: EndingWay) -> FromAgent {
     FromAgent::End { task, ending: Ending::new(way) }
 }
 
-/// A program that does the same with all work, until its link ends.
+/// A program that does the same with all work, until its session ends.
 fn program(runner: &ConnectedRunner, behaviour: Behaviour) -> Arc<AtomicUsize> {
-    let (mut link, at_work) = (runner.attach(), Arc::new(AtomicUsize::new(0)));
+    let (mut session, at_work) = (runner.attach(), Arc::new(AtomicUsize::new(0)));
     let counted = at_work.clone();
     tokio::spawn(async move {
         let mut talking: Option<TaskId> = None;
         loop {
             let frame = tokio::select! {
                 biased;
-                frame = link.next() => match frame { Ok(frame) => frame, Err(_) => return },
+                frame = session.next() => match frame { Ok(frame) => frame, Err(_) => return },
                 () = std::future::ready(()), if talking.is_some() => {
                     let task = talking.expect("it talks");
-                    if let Some(FromSite::Cancel { .. }) = link.hear(step(task, Progress::Text("and ".into()))).await {
+                    if let Some(FromSite::Cancel { .. }) = session.receive(step(task, Progress::Text("and ".into()))).await {
                         talking = None;
                     }
                     tokio::task::yield_now().await;
@@ -69,12 +69,12 @@ fn program(runner: &ConnectedRunner, behaviour: Behaviour) -> Arc<AtomicUsize> {
                     counted.fetch_add(1, Ordering::SeqCst);
                     match behaviour {
                         Behaviour::Echo => {
-                            link.hear(step(work.task, Progress::Text(work.text.clone()))).await;
-                            link.hear(end(work.task, EndingWay::Completed)).await;
+                            session.receive(step(work.task, Progress::Text(work.text.clone()))).await;
+                            session.receive(end(work.task, EndingWay::Completed)).await;
                             counted.fetch_sub(1, Ordering::SeqCst);
                         }
                         Behaviour::Wait => {
-                            drop(link.hear(step(work.task, Progress::Status("waiting".into()))).await);
+                            drop(session.receive(step(work.task, Progress::Status("waiting".into()))).await);
                         }
                         Behaviour::Talk => talking = Some(work.task),
                     }
@@ -129,22 +129,22 @@ async fn while_running<T>(runner: &ConnectedRunner, job: Job, story: impl Future
 #[tokio::test]
 async fn steps_and_endings_become_those_of_the_task_with_its_own_ids() {
     let (runner, job) = (runner(0), job("hello"));
-    let mut link = runner.attach();
+    let mut session = runner.attach();
     let (task, context) = (job.task, job.context.clone());
     let foreign = Message {
         task_id: Some("somebody-elses".into()),
         ..Message::text("their-id".parse().unwrap(), Role::User, "Which one?")
     };
     let story = async {
-        let given = work(&mut link).await;
+        let given = work(&mut session).await;
         assert_eq!((given.task, given.attempt, given.text.as_str()), (task, 1, "hello"));
         for progress in
             [Progress::Text("Hel".into()), Progress::Text("lo".into()), Progress::Said(foreign.clone())]
         {
-            assert_eq!(link.hear(step(task, progress)).await, None);
+            assert_eq!(session.receive(step(task, progress)).await, None);
         }
         let ending = Ending { way: EndingWay::InputRequired, message: Some(foreign), text: None };
-        assert_eq!(link.hear(FromAgent::End { task, ending }).await, None);
+        assert_eq!(session.receive(FromAgent::End { task, ending }).await, None);
     };
     let (ran, ()) = while_running(&runner, job, story).await;
     assert_eq!((ran.answer().as_str(), ran.ending()), ("Hello", ("input-required", "Which one?".into())));
@@ -163,10 +163,10 @@ async fn every_way_to_end_has_words() {
         (EndingWay::AuthRequired, "auth-required"),
     ] {
         let (runner, job) = (runner(0), job("x"));
-        let (mut link, task) = (runner.attach(), job.task);
+        let (mut session, task) = (runner.attach(), job.task);
         let story = async {
-            work(&mut link).await;
-            link.hear(end(task, way)).await;
+            work(&mut session).await;
+            session.receive(end(task, way)).await;
         };
         let (ran, ()) = while_running(&runner, job, story).await;
         assert_eq!(ran.ending().0, word);
@@ -177,11 +177,11 @@ async fn every_way_to_end_has_words() {
 #[tokio::test]
 async fn a_lost_connection_fails_a_run_that_may_not_be_begun_again() {
     let runner = runner(0);
-    let mut link = runner.attach();
+    let mut session = runner.attach();
     let story = async {
-        let given = work(&mut link).await;
-        link.hear(step(given.task, Progress::Text("half".into()))).await;
-        drop(link);
+        let given = work(&mut session).await;
+        session.receive(step(given.task, Progress::Text("half".into()))).await;
+        drop(session);
     };
     let (ran, ()) = while_running(&runner, job("x"), story).await;
     let (word, said) = ran.ending();
@@ -197,13 +197,13 @@ async fn a_run_that_may_be_begun_again_is_given_to_the_program_that_comes_back()
     let mut first = runner.attach();
     let story = async {
         let given = work(&mut first).await;
-        first.hear(step(given.task, Progress::Text("half".into()))).await;
+        first.receive(step(given.task, Progress::Text("half".into()))).await;
         drop(first);
         let mut second = runner.attach();
         let again = work(&mut second).await;
         assert_eq!((again.task, again.attempt), (given.task, 2));
-        second.hear(step(again.task, Progress::Text("whole".into()))).await;
-        second.hear(end(again.task, EndingWay::Completed)).await;
+        second.receive(step(again.task, Progress::Text("whole".into()))).await;
+        second.receive(end(again.task, EndingWay::Completed)).await;
     };
     let (ran, ()) = while_running(&runner, job("x"), story).await;
     assert_eq!(ran.ending().0, "completed");
@@ -239,8 +239,8 @@ async fn a_second_connection_replaces_the_first_whose_words_count_no_more() {
     let story = async {
         work(&mut first).await;
         let second = runner.attach();
-        assert_eq!(first.next().await, Err(LinkEnd::Replaced));
-        let answer = first.hear(step(task, Progress::Text("late".into()))).await;
+        assert_eq!(first.next().await, Err(SessionEnd::Replaced));
+        let answer = first.receive(step(task, Progress::Text("late".into()))).await;
         assert_eq!(answer, Some(FromSite::Cancel { task }));
         drop(first);
         assert!(matches!(runner.presence(), Presence::Here { .. }), "the end of the first one ends nothing");
@@ -255,25 +255,25 @@ async fn a_second_connection_replaces_the_first_whose_words_count_no_more() {
 #[tokio::test]
 async fn steps_of_a_task_that_nobody_works_on_are_answered_with_its_cancel() {
     let runner = runner(0);
-    let (link, task) = (runner.attach(), job("x").task);
-    let answer = link.hear(step(task, Progress::Status("busy".into()))).await;
+    let (session, task) = (runner.attach(), job("x").task);
+    let answer = session.receive(step(task, Progress::Status("busy".into()))).await;
     assert_eq!(answer, Some(FromSite::Cancel { task }));
-    assert_eq!(link.hear(end(task, EndingWay::Completed)).await, None);
+    assert_eq!(session.receive(end(task, EndingWay::Completed)).await, None);
     let introduction = Box::new(Introduction::new("subject".parse().unwrap(), "d"));
     let id = agentsite_protocol::link::FrameId::number(1);
-    let answer = link.hear(FromAgent::Register { id: id.clone(), introduction }).await;
+    let answer = session.receive(FromAgent::Register { id: id.clone(), introduction }).await;
     assert!(matches!(answer, Some(FromSite::Notice { .. })));
-    assert_eq!(link.hear(FromAgent::Ping { id: id.clone() }).await, Some(FromSite::Pong { id }));
+    assert_eq!(session.receive(FromAgent::Ping { id: id.clone() }).await, Some(FromSite::Pong { id }));
 }
 
 #[tokio::test]
 async fn a_task_about_which_nonsense_is_said_fails_with_what_is_wrong() {
     let (runner, job) = (runner(0), job("x"));
-    let (mut link, task) = (runner.attach(), job.task);
+    let (mut session, task) = (runner.attach(), job.task);
     let story = async {
-        work(&mut link).await;
-        link.misheard(task, "task/end: unknown variant `eaten`".into()).await;
-        assert_eq!(canceled(&mut link).await, task, "the program is told to stop");
+        work(&mut session).await;
+        session.reject_frame(task, "task/end: unknown variant `eaten`".into()).await;
+        assert_eq!(canceled(&mut session).await, task, "the program is told to stop");
     };
     let (ran, ()) = while_running(&runner, job, story).await;
     assert!(ran.ending().1.contains("eaten"), "{ran:?}");
@@ -282,31 +282,31 @@ async fn a_task_about_which_nonsense_is_said_fails_with_what_is_wrong() {
 #[tokio::test]
 async fn a_program_that_does_not_read_loses_its_connection() {
     let runner = runner(0);
-    let mut link = runner.attach();
-    for _ in 0..=LINK_QUEUE {
+    let mut session = runner.attach();
+    for _ in 0..=SESSION_QUEUE {
         let (report, _listener) = Reporter::channel();
         let running = runner.run(job("x"), report);
         // One look begins the run; dropping it sends the cancel.
         let _ = futures::future::select(running, std::future::ready(())).await;
     }
-    assert_eq!(soon("it ends", link.ended()).await, LinkEnd::Overflow);
-    assert_eq!(link.next().await, Err(LinkEnd::Overflow));
+    assert_eq!(soon("it ends", session.ended()).await, SessionEnd::Overflow);
+    assert_eq!(session.next().await, Err(SessionEnd::Overflow));
     assert!(matches!(runner.presence(), Presence::Away { .. }));
 }
 
 #[tokio::test]
 async fn an_agent_that_is_taken_out_ends_its_link_and_its_waiting_runs() {
     let runner = runner(5);
-    let link = runner.attach();
+    let session = runner.attach();
     let story = async {
-        runner.retire(LinkEnd::Removed);
-        assert_eq!(link.ended().await, LinkEnd::Removed);
-        drop(link);
+        runner.retire(SessionEnd::Removed);
+        assert_eq!(session.ended().await, SessionEnd::Removed);
+        drop(session);
     };
     let (ran, ()) = while_running(&runner, job("x"), story).await;
     assert_eq!(ran.ending().0, "failed");
     soon("nobody is left", runner.stop()).await;
-    assert_eq!(runner.attach().ended().await, LinkEnd::Removed, "nobody comes back to it");
+    assert_eq!(runner.attach().ended().await, SessionEnd::Removed, "nobody comes back to it");
 }
 
 #[tokio::test]
@@ -316,10 +316,10 @@ async fn of_a_long_history_the_newest_part_is_sent() {
         |number: usize| Message::text(format!("m{number}").parse().unwrap(), Role::User, format!("{number}"));
     long.history = (0..200).map(said).collect();
     long.history[198] = Message::text("big".parse().unwrap(), Role::User, "y".repeat(2 << 20));
-    let (mut link, task) = (runner.attach(), long.task);
+    let (mut session, task) = (runner.attach(), long.task);
     let story = async {
-        let given = work(&mut link).await;
-        link.hear(end(task, EndingWay::Completed)).await;
+        let given = work(&mut session).await;
+        session.receive(end(task, EndingWay::Completed)).await;
         given.history
     };
     let (_, history) = while_running(&runner, long, story).await;

@@ -1,10 +1,10 @@
-//! The words in which callers and operators hear of a program that is away, gone or not understood.
+//! The sentences for callers and admins about a program that is away, removed, or sends what cannot be read.
 //!
 //! Promises: each sentence says what happened and what to do. It decides nothing.
 
 use agentsite_protocol::{AgentName, Timestamp};
 
-use super::{LinkEnd, Presence};
+use super::{Presence, SessionEnd};
 
 /// Of a program that has not connected since the site started.
 pub(super) const WAITING: &str =
@@ -58,11 +58,11 @@ pub(super) fn begun_again(time: u32, most: u32) -> String {
 }
 
 /// Of a task whose agent is gone.
-pub(super) fn gone(name: &AgentName, end: LinkEnd) -> String {
+pub(super) fn gone(name: &AgentName, end: SessionEnd) -> String {
     format!("{name} cannot work on this: {end}")
 }
 
-/// Of a task about which the program said something that is not understood.
-pub(super) fn nonsense(name: &AgentName, what: &str) -> String {
-    format!("the program of {name} said something that is not understood ({what})")
+/// Of a task about which the program sent a frame that cannot be read.
+pub(super) fn malformed(name: &AgentName, what: &str) -> String {
+    format!("the program of {name} sent a frame that cannot be read ({what})")
 }

@@ -56,7 +56,7 @@ impl Start {
         }
     }
 
-    /// What the caller is told when the command printed more than it may.
+    /// What the caller learns when the command printed more than it may.
     pub(super) fn printed_too_much(&self, most: ByteSize) -> String {
         let program = self.program();
         format!(

@@ -78,7 +78,7 @@ impl ProcessGroup {
 
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
-            // Fails only when nobody is left in the group, which is what was wanted.
+            // Fails only when no process is left in the group, which is what was wanted.
             let _ = kill_process_group(group, signal);
         }
     }

@@ -88,7 +88,7 @@ impl Start {
         self.program().contains('/').then(|| self.folder.join(self.program()))
     }
 
-    /// What the caller is told when the command cannot be started; it names no place on this machine.
+    /// What the caller learns when the command cannot be started; it names no place on this machine.
     pub(super) fn why_it_did_not_start(&self, error: &Error) -> String {
         let program = self.program();
         match (error.kind(), self.file()) {

@@ -11,7 +11,7 @@ use crate::{Gone, Reporter};
 const ANSWER: &str = "answer";
 
 /// How many bytes a chunk has at least, after so many chunks. A task has at most 10,000 events; this keeps an
-/// answer of 8 MiB within 8,000 of them, and nobody reads along after the first thousand.
+/// answer of 8 MiB within 8,000 of them, and no person reads along after the first thousand.
 const LEAST: [(usize, usize); 3] = [(3_000, 2_048), (1_000, 32), (0, 1)];
 
 /// The answer while it is written.

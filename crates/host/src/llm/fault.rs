@@ -19,7 +19,7 @@ const MAX_WORDS: usize = 300;
 pub(super) enum Flaw {
     /// The server says that something is wrong.
     Complaint(Complaint),
-    /// Nobody can read it.
+    /// It cannot be read.
     Garbage(String),
 }
 
@@ -36,9 +36,9 @@ pub(super) struct Complaint {
     pub(super) retry_after: Option<Duration>,
 }
 
-/// Whose faults are told: what sentences need to know of a model server.
+/// What the sentences about faults need to know of a model server.
 #[derive(Debug, Clone)]
-pub(super) struct Place {
+pub(super) struct ModelServerInfo {
     /// Host and port.
     pub(super) name: String,
     /// The model that is asked for.
@@ -90,7 +90,7 @@ impl Complaint {
     }
 }
 
-impl Place {
+impl ModelServerInfo {
     /// What a flawed answer means for the caller.
     pub(super) fn judge(&self, flaw: &Flaw) -> ModelError {
         let complaint = match flaw {
@@ -130,7 +130,7 @@ impl Place {
         }
     }
 
-    /// An answer that nobody can use.
+    /// An answer that cannot be used.
     pub(super) fn bad_answer(&self, why: &str) -> ModelError {
         ModelError::BadAnswer { place: self.name.clone(), why: self.excerpt(why) }
     }
@@ -159,9 +159,9 @@ mod tests {
 
     use super::*;
 
-    fn place() -> Place {
+    fn place() -> ModelServerInfo {
         let key = Some(Secret::new("sk-secret"));
-        Place {
+        ModelServerInfo {
             name: "models.example:443".into(),
             model: "m1".into(),
             remedy: "set OPENAI_API_KEY".into(),

@@ -15,7 +15,7 @@ use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Bytes of text per token when nobody counted; a rule of thumb for English; most other
+/// Bytes of text per token when there is no count; a rule of thumb for English; most other
 /// scripts have fewer, so their tokens are counted too low.
 const BYTES_PER_TOKEN: u64 = 4;
 
@@ -123,7 +123,7 @@ pub enum EndReason {
 /// Why a model gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
-    /// Nobody answers there.
+    /// No server answers there.
     #[error("the model server {place} cannot be reached ({why}); start it, or correct its base_url")]
     Unreachable {
         /// Host and port.
@@ -203,7 +203,7 @@ fn later(after: Option<Duration>) -> String {
 }
 
 impl ChatRequest {
-    /// About how many tokens the model reads, when nobody counted.
+    /// About how many tokens the model reads, when there is no count.
     #[must_use]
     pub fn estimated_tokens(&self) -> u64 {
         let messages: u64 = self.messages.iter().map(ChatMessage::estimated_tokens).sum();

@@ -47,7 +47,7 @@ struct Seen {
 /// What is known of Ollama.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) enum Sight {
-    /// Nobody has looked yet.
+    /// Not looked up yet.
     #[default]
     Unknown,
     /// It is not there, or has no model.

@@ -1,6 +1,6 @@
 //! Pause: a run that waits because a tool asked something.
 //!
-//! Promises: it fits in the memo of the task, so that the run goes on where it was when the caller has
+//! Promises: it fits in the memo of the task, so that the run continues where it was when the caller has
 //! answered, also after a restart. The open call lies where that of a set of tools lies, so that every face
 //! shows and answers it alike.
 

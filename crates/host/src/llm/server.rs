@@ -16,7 +16,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::draft::Draft;
-use super::fault::{Complaint, Flaw, Place};
+use super::fault::{Complaint, Flaw, ModelServerInfo};
 use super::model::{ChatRequest, Model, ModelError, ModelEvent, ModelStream};
 use super::wire::{self, Break, Frames, MAX_STREAM};
 use super::{anthropic, openai};
@@ -46,7 +46,7 @@ pub(super) struct ServerAddress {
 #[derive(Clone)]
 pub(super) struct ModelServer {
     address: ServerAddress,
-    place: Place,
+    place: ModelServerInfo,
     egress: Egress,
     idle: Duration,
 }
@@ -65,7 +65,7 @@ impl ModelServer {
         let egress = egress.trusting(&address.base_url);
         let host = address.base_url.host_str().unwrap_or_default();
         let port = address.base_url.port_or_known_default().unwrap_or_default();
-        let place = Place {
+        let place = ModelServerInfo {
             name: format!("{host}:{port}"),
             model: address.model.clone(),
             remedy: address.remedy.clone(),
@@ -150,7 +150,7 @@ impl Model for ModelServer {
 
 /// An answer that is being read.
 struct Reading {
-    place: Place,
+    place: ModelServerInfo,
     idle: Duration,
     take: fn(&mut Draft, &str) -> Result<Option<String>, Flaw>,
     /// About how many tokens the model read, should the server not count.

@@ -21,7 +21,7 @@ use crate::{Job, Toolbox};
 use agent::AgentTool;
 use toolbox::{Ordered, Stock, ToolboxSource, Use};
 
-pub(super) use toolbox::Told;
+pub(super) use toolbox::ToolOutcome;
 
 /// Longest name of a tool that every model server takes.
 const MAX_TOOL_NAME: usize = 64;
@@ -69,7 +69,7 @@ impl ToolSource {
             Kind::Agent(agent) => {
                 let name = format!("ask_{}", agent.label);
                 let (description, schema) = (agent.describe(job).await?, AgentTool::schema());
-                Ok(vec![Offer { name, description, schema, errand: Errand::Ask(agent.clone()) }])
+                Ok(vec![Offer { name, description, schema, action: ToolAction::Ask(agent.clone()) }])
             }
         }
     }
@@ -82,19 +82,19 @@ struct Offer {
     name: String,
     description: String,
     schema: Value,
-    errand: Errand,
+    action: ToolAction,
 }
 
 /// What is done when a model calls.
 #[derive(Debug, Clone)]
-enum Errand {
+enum ToolAction {
     Ask(AgentTool),
     Use(Arc<Stock>, Use),
 }
 
 /// All that a model may call in one run.
 #[derive(Debug, Default)]
-pub(super) struct Counter(Vec<(ToolSpec, Errand)>);
+pub(super) struct Counter(Vec<(ToolSpec, ToolAction)>);
 
 impl Counter {
     /// Asks every source what it offers now; the words say what is not offered and why.
@@ -112,7 +112,7 @@ impl Counter {
     fn put(&mut self, offer: Offer) {
         let name = free_name(&offer.name, |name| self.0.iter().any(|(spec, _)| spec.name == name));
         let description = offer.description.chars().take(MAX_DESCRIPTION).collect();
-        self.0.push((ToolSpec { name, description, schema: offer.schema }, offer.errand));
+        self.0.push((ToolSpec { name, description, schema: offer.schema }, offer.action));
     }
 
     /// How the offers are told to the model.
@@ -122,14 +122,14 @@ impl Counter {
 
     /// What a call means, or words for the model about what is wrong with it.
     pub(super) fn understand(&self, call: &ToolCall) -> Result<Order, String> {
-        let Some((_, errand)) = self.0.iter().find(|(spec, _)| spec.name == call.name) else {
+        let Some((_, action)) = self.0.iter().find(|(spec, _)| spec.name == call.name) else {
             let names: Vec<&str> = self.0.iter().map(|(spec, _)| spec.name.as_str()).collect();
             let wrote = excerpt(&call.name, MAX_TOOL_NAME);
             return Err(format!("there is no tool `{wrote}`; there are: {}", names.join(", ")));
         };
-        Ok(match errand {
-            Errand::Ask(agent) => Order::Ask(agent.clone(), AgentTool::message(&call.arguments)?),
-            Errand::Use(stock, how) => match stock.understand(how, &call.arguments)? {
+        Ok(match action {
+            ToolAction::Ask(agent) => Order::Ask(agent.clone(), AgentTool::message(&call.arguments)?),
+            ToolAction::Use(stock, how) => match stock.understand(how, &call.arguments)? {
                 Ordered::Call(call) => Order::Use(stock.clone(), call),
                 Ordered::Answer(words) => Order::Known(call.name.clone(), words),
             },
@@ -167,19 +167,19 @@ impl Order {
     }
 
     /// Does it; `round` holds what was answered to questions of the tool.
-    pub(super) async fn carry_out(self, job: &Job, round: Round) -> Told {
+    pub(super) async fn carry_out(self, job: &Job, round: Round) -> ToolOutcome {
         let told = match self {
-            Self::Known(_, words) => Told::Answer(words),
+            Self::Known(_, words) => ToolOutcome::Answer(words),
             Self::Use(stock, call) => stock.call(job, mcp::ToolCall { round, ..call }).await,
             Self::Ask(agent, message) => match agent.ask(job, message).await {
-                Ok(words) => Told::Answer(words),
-                Err(why) => Told::Error(why),
+                Ok(words) => ToolOutcome::Answer(words),
+                Err(why) => ToolOutcome::Error(why),
             },
         };
         match told {
-            Told::Answer(words) => Told::Answer(bounded(words)),
-            Told::Error(words) => Told::Error(bounded(words)),
-            question @ Told::Question(_) => question,
+            ToolOutcome::Answer(words) => ToolOutcome::Answer(bounded(words)),
+            ToolOutcome::Error(words) => ToolOutcome::Error(bounded(words)),
+            question @ ToolOutcome::Question(_) => question,
         }
     }
 }

@@ -20,7 +20,7 @@ use super::model::{
     estimated_tokens,
 };
 use super::pause::{Pause, Talk};
-use super::tools::{Counter, Told, ToolSource, excerpt};
+use super::tools::{Counter, ToolOutcome, ToolSource, excerpt};
 use crate::task_budget::Share;
 use crate::toolbox_runner::OpenCall;
 use crate::{AgentLog, Gone, Job, LogSource, Reporter};
@@ -29,7 +29,7 @@ use crate::{AgentLog, Gone, Job, LogSource, Reporter};
 /// far below.
 const MAX_BYTES_PER_TOKEN: usize = 32;
 
-/// How long a run that is told to stop still waits to report what it used.
+/// How long a canceled run still waits to report what it used.
 const LAST_WORDS: Duration = Duration::from_millis(500);
 
 /// Longest excerpt of a question or an answer in statuses and logs.
@@ -37,7 +37,7 @@ const EXCERPT: usize = 160;
 
 /// What a model hears when a question cannot be put to anybody.
 const NOBODY_ANSWERS: &str =
-    "the tool asks something that nobody can answer here; use it otherwise, or say so";
+    "the tool asks a question that cannot be answered here; use it otherwise, or say so";
 
 /// What all runs of an agent share.
 #[derive(Debug)]
@@ -92,15 +92,15 @@ struct Turn {
 
 /// Why a run stops before its answer is complete.
 enum Stop {
-    /// It was told to, or nobody listens.
-    Told,
+    /// It was canceled, or the task has ended.
+    ToolOutcome,
     /// Something failed; the words say what.
     Failed(String),
 }
 
 impl From<Gone> for Stop {
     fn from(_: Gone) -> Self {
-        Self::Told
+        Self::ToolOutcome
     }
 }
 
@@ -126,14 +126,14 @@ impl Run {
         let cancel = self.job.cancel.clone();
         let end = tokio::select! {
             biased;
-            () = cancel.cancelled() => Err(Stop::Told),
+            () = cancel.cancelled() => Err(Stop::ToolOutcome),
             end = self.converse() => end,
         };
-        // A listener that is busy must not hold up the end of a run that was told to stop.
+        // A listener that is busy must not hold up the end of a canceled run.
         let _ = tokio::time::timeout(LAST_WORDS, self.land()).await;
         match end {
             Ok(outcome) => outcome,
-            Err(Stop::Told) => Outcome::Canceled(None),
+            Err(Stop::ToolOutcome) => Outcome::Canceled(None),
             Err(Stop::Failed(why)) => {
                 self.setup.log.push(LogSource::Site, &why);
                 self.job.failed(why)
@@ -165,7 +165,7 @@ impl Run {
                 let round = open.as_mut().map(OpenCall::next_round).unwrap_or_default();
                 let (told, called) = self.call(&call, round).await?;
                 let (text, failed) = match (told, called) {
-                    (Told::Question(needed), Some(called)) => {
+                    (ToolOutcome::Question(needed), Some(called)) => {
                         match Pause::begin(talk, &called, needed, open.take()) {
                             Ok(pause) => return self.ask(&pause, None).await,
                             Err((back, why)) => {
@@ -174,9 +174,9 @@ impl Run {
                             }
                         }
                     }
-                    (Told::Answer(text), _) => (text, false),
-                    (Told::Error(text), _) => (text, true),
-                    (Told::Question(_), None) => (NOBODY_ANSWERS.to_owned(), true),
+                    (ToolOutcome::Answer(text), _) => (text, false),
+                    (ToolOutcome::Error(text), _) => (text, true),
+                    (ToolOutcome::Question(_), None) => (NOBODY_ANSWERS.to_owned(), true),
                 };
                 open = None;
                 talk.calls.pop_front();
@@ -200,7 +200,7 @@ impl Run {
         recall(&self.job, room.into())
     }
 
-    /// Puts the questions of a tool to the caller and ends the run; the next one goes on from the memo.
+    /// Puts the questions of a tool to the caller and ends the run; the next one continues from the memo.
     async fn ask(&mut self, pause: &Pause, misread: Option<&str>) -> Result<Outcome, Stop> {
         self.answer.flush().await?;
         self.report.step(Step::Memo(pause.memo())).await?;
@@ -285,7 +285,11 @@ impl Run {
     }
 
     /// Makes one call; gives what came of it and, when a tool was used, how it was called.
-    async fn call(&mut self, call: &ToolCall, round: Round) -> Result<(Told, Option<mcp::ToolCall>), Stop> {
+    async fn call(
+        &mut self,
+        call: &ToolCall,
+        round: Round,
+    ) -> Result<(ToolOutcome, Option<mcp::ToolCall>), Stop> {
         let now = self.job.ids.clock().now();
         let allowed = self.setup.ledger.call(now, &self.used);
         allowed.map_err(|over| Stop::Failed(over.sentence(&self.job.agent)))?;
@@ -295,7 +299,7 @@ impl Run {
         let told = match self.counter.understand(call) {
             Err(why) => {
                 self.note(&format!("called a tool wrongly: {why}"));
-                (Told::Error(why), None)
+                (ToolOutcome::Error(why), None)
             }
             Ok(order) => {
                 let (does, called) = (excerpt(&order.wording(), EXCERPT), order.tool_call().cloned());

@@ -123,7 +123,7 @@ pub struct LibraryRuntime {
     pub path: Option<String>,
     /// Whether a model, when there is one, writes the answer from the passages.
     pub talk: bool,
-    /// What that model is told besides how to quote.
+    /// The prompt of that model, besides how to quote.
     pub prompt: Option<String>,
     /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left
     /// out.
@@ -259,9 +259,9 @@ pub enum Permissions {
     /// The caller: the task asks and waits.
     #[default]
     Ask,
-    /// Nobody: everything is allowed, once.
+    /// No person: everything is allowed, once.
     Allow,
-    /// Nobody: everything is rejected, once.
+    /// No person: everything is rejected, once.
     Reject,
 }
 

@@ -1,8 +1,8 @@
 //! Far: keeps the connection to a tool server that lives elsewhere.
 //!
 //! Promises: a connection that is lost is made again, after a wait that `supervision` decides, and at once
-//! when somebody logged in; a server that wants a login is left alone until then. Everything goes through the
-//! egress. It does not start anything: the server is somebody else's.
+//! after a login; a server that wants a login is left alone until then. Everything goes through the
+//! egress. It does not start anything: the server runs elsewhere.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ impl Access {
 }
 
 impl FarServer {
-    /// Stays connected until it is told to stop.
+    /// Stays connected until it is stopped.
     pub(super) async fn keep(
         self,
         session: Arc<Session>,
@@ -111,7 +111,7 @@ fn fall(session: &Session, bulletin: &Bulletin<McpClient>, reason: &str, wait: D
 }
 
 fn want(session: &Session, bulletin: &Bulletin<McpClient>, wanted: String) {
-    let told = format!("its server wants somebody to log in: {wanted}");
+    let told = format!("its server requires a login: {wanted}");
     session.log.push(LogSource::Site, &told);
     tracing::warn!("{told}");
     bulletin.needs(wanted);

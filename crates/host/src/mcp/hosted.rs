@@ -72,7 +72,7 @@ impl HostedServer {
             let answer = tokio::select! {
                 biased;
                 () = exchange.cancel.cancelled() => {
-                    return Err(ToolFault::Failed("nobody waits for the answer any more".into()));
+                    return Err(ToolFault::Failed("the answer is no longer needed".into()));
                 }
                 answer = request(client.clone(), round) => answer,
             };
@@ -291,7 +291,7 @@ impl Toolbox for HostedServer {
     fn watch(&self, uri: &str, on: bool) {
         let Ok(client) = self.watch.now() else { return };
         let (uri, log) = (uri.to_owned(), self.log.clone());
-        // Nobody joins it: the client bounds how long it takes.
+        // It is not joined: the client bounds how long it takes.
         tokio::spawn(async move {
             let told = if on { client.subscribe(&uri).await } else { client.unsubscribe(&uri).await };
             if let Err(error) = told {

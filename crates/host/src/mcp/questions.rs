@@ -33,7 +33,7 @@ pub(super) enum Settled {
 
 impl Clerk {
     /// Answers what the site can answer. `modern` servers are told by the protocol what the caller can do,
-    /// and a caller is refused in its own words; older ones are told that nobody answered.
+    /// and a caller is refused in its own words; older ones learn that there was no answer.
     pub(super) async fn settle(
         &self,
         needed: InputNeeded,

@@ -40,7 +40,7 @@ const MAX_TOOL_BYTES: usize = 2 << 20;
 pub(super) struct Shared {
     /// The tools and what was approved of them.
     pub(super) pins: Arc<ToolPins>,
-    /// Where changes are told.
+    /// Where changes are reported.
     pub(super) changes: broadcast::Sender<Change>,
     /// Rung by those who found the server gone.
     pub(super) doubt: Arc<Notify>,
@@ -68,9 +68,9 @@ pub(super) enum Lost {
     HungUp,
     /// The words say why.
     Because(String),
-    /// The server wants somebody to log in.
+    /// The server requires a login.
     LoginNeeded,
-    /// Somebody logged in or out; the next connection comes in as they said.
+    /// There was a login or logout; the next connection uses it.
     LoginChanged,
 }
 
@@ -100,7 +100,7 @@ impl Session {
             Err(lost) => return lost,
         };
         bulletin.ready(client.clone());
-        // Whoever listens has heard nothing while the server was away.
+        // Listeners have heard nothing while the server was away.
         for change in [Change::Tools, Change::Resources, Change::Prompts] {
             let _ = self.shared.changes.send(change);
         }
@@ -109,7 +109,7 @@ impl Session {
         lost
     }
 
-    /// Comes when somebody logged in or out; never for a server without a login.
+    /// Resolves after a login or logout; never for a server without a login.
     pub(super) async fn login_changed(&self) {
         match &self.login {
             Some(login) => login.changed().await,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use super::base64;
 use super::operation::{Operation, is_json};
 
-/// How much of the body of an error is told.
+/// How much of the body of an error is shown.
 const BEGINNING: usize = 2_000;
 
 /// Reads an answer to its end.

@@ -7,13 +7,13 @@
 use agentsite_protocol::JsonMap;
 use serde_json::Value;
 
-/// Complaints that are told at once.
+/// Complaints that are reported at once.
 const MOST: usize = 8;
 
 /// How deep arguments are checked.
 const DEPTH: usize = 16;
 
-/// Longest list of choices that is told.
+/// Longest list of choices that is shown.
 const MOST_CHOICES: usize = 30;
 
 /// What is wrong with the arguments; empty when nothing is.

@@ -42,7 +42,7 @@ impl Credentials {
 
     fn of(&self, scheme: &Scheme) -> Option<&str> {
         let named = self.keys.get(&scheme.name).map(String::as_str);
-        named.or(self.token.as_deref().filter(|_| scheme.place == Place::Bearer))
+        named.or(self.token.as_deref().filter(|_| scheme.place == SecretIn::Bearer))
     }
 
     /// Puts the secrets of the first way that is open into a request.
@@ -64,13 +64,13 @@ impl Credentials {
         for scheme in way {
             let Some(secret) = self.of(scheme) else { continue };
             match &scheme.place {
-                Place::Bearer => put(headers, AUTHORIZATION, &format!("Bearer {secret}")),
-                Place::Basic => {
+                SecretIn::Bearer => put(headers, AUTHORIZATION, &format!("Bearer {secret}")),
+                SecretIn::Basic => {
                     put(headers, AUTHORIZATION, &format!("Basic {}", super::base64(secret.as_bytes())));
                 }
-                Place::Header(name) => put(headers, name.clone(), secret),
-                Place::Query(name) => query.push((name.clone(), secret.to_owned())),
-                Place::Cookie(name) => add_cookie(headers, &format!("{name}={secret}")),
+                SecretIn::Header(name) => put(headers, name.clone(), secret),
+                SecretIn::Query(name) => query.push((name.clone(), secret.to_owned())),
+                SecretIn::Cookie(name) => add_cookie(headers, &format!("{name}={secret}")),
             }
         }
     }
@@ -94,12 +94,12 @@ pub(super) fn add_cookie(headers: &mut HeaderMap, cookie: &str) {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Scheme {
     name: String,
-    place: Place,
+    place: SecretIn,
 }
 
 /// Where the secret of a scheme goes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Place {
+enum SecretIn {
     Bearer,
     Basic,
     Header(HeaderName),
@@ -121,11 +121,11 @@ pub(super) fn ways(document: &Document, operation: &Value) -> Vec<Vec<Scheme>> {
 fn scheme(name: &str, scheme: &Value) -> Option<Scheme> {
     let parameter = || scheme["name"].as_str().map(str::to_owned);
     let place = match (scheme["type"].as_str()?, scheme["in"].as_str()) {
-        ("apiKey", Some("header")) => Place::Header(parameter()?.parse().ok()?),
-        ("apiKey", Some("query")) => Place::Query(parameter()?),
-        ("apiKey", Some("cookie")) => Place::Cookie(parameter()?),
-        ("http", _) if scheme["scheme"].as_str()?.eq_ignore_ascii_case("basic") => Place::Basic,
-        ("http" | "oauth2" | "openIdConnect", _) => Place::Bearer,
+        ("apiKey", Some("header")) => SecretIn::Header(parameter()?.parse().ok()?),
+        ("apiKey", Some("query")) => SecretIn::Query(parameter()?),
+        ("apiKey", Some("cookie")) => SecretIn::Cookie(parameter()?),
+        ("http", _) if scheme["scheme"].as_str()?.eq_ignore_ascii_case("basic") => SecretIn::Basic,
+        ("http" | "oauth2" | "openIdConnect", _) => SecretIn::Bearer,
         _ => return None,
     };
     Some(Scheme { name: name.to_owned(), place })

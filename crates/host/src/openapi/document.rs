@@ -40,7 +40,7 @@ pub enum DocumentError {
     /// An operation has no address.
     #[error("{0} has no address: the document names no server that can be used; set base_url")]
     NoServer(String),
-    /// A credential would go to a place that nobody named.
+    /// A credential would go to an address that was not named.
     #[error(
         "the document sends {operation} to {origin}, which is not where the document lies; set base_url to say where credentials may go"
     )]

@@ -27,14 +27,14 @@ const MOST_PARAMETERS: usize = 200;
 
 /// Where a parameter goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Place {
+pub(super) enum ParameterIn {
     Path,
     Query,
     Header,
     Cookie,
 }
 
-impl Place {
+impl ParameterIn {
     fn read(word: &str) -> Option<Self> {
         Some(match word {
             "path" => Self::Path,
@@ -62,7 +62,7 @@ pub(super) struct Parameter {
     pub(super) name: String,
     /// Its name among the arguments.
     pub(super) argument: String,
-    pub(super) place: Place,
+    pub(super) place: ParameterIn,
     pub(super) style: String,
     pub(super) explode: bool,
     /// Whether it is written as JSON.
@@ -127,10 +127,11 @@ impl Operation {
             let mut schema = schemas.take(schema);
             describe(&mut schema, parameter);
             properties.insert(argument.clone(), schema);
-            if place == Place::Path || parameter["required"] == true {
+            if place == ParameterIn::Path || parameter["required"] == true {
                 required.push(argument.clone());
             }
-            let usual = if matches!(place, Place::Query | Place::Cookie) { "form" } else { "simple" };
+            let usual =
+                if matches!(place, ParameterIn::Query | ParameterIn::Cookie) { "form" } else { "simple" };
             let style = parameter["style"].as_str().unwrap_or(usual).to_owned();
             let explode = parameter["explode"].as_bool().unwrap_or(style == "form");
             parameters.push(Parameter { name: name.to_owned(), argument, place, style, explode, json });
@@ -171,12 +172,12 @@ fn parameters_of<'a>(
     document: &'a Document,
     item: &'a Value,
     operation: &'a Value,
-) -> Vec<(Place, &'a Value)> {
+) -> Vec<(ParameterIn, &'a Value)> {
     let lists =
         [operation, item].map(|from| from["parameters"].as_array().map(Vec::as_slice).unwrap_or_default());
-    let mut found: Vec<(Place, &Value)> = Vec::new();
+    let mut found: Vec<(ParameterIn, &Value)> = Vec::new();
     for parameter in lists.into_iter().flatten().filter_map(|parameter| document.resolve(parameter)) {
-        let Some(place) = parameter["in"].as_str().and_then(Place::read) else { continue };
+        let Some(place) = parameter["in"].as_str().and_then(ParameterIn::read) else { continue };
         let known =
             found.iter().any(|(other, earlier)| *other == place && earlier["name"] == parameter["name"]);
         if !known && found.len() < MOST_PARAMETERS {
@@ -186,7 +187,7 @@ fn parameters_of<'a>(
     found
 }
 
-fn free_argument(name: &str, place: Place, properties: &JsonMap) -> String {
+fn free_argument(name: &str, place: ParameterIn, properties: &JsonMap) -> String {
     let taken = |name: &str| name == BODY || properties.contains_key(name);
     let mut argument = if taken(name) { format!("{}_{name}", place.word()) } else { name.to_owned() };
     while taken(&argument) {

@@ -13,7 +13,7 @@ use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::credentials::{Credentials, add_cookie};
-use super::operation::{BODY, Body, BodyKind, Operation, Parameter, Place};
+use super::operation::{BODY, Body, BodyKind, Operation, Parameter, ParameterIn};
 
 /// Headers that an argument does not set.
 const NOT_FOR_ARGUMENTS: [&str; 11] = [
@@ -53,12 +53,12 @@ pub(super) fn build(
             continue;
         };
         match parameter.place {
-            Place::Path => {
+            ParameterIn::Path => {
                 path = path.replace(&format!("{{{}}}", parameter.name), &in_path(parameter, value));
             }
-            Place::Query => query.extend(in_query(parameter, value)),
-            Place::Header => put_header(&mut headers, parameter, value)?,
-            Place::Cookie => {
+            ParameterIn::Query => query.extend(in_query(parameter, value)),
+            ParameterIn::Header => put_header(&mut headers, parameter, value)?,
+            ParameterIn::Cookie => {
                 for (name, value) in in_query(parameter, value) {
                     add_cookie(&mut headers, &format!("{}={}", encoded(&name), encoded(&value)));
                 }
@@ -256,14 +256,14 @@ mod tests {
 
     use super::*;
 
-    fn parameter(place: Place, style: &str, explode: bool) -> Parameter {
+    fn parameter(place: ParameterIn, style: &str, explode: bool) -> Parameter {
         Parameter { name: "p".into(), argument: "p".into(), place, style: style.into(), explode, json: false }
     }
 
     #[test]
     fn lists_and_objects_are_written_in_the_usual_styles() {
         let (list, object) = (json!(["a b", "c"]), json!({"x": 1, "y": "z"}));
-        let path = |style, explode, value| in_path(&parameter(Place::Path, style, explode), value);
+        let path = |style, explode, value| in_path(&parameter(ParameterIn::Path, style, explode), value);
         assert_eq!(path("simple", false, &list), "a%20b,c");
         assert_eq!(path("simple", false, &object), "x,1,y,z");
         assert_eq!(path("simple", true, &object), "x=1,y=z");
@@ -271,7 +271,7 @@ mod tests {
         assert_eq!(path("matrix", false, &list), ";p=a%20b,c");
         assert_eq!(path("matrix", true, &list), ";p=a%20b;p=c");
         let query = |style, explode, value| {
-            let pairs = in_query(&parameter(Place::Query, style, explode), value);
+            let pairs = in_query(&parameter(ParameterIn::Query, style, explode), value);
             pairs.into_iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join("&")
         };
         assert_eq!(query("form", true, &list), "p=a b&p=c");
@@ -296,8 +296,8 @@ mod tests {
         fn no_argument_leads_out_of_its_place(value in "\\PC*", base in "(/[a-z]{1,5}){0,2}/?") {
             let base = Url::parse(&format!("https://api.example.org{base}")).unwrap();
             let value = json!(value);
-            let part = in_path(&parameter(Place::Path, "simple", false), &value);
-            let pairs = in_query(&parameter(Place::Query, "form", true), &value);
+            let part = in_path(&parameter(ParameterIn::Path, "simple", false), &value);
+            let pairs = in_query(&parameter(ParameterIn::Query, "form", true), &value);
             if let Ok(url) = address(&base, &format!("/pets/{part}/toys"), &pairs) {
                 prop_assert_eq!(url.origin(), base.origin());
                 let below = format!("{}/pets/", base.path().trim_end_matches('/'));

@@ -18,8 +18,8 @@ use nix::unistd::{Pid, setsid};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::fork::{Side, close_on_exec, fork};
-use super::launcher::End;
 use super::policy::{Policy, ProcessLimits, Tier};
+use super::program_end::ProgramEnd;
 use super::{rules, view};
 
 /// The exit code of a program that could not be started, as shells use it.
@@ -107,7 +107,7 @@ fn init(policy: &Policy, mut tell: io::PipeWriter) -> io::Result<()> {
     };
     close_pipes();
     let end = collect(main)?;
-    tell.write_all(&write_end(end))
+    tell.write_all(&end.write())
 }
 
 /// Lets go of the pipes of the program, so that their other ends notice when the program closes them.
@@ -119,10 +119,10 @@ fn close_pipes() {
     }
 }
 
-fn collect(main: Pid) -> io::Result<End> {
+fn collect(main: Pid) -> io::Result<ProgramEnd> {
     loop {
         match waitpid(None, None) {
-            Ok(status) => match End::of(status) {
+            Ok(status) => match ProgramEnd::of(status) {
                 Some((pid, end)) if pid == main => return Ok(end),
                 _ => {}
             },
@@ -132,32 +132,13 @@ fn collect(main: Pid) -> io::Result<End> {
     }
 }
 
-/// The end of a program in five bytes.
-fn write_end(end: End) -> [u8; 5] {
-    let (kind, number) = match end {
-        End::Code(code) => (0, i32::from(code)),
-        End::Signal(signal) => (1, signal as i32),
-    };
-    let [a, b, c, d] = number.to_le_bytes();
-    [kind, a, b, c, d]
-}
-
-/// Reads what [`write_end`] wrote.
-pub(super) fn read_end([kind, a, b, c, d]: [u8; 5]) -> Option<End> {
-    let number = i32::from_le_bytes([a, b, c, d]);
-    match kind {
-        0 => u8::try_from(number).ok().map(End::Code),
-        _ => Signal::try_from(number).ok().map(End::Signal),
-    }
-}
-
 /// Becomes the program.
 fn program(policy: &Policy) -> io::Result<Infallible> {
     let landlock = step("its files cannot be guarded", rules::restrict_files(policy))?;
     step("its system calls cannot be filtered", rules::filter_calls(policy))?;
     step("its limits cannot be set", limit(&policy.limits))?;
     let Some(file) = &policy.program else {
-        // Only trying out: whoever asked reads which version of Landlock is in force.
+        // Only a probe: the caller reads which version of Landlock is in force.
         let _ = writeln!(io::stdout(), "{landlock}");
         leave(0)
     };
@@ -201,17 +182,4 @@ fn limit(limits: &ProcessLimits) -> io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(current), maximum: Some(maximum) })?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_end_survives_the_way_through_the_pipe() {
-        for end in [End::Code(0), End::Code(255), End::Signal(Signal::SIGKILL), End::Signal(Signal::SIGXFSZ)]
-        {
-            assert_eq!(read_end(write_end(end)), Some(end));
-        }
-    }
 }

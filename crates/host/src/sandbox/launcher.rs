@@ -23,6 +23,7 @@ use super::control::Groups;
 use super::fork::{Side, fork};
 use super::inside;
 use super::policy::{Policy, Tier};
+use super::program_end::ProgramEnd;
 
 /// The exit code of a program that could not be started, as shells use it.
 const NOT_STARTED: u8 = 126;
@@ -35,31 +36,11 @@ const END_ALL: Signal = Signal::SIGUSR1;
 pub fn launch(policy: u32) -> ExitCode {
     let ended = read(policy).and_then(|policy| Supervisor::start(&policy)?.supervise());
     match ended {
-        Ok(End::Code(code)) => ExitCode::from(code),
-        Ok(End::Signal(signal)) => die_of(signal),
+        Ok(ProgramEnd::Code(code)) => ExitCode::from(code),
+        Ok(ProgramEnd::Signal(signal)) => die_of(signal),
         Err(error) => {
             let _ = writeln!(io::stderr(), "agentsite: the program was not started: {error}");
             ExitCode::from(NOT_STARTED)
-        }
-    }
-}
-
-/// How a program ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum End {
-    /// By itself, with this code.
-    Code(u8),
-    /// By a signal.
-    Signal(Signal),
-}
-
-impl End {
-    /// Reads what the system says of an ended process.
-    pub(super) fn of(status: WaitStatus) -> Option<(Pid, Self)> {
-        match status {
-            WaitStatus::Exited(pid, code) => Some((pid, Self::Code(code.to_le_bytes()[0]))),
-            WaitStatus::Signaled(pid, signal, _) => Some((pid, Self::Signal(signal))),
-            _ => None,
         }
     }
 }
@@ -122,7 +103,7 @@ impl Supervisor {
     }
 
     /// Waits for the end of the program, and for that of everything that it left behind.
-    fn supervise(mut self) -> io::Result<End> {
+    fn supervise(mut self) -> io::Result<ProgramEnd> {
         let mut end = None;
         while end.is_none() {
             match self.signals.wait()? {
@@ -142,12 +123,12 @@ impl Supervisor {
     }
 
     /// Collects ended processes; gives the end of the program when it is among them.
-    fn reap(&mut self) -> io::Result<Option<End>> {
+    fn reap(&mut self) -> io::Result<Option<ProgramEnd>> {
         let mut end = None;
         loop {
             match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
                 Ok(WaitStatus::StillAlive) | Err(Errno::ECHILD) => return Ok(end),
-                Ok(status) => match End::of(status) {
+                Ok(status) => match ProgramEnd::of(status) {
                     Some((pid, how)) if pid == self.first => end = Some(self.end_of_program(how)),
                     _ => {}
                 },
@@ -158,13 +139,13 @@ impl Supervisor {
     }
 
     /// An init process tells how the program ended; when it was killed itself, that is the end.
-    fn end_of_program(&mut self, first: End) -> End {
+    fn end_of_program(&mut self, first: ProgramEnd) -> ProgramEnd {
         if self.tier == Tier::Reaper {
             return first;
         }
         let mut told = [0; 5];
         match self.told.read_exact(&mut told) {
-            Ok(()) => inside::read_end(told).unwrap_or(first),
+            Ok(()) => ProgramEnd::read(told).unwrap_or(first),
             Err(_) => first,
         }
     }

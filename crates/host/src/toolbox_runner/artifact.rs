@@ -1,6 +1,6 @@
 //! A tool's result as an artifact, and back.
 //!
-//! Promises: readers of A2A find words, files and structured content where they look for them; whoever knows
+//! Promises: readers of A2A find words, files and structured content where they look for them; a reader of
 //! MCP gets the result back as the tool gave it, because what A2A has no place for stands in the metadata.
 //! Nothing of size is there twice.
 

@@ -2,7 +2,7 @@
 //!
 //! Promises: it fits in the memo of a task, so that nothing is lost when the site stops between question and
 //! answer. The name of a question is unique over the life of the task: the round in which it was asked stands
-//! before the tool's own name. Answers may come one by one; what nobody asked for is ignored.
+//! before the tool's own name. Answers may come one by one; what was not asked for is ignored.
 
 use std::collections::BTreeMap;
 

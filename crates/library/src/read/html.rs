@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use html5gum::{DefaultEmitter, Token, Tokenizer};
 
-use crate::passage::{Block, Place};
+use crate::passage::{Block, Location};
 
 /// Elements whose content is not read.
 const UNREAD: [&[u8]; 10] =
@@ -151,7 +151,7 @@ impl Reader<'_> {
             return;
         }
         let heading: Arc<[String]> = self.headings.iter().map(|(_, words)| words.clone()).collect();
-        let (place, lines) = (Place::Line(self.line), self.verbatim);
+        let (place, lines) = (Location::Line(self.line), self.verbatim);
         self.blocks.push(Block { heading, place, text: text.to_owned(), lines });
     }
 

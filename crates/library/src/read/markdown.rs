@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::passage::{Block, Place};
+use crate::passage::{Block, Location};
 
 /// The sections of a text.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
@@ -72,7 +72,7 @@ impl Reader {
             let words = self.open.take().map(|(_, _, words)| words).unwrap_or_default();
             self.heading(level, &words);
         } else if bare.is_empty() {
-            // A list goes on after an empty line; the next line says whether it does.
+            // A list may continue after an empty line; the next line decides.
             if !self.is_open(Form::List) {
                 self.flush();
             }
@@ -129,7 +129,7 @@ impl Reader {
     fn flush(&mut self) {
         let Some((form, line, text)) = self.open.take() else { return };
         let heading: Arc<[String]> = self.headings.iter().map(|(_, words)| words.clone()).collect();
-        self.blocks.push(Block { heading, place: Place::Line(line), text, lines: form != Form::Prose });
+        self.blocks.push(Block { heading, place: Location::Line(line), text, lines: form != Form::Prose });
     }
 }
 

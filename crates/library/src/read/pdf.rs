@@ -11,7 +11,7 @@ use std::sync::Arc;
 use lopdf::{Document, LoadOptions};
 
 use super::Unreadable;
-use crate::passage::{Block, Place};
+use crate::passage::{Block, Location};
 
 /// Most pages that are read of one file.
 const MAX_PAGES: usize = 3_000;
@@ -70,7 +70,7 @@ fn paragraphs(text: &str, page: u32) -> Vec<Block> {
             open.push_str(line);
         }
     }
-    let place = Place::Page(usize::try_from(page).unwrap_or(usize::MAX));
+    let place = Location::Page(usize::try_from(page).unwrap_or(usize::MAX));
     let block = |text| Block { heading: Arc::from([]), place, text, lines: false };
     found.into_iter().filter(|text| text.chars().any(char::is_alphanumeric)).map(block).collect()
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::passage::{Block, Place};
+use crate::passage::{Block, Location};
 
 /// The paragraphs of a text.
 pub(super) fn blocks(text: &str) -> Vec<Block> {
@@ -26,5 +26,5 @@ pub(super) fn blocks(text: &str) -> Vec<Block> {
 }
 
 fn close((line, text): (usize, String)) -> Block {
-    Block { heading: Arc::from([]), place: Place::Line(line), text, lines: false }
+    Block { heading: Arc::from([]), place: Location::Line(line), text, lines: false }
 }

@@ -2,7 +2,7 @@
 //! The documents are made here; none lies in the repository.
 
 use super::*;
-use crate::passage::Place;
+use crate::passage::Location;
 
 fn read(kind: Kind, text: &str) -> Vec<Block> {
     blocks(kind, text.as_bytes()).unwrap()
@@ -59,7 +59,7 @@ fn markdown_is_read_in_sections_with_code_tables_and_lists_as_lines() {
     assert_eq!(seen[2], (limits(), "| key | meaning |\n| `timeout` | how long |", true));
     assert_eq!(seen[3], (limits(), "# no heading\ntimeout = \"60s\"", true));
     assert_eq!(seen[4], ("Agents › Under".to_owned(), "Last words. [x]", false));
-    assert_eq!((blocks[0].place, blocks[3].place), (Place::Line(6), Place::Line(20)));
+    assert_eq!((blocks[0].place, blocks[3].place), (Location::Line(6), Location::Line(20)));
 }
 
 #[test]
@@ -84,8 +84,8 @@ fn markdown_that_is_never_closed_ends_all_the_same() {
 #[test]
 fn plain_text_is_read_in_paragraphs() {
     let blocks = read(Kind::Plain, "One\ntwo.\r\n\r\n\n  Three.");
-    let seen: Vec<(&str, Place)> = blocks.iter().map(|block| (block.text.as_str(), block.place)).collect();
-    assert_eq!(seen, [("One two.", Place::Line(1)), ("Three.", Place::Line(5))]);
+    let seen: Vec<(&str, Location)> = blocks.iter().map(|block| (block.text.as_str(), block.place)).collect();
+    assert_eq!(seen, [("One two.", Location::Line(1)), ("Three.", Location::Line(5))]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ let b = 2;</pre></body>";
             ("Guide › Install & run › Code".to_owned(), "let a = 1;\nlet b = 2;"),
         ]
     );
-    assert_eq!((blocks[0].place, blocks[5].place), (Place::Line(3), Place::Line(6)));
+    assert_eq!((blocks[0].place, blocks[5].place), (Location::Line(3), Location::Line(6)));
     assert!(blocks[5].lines);
 }
 
@@ -184,11 +184,12 @@ fn a_pdf_is_read_page_by_page() {
         let bytes =
             pdf(&["The warranty lasts two\nyears from the pur-\nchase.", "Returns are free."], packed);
         let read = blocks(Kind::Pdf, &bytes).unwrap();
-        let seen: Vec<(&str, Place)> = read.iter().map(|block| (block.text.as_str(), block.place)).collect();
+        let seen: Vec<(&str, Location)> =
+            read.iter().map(|block| (block.text.as_str(), block.place)).collect();
         let first = "The warranty lasts two years from the purchase.";
         assert_eq!(
             seen,
-            [(first, Place::Page(1)), ("Returns are free.", Place::Page(2))],
+            [(first, Location::Page(1)), ("Returns are free.", Location::Page(2))],
             "packed: {packed}"
         );
     }

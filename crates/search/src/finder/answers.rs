@@ -10,7 +10,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::question::{Ask, Found};
+use crate::question::{Ask, FindResults};
 use crate::rank::Blend;
 
 /// Answers that are kept; some kilobytes each. When there are more all are forgotten, which costs as much as
@@ -30,7 +30,7 @@ pub(super) struct Answers {
     /// Each in the row of its hash, the last one first.
     asked: Vec<[AtomicU64; ROW]>,
     hasher: RandomState,
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedAnswers>,
 }
 
 impl Default for Answers {
@@ -41,9 +41,9 @@ impl Default for Answers {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedAnswers {
     version: u64,
-    answers: HashMap<String, Found>,
+    answers: HashMap<String, FindResults>,
 }
 
 /// A question as answers are known by.
@@ -80,7 +80,7 @@ impl Answers {
     }
 
     /// The answer that was given in this version of the index.
-    pub(super) fn get(&self, version: u64, Key(key): &Key) -> Option<Found> {
+    pub(super) fn get(&self, version: u64, Key(key): &Key) -> Option<FindResults> {
         let key = key.as_ref()?;
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version != version {
@@ -90,7 +90,7 @@ impl Answers {
     }
 
     /// Keeps an answer that was given in a version of the index.
-    pub(super) fn keep(&self, version: u64, Key(key): Key, found: &Found) {
+    pub(super) fn keep(&self, version: u64, Key(key): Key, found: &FindResults) {
         let (Some(key), None) = (key, &found.without) else { return };
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.version != version || kept.answers.len() >= MOST {
@@ -98,7 +98,7 @@ impl Answers {
             if kept.version > version {
                 return;
             }
-            *kept = Kept { version, answers: HashMap::new() };
+            *kept = CachedAnswers { version, answers: HashMap::new() };
         }
         kept.answers.insert(key, found.clone());
     }
@@ -111,8 +111,8 @@ mod tests {
     use super::*;
     use crate::Audience;
 
-    fn found(considered: usize) -> Found {
-        Found { considered, ..Found::default() }
+    fn found(considered: usize) -> FindResults {
+        FindResults { considered, ..FindResults::default() }
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         answers.keep(2, key.clone(), &found(4));
         answers.keep(1, key.clone(), &found(3));
         assert_eq!((answers.get(2, &key), answers.get(1, &key)), (Some(found(4)), None));
-        let lacking = Found { without: Some("meaning".into()), ..found(1) };
+        let lacking = FindResults { without: Some("meaning".into()), ..found(1) };
         answers.keep(3, key.clone(), &lacking);
         assert_eq!(answers.get(3, &key), None);
     }

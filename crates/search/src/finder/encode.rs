@@ -46,7 +46,7 @@ impl Prepared {
 
     /// Whether an embedder has the vectors of all its texts already.
     pub(super) fn is_known_to(&self, embedder: &dyn Embedder) -> bool {
-        // Asked first, because nearly all entries end here.
+        // Checked first, because nearly all entries end here.
         embedder.knows(&self.reading.entry.text)
             && self.reading.title().into_iter().chain(self.reading.texts()).all(|text| embedder.knows(&text))
     }

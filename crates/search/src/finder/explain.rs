@@ -13,7 +13,7 @@ use super::{FindError, read_put};
 use crate::Embedder;
 use crate::index::coded::Coded;
 use crate::index::{Snapshot, Spot};
-use crate::question::{Asked, Hit};
+use crate::question::{Hit, QuestionWords};
 use crate::rank::Ranked;
 use crate::reason::{self, Texts};
 
@@ -24,7 +24,7 @@ pub(super) struct Explainer<'a> {
     /// The texts that were shown lately.
     pub(super) shown: &'a Shown,
     pub(super) snapshot: &'a Snapshot,
-    pub(super) asked: &'a Asked,
+    pub(super) asked: &'a QuestionWords,
     /// The question in the fast model, when it could be had.
     pub(super) query: Option<&'a Coded>,
 }

@@ -60,7 +60,7 @@ impl Piece {
         }
     }
 
-    /// The skill, and the sentence that is nearest to the question; the first when nobody can say.
+    /// The skill, and the sentence that is nearest to the question; the first when that is unknown.
     pub(super) fn fitting(&self, query: Option<&Coded>) -> (Option<&str>, Option<&str>) {
         let lanes = Lanes::best();
         let near = |sentence: &Sentence| match query {
@@ -80,18 +80,18 @@ impl Piece {
 
 /// The texts.
 #[derive(Debug, Default)]
-pub(super) struct Shown(Mutex<Kept>);
+pub(super) struct Shown(Mutex<ShownHalves>);
 
 /// Two halves: what was shown since the young one was begun, and what was shown before.
 #[derive(Debug, Default)]
-struct Kept {
+struct ShownHalves {
     young: HashMap<Key, Arc<Piece>>,
     old: HashMap<Key, Arc<Piece>>,
     /// Bytes of the young half.
     bytes: usize,
 }
 
-impl Kept {
+impl ShownHalves {
     fn keep(&mut self, key: Key, piece: Arc<Piece>) {
         let bytes = piece.bytes();
         if bytes > MOST_BYTES / 2 || self.young.contains_key(&key) {

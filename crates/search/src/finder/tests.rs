@@ -87,11 +87,11 @@ fn entry(id: &str, name: &str, text: &str) -> Entry {
     Entry { id: id.into(), name: name.into(), text: text.into(), facts, ..Entry::default() }
 }
 
-fn ids(found: &Found) -> Vec<&str> {
+fn ids(found: &FindResults) -> Vec<&str> {
     found.hits.iter().map(|hit| hit.id.as_str()).collect()
 }
 
-fn find(finder: &Finder, text: &str) -> Found {
+fn find(finder: &Finder, text: &str) -> FindResults {
     run(finder.find(&Ask::of(text, 10))).unwrap()
 }
 
@@ -190,7 +190,7 @@ fn reckon_words(plain: &Plain, asked: &str) -> BTreeMap<String, f64> {
         reading.terms.iter().find(|(other, _)| *other == term).map_or(0.0, |(_, count)| f64::from(*count))
     };
     let sum = |reading: &Reading| -> f64 {
-        let terms = Asked::of(asked).terms;
+        let terms = QuestionWords::of(asked).terms;
         terms
             .iter()
             .map(|(term, weight)| {

@@ -8,9 +8,9 @@ use super::snapshot::Spot;
 /// The vector of a question in each model of the index, where there is one.
 pub(crate) type Vectors<'a> = &'a [Option<Coded>];
 
-/// With how much care a question is answered.
+/// How much work a search spends on a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Care {
+pub(crate) enum Effort {
     /// The question has only the vector of the fast model: it took microseconds to make and tells meaning
     /// roughly, so fewer are looked at.
     Quick,
@@ -18,7 +18,7 @@ pub(crate) enum Care {
     Full,
 }
 
-impl Care {
+impl Effort {
     /// What the vectors of a question are worth.
     pub(crate) fn of(vectors: Vectors<'_>) -> Self {
         if vectors.iter().skip(1).any(Option::is_some) { Self::Full } else { Self::Quick }

@@ -31,7 +31,7 @@ enum Field {
     ExactOwner,
 }
 
-/// Words are told apart by a hash of 64 bits that nobody outside can aim at.
+/// Words are told apart by a hash of 64 bits that no caller can aim at.
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
 /// The facts of a segment.
@@ -43,7 +43,7 @@ pub(crate) struct Columns {
     live: Bits,
     trust: Column<f32>,
     price: Column<Option<Money>>,
-    /// In seconds; [`UNKNOWN`] when nobody knows.
+    /// In seconds; [`UNKNOWN`] when it is unknown.
     since: Vec<u32>,
     owner: Vec<u16>,
     /// How many different words each entry has, [`MANY`] when they are more.
@@ -187,7 +187,7 @@ impl Columns {
         f64::from(self.trust.of(entry))
     }
 
-    /// When an entry was first seen, in milliseconds of a whole second; `None` when nobody knows.
+    /// When an entry was first seen, in milliseconds of a whole second; `None` when it is unknown.
     pub(crate) fn since(&self, entry: usize) -> Option<i64> {
         Some(self.since[entry]).filter(|since| *since != UNKNOWN).map(|since| i64::from(since) * 1000)
     }
@@ -233,7 +233,7 @@ fn seconds(since: Option<Timestamp>) -> u32 {
     })
 }
 
-/// Stands for an owner, in 16 bits; 0 for nobody. Good enough to share out a page (on one in a thousand, two
+/// Stands for an owner, in 16 bits; 0 for none. Good enough to share out a page (on one in a thousand, two
 /// owners count as one), not to decide who sees what.
 pub(crate) fn owner_key(owner: &str) -> u16 {
     if owner.is_empty() { 0 } else { ((key(Field::ExactOwner, owner) >> 48) as u16).max(1) }

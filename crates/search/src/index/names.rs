@@ -2,7 +2,7 @@
 //!
 //! Promises: every id comes back as it was; of an id that was put twice both entries are found, and the
 //! caller says which one lives. Ids that follow each other are mostly alike, so of most only what differs
-//! from the one before is kept. The hash is keyed anew at each start, so nobody can choose ids that fall into
+//! from the one before is kept. The hash is keyed anew at each start, so ids cannot be chosen that fall into
 //! one place. Nothing changes but by adding.
 
 use std::collections::hash_map::RandomState;

@@ -5,7 +5,7 @@
 //! signs differ least. That is approximate: recall is measured (docs/benchmarks.md). It knows no words.
 
 use super::bits::Bits;
-use super::candidate::{Candidate, Care, Vectors};
+use super::candidate::{Candidate, Effort, Vectors};
 use super::coded::Coded;
 use super::snapshot::{Snapshot, Spot};
 use super::space::{Signs, Space};
@@ -25,8 +25,8 @@ const LOOKED: usize = 4;
 /// of nine thousand real ones, looking at a quarter lost a fifth of what is found.
 const LEAST_LOOKED: usize = 65_536;
 
-impl Care {
-    /// How many vectors of so many are compared whole in a longer scan: with all care 2,000 of a million.
+impl Effort {
+    /// How many vectors of so many are compared whole in a longer scan: with all effort 2,000 of a million.
     fn compared(self, count: usize) -> usize {
         match self {
             Self::Quick => count.isqrt().max(128),
@@ -51,10 +51,10 @@ pub(super) struct Near {
 impl Near {
     /// The entries nearest to the question in each model: at least `places` of each, where there are so many.
     pub(super) fn of(snapshot: &Snapshot, passed: &[Bits], vectors: Vectors<'_>, places: usize) -> Self {
-        let (mut near, care) = (Self::default(), Care::of(vectors));
+        let (mut near, effort) = (Self::default(), Effort::of(vectors));
         for (model, query) in vectors.iter().enumerate() {
             if let Some(query) = query {
-                near.add(snapshot, passed, (model, query), places, care);
+                near.add(snapshot, passed, (model, query), places, effort);
             }
         }
         near
@@ -66,7 +66,7 @@ impl Near {
         passed: &[Bits],
         (model, query): (usize, &Coded),
         places: usize,
-        care: Care,
+        effort: Effort,
     ) {
         let spaces: Vec<&Space> =
             snapshot.segments.iter().map(|segment| &segment.body.spaces[model]).collect();
@@ -76,7 +76,7 @@ impl Near {
             let (near, vector) = spaces[spot.segment].nearest(spot.entry, query)?;
             Some(Candidate { spot, near: Some(near), vector, model, words: 0.0 })
         };
-        let wanted = care.compared(count).max(places.saturating_mul(2)).min(count);
+        let wanted = effort.compared(count).max(places.saturating_mul(2)).min(count);
         let looked = (count / LOOKED).max(LEAST_LOOKED).max(wanted.saturating_mul(2)).min(count);
         // As many of all as hold that part of those that passed, if these lie as the others do.
         let looked = (all as f64 * looked as f64 / count.max(1) as f64) as usize;

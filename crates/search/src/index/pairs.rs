@@ -30,7 +30,7 @@ const RUNS: usize = 64;
 /// Bytes of a pair.
 const WIDTH: usize = 8;
 
-/// The file while it still has a name; whoever finds one at a start removes it.
+/// The file while it still has a name; one that is found at a start is removed.
 const NAME: &str = "index.pairs";
 
 /// The pairs of a segment.
@@ -39,7 +39,7 @@ pub(crate) struct Pairs {
     /// The first of each run.
     firsts: Vec<u64>,
     count: usize,
-    kept: Kept,
+    kept: PairTable,
     frequent: Postings,
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum Paired<'a> {
 
 /// Where they lie: 48 bits of the pair's term and the entry behind them, in order.
 #[derive(Debug)]
-enum Kept {
+enum PairTable {
     Memory(Vec<u64>),
     Disk(File),
 }
 
-impl Default for Kept {
+impl Default for PairTable {
     fn default() -> Self {
         Self::Memory(Vec::new())
     }
@@ -79,7 +79,7 @@ impl Room {
         Self(path.map(Arc::new))
     }
 
-    /// A file that nobody else sees.
+    /// A file that no other process sees.
     fn file(&self) -> io::Result<Option<File>> {
         let Some(path) = &self.0 else { return Ok(None) };
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).open(&**path)?;
@@ -108,11 +108,11 @@ impl Pairs {
         let count = all.len();
         let file = if entries < LARGE { Ok(None) } else { write(&all, room) };
         let kept = match file {
-            Ok(Some(file)) => Kept::Disk(file),
-            Ok(None) => Kept::Memory(all),
+            Ok(Some(file)) => PairTable::Disk(file),
+            Ok(None) => PairTable::Memory(all),
             Err(error) => {
                 tracing::warn!(%error, "pairs of words stay in memory, because they could not be written");
-                Kept::Memory(all)
+                PairTable::Memory(all)
             }
         };
         Self { firsts, count, kept, frequent }
@@ -157,12 +157,12 @@ impl Pairs {
             }
         };
         match &self.kept {
-            Kept::Memory(all) => {
+            PairTable::Memory(all) => {
                 let some = &all[from.min(end)..end];
                 let first = some.partition_point(|kept| *kept < least);
                 some[first..].iter().copied().take_while(|kept| *kept <= most).for_each(take);
             }
-            Kept::Disk(file) => {
+            PairTable::Disk(file) => {
                 let mut bytes = vec![0; end.saturating_sub(from).min(RUNS * RUN) * WIDTH];
                 for at in (from..end).step_by(RUNS * RUN) {
                     let bytes = &mut bytes[..(end - at).min(RUNS * RUN) * WIDTH];
@@ -176,8 +176,8 @@ impl Pairs {
 
     fn all(&self) -> io::Result<Vec<u64>> {
         match &self.kept {
-            Kept::Memory(all) => Ok(all.clone()),
-            Kept::Disk(file) => {
+            PairTable::Memory(all) => Ok(all.clone()),
+            PairTable::Disk(file) => {
                 let mut bytes = vec![0; self.count * WIDTH];
                 file.read_exact_at(&mut bytes, 0)?;
                 Ok(bytes.as_chunks::<WIDTH>().0.iter().map(|pair| u64::from_le_bytes(*pair)).collect())
@@ -247,7 +247,7 @@ mod tests {
             };
             for room in &rooms {
                 let parts = [made(0, room), made(1, room)];
-                prop_assert_eq!(matches!(parts[0].kept, Kept::Disk(_)), room.0.is_some());
+                prop_assert_eq!(matches!(parts[0].kept, PairTable::Disk(_)), room.0.is_some());
                 let stays = |_: usize, entry: u16| (!entry.is_multiple_of(5)).then_some(entry);
                 let joined = Pairs::join(&[&parts[0], &parts[1]], &stays, LARGE, room).unwrap();
                 for asked in (0..=40).map(term) {
@@ -278,10 +278,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let room = Room::of(Some(folder.path()));
         let small = Pairs::of(vec![pair(1 << 30, 3)], LARGE - 1, &room);
-        assert!(matches!(small.kept, Kept::Memory(_)));
+        assert!(matches!(small.kept, PairTable::Memory(_)));
         drop(folder);
         let unwritten = Pairs::of(vec![pair(1 << 30, 3), pair(1 << 30, 3)], LARGE, &room);
-        assert!(matches!(unwritten.kept, Kept::Memory(_)));
+        assert!(matches!(unwritten.kept, PairTable::Memory(_)));
         assert_eq!(found(&unwritten, 1 << 30), [3, 3]);
     }
 }

@@ -1,12 +1,12 @@
 //! Scan: the candidates of a question, by meaning and by words.
 //!
-//! Promises: only entries that pass the filter are candidates. By words nobody is missed who could come among
-//! the best by both, as far as nobody is nearer than `near` says; so most entries are never looked at. With
-//! less [`Care`], words find only those who have a rare one. Every candidate has both of its scores,
+//! Promises: only entries that pass the filter are candidates. By words none is missed that could come among
+//! the best by both, as far as none is nearer than `near` says; so most entries are never looked at. With
+//! less [`Effort`], words find only those who have a rare one. Every candidate has both of its scores,
 //! whichever way it was found. It does not order them; `rank` does.
 
 use super::bits::Bits;
-use super::candidate::{Candidate, Care, Vectors};
+use super::candidate::{Candidate, Effort, Vectors};
 use super::coded::Coded;
 use super::lexical::Words;
 use super::near::Near;
@@ -23,7 +23,7 @@ pub(crate) enum Sought {
     Both {
         /// How many.
         places: usize,
-        /// Among so many of the best, nobody may be missed whom only words find.
+        /// Among so many of the best, no entry may be missed that only words find.
         sure: usize,
         /// What a unit of words counts.
         words: f32,
@@ -58,7 +58,7 @@ pub(crate) fn candidates(
         Sought::Both { places, sure, words: worth, alone } => {
             let Near { mut found, unseen } = Near::of(snapshot, passed, vectors, places);
             let bare = has_bare(snapshot, vectors);
-            let quick = Care::of(vectors) == Care::Quick && !bare;
+            let quick = Effort::of(vectors) == Effort::Quick && !bare;
             let lowest = if quick {
                 words.give(&mut found);
                 let sums: Vec<f32> = found.iter().map(|candidate| sum(candidate, worth)).collect();
@@ -148,7 +148,7 @@ fn join(mut all: Vec<Candidate>, found: Vec<(f32, Spot)>) -> Vec<Candidate> {
     all
 }
 
-/// Whether somebody may have no vector that can be compared.
+/// Whether an entry may have no vector that can be compared.
 fn has_bare(snapshot: &Snapshot, vectors: Vectors<'_>) -> bool {
     let mut bodies = snapshot.segments.iter().map(|segment| &segment.body);
     bodies.any(|body| {

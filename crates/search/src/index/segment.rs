@@ -21,9 +21,9 @@ use crate::record::Put;
 /// Where a record lies in the log: its first byte, below a terabyte, and how many bytes, fewer than the
 /// longest frame has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Place(u64);
+pub(crate) struct LogSpan(u64);
 
-impl Place {
+impl LogSpan {
     const SIZE_BITS: u32 = 24;
 
     /// A place in the log; `None` when it is too far or too long.
@@ -122,12 +122,12 @@ pub(crate) struct State {
     /// The lengths of those alive together.
     pub(crate) length: u64,
     pub(crate) columns: Columns,
-    pub(crate) places: Vec<Place>,
+    pub(crate) places: Vec<LogSpan>,
     pub(crate) facts_digests: Vec<u32>,
 }
 
 impl State {
-    fn kill(&mut self, entry: usize, body: &Body) -> Option<Place> {
+    fn kill(&mut self, entry: usize, body: &Body) -> Option<LogSpan> {
         if !self.alive.take(entry) {
             return None;
         }
@@ -161,7 +161,7 @@ impl Segment {
     }
 
     /// Takes an entry out; gives where it lay.
-    pub(crate) fn kill(&mut self, entry: usize) -> Option<Place> {
+    pub(crate) fn kill(&mut self, entry: usize) -> Option<LogSpan> {
         Arc::make_mut(&mut self.state).kill(entry, &self.body)
     }
 
@@ -217,21 +217,21 @@ impl Segment {
     }
 }
 
-/// A digest in 32 bits: it tells a changed entry from an unchanged one, and nobody gains by deceiving it.
+/// A digest in 32 bits: it tells a changed entry from an unchanged one, and deceiving it gains nothing.
 pub(crate) const fn short(digest: u64) -> u32 {
     (digest ^ (digest >> 32)) as u32
 }
 
 /// A segment in the making.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct SegmentDraft {
     body: Body,
     state: State,
     postings: Vec<Posting>,
     pairs: Vec<u64>,
 }
 
-impl Draft {
+impl SegmentDraft {
     /// An empty one, for models of so many numbers to a vector.
     pub(crate) fn new(dimensions: &[usize]) -> Self {
         let spaces = dimensions.iter().map(|count| Space::new(*count)).collect();
@@ -251,7 +251,7 @@ impl Draft {
     }
 
     /// Adds an entry; its vectors belong to the model of this number.
-    pub(crate) fn push(&mut self, put: &Put<'_>, model: usize, serial: u32, place: Place) {
+    pub(crate) fn push(&mut self, put: &Put<'_>, model: usize, serial: u32, place: LogSpan) {
         let entry = self.body.len() as u16;
         let length = u16::try_from(put.length).unwrap_or(u16::MAX);
         self.body.push(put.id, serial, length, short(put.texts_digest));
@@ -290,7 +290,7 @@ impl Draft {
     }
 
     /// Where an entry lies in the log.
-    pub(crate) fn place(&self, entry: usize) -> Place {
+    pub(crate) fn place(&self, entry: usize) -> LogSpan {
         self.state.places[entry]
     }
 
@@ -300,7 +300,7 @@ impl Draft {
     }
 
     /// Takes an entry out again; gives where it lay.
-    pub(crate) fn kill(&mut self, entry: usize) -> Option<Place> {
+    pub(crate) fn kill(&mut self, entry: usize) -> Option<LogSpan> {
         self.state.kill(entry, &self.body)
     }
 

@@ -51,15 +51,15 @@ impl Signs {
 
 /// A vector where it lies.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Row<'a> {
+pub(crate) struct VectorRow<'a> {
     codes: &'a [i8],
     scale: f32,
 }
 
-impl Row<'_> {
+impl VectorRow<'_> {
     /// How near another is, from -1 to 1.
     #[inline]
-    pub(crate) fn near(self, other: Row<'_>) -> f32 {
+    pub(crate) fn near(self, other: VectorRow<'_>) -> f32 {
         let dot = Lanes::best().dot(self.codes, other.codes);
         dot as f32 * self.scale * other.scale
     }
@@ -198,17 +198,17 @@ impl Space {
     }
 
     /// One vector of an entry.
-    pub(crate) fn vector_of(&self, entry: usize, vector: usize) -> Row<'_> {
+    pub(crate) fn vector_of(&self, entry: usize, vector: usize) -> VectorRow<'_> {
         let vector = self.range(entry).start + vector;
         let codes = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        Row { codes, scale: self.scales[vector].value() }
+        VectorRow { codes, scale: self.scales[vector].value() }
     }
 
     /// How near a vector is to the query, from -1 to 1.
     pub(crate) fn near(&self, vector: usize, query: &Coded) -> f32 {
         let row = &self.codes[vector * self.dimensions..(vector + 1) * self.dimensions];
-        Row { codes: row, scale: self.scales[vector].value() }
-            .near(Row { codes: &query.codes, scale: query.scale })
+        VectorRow { codes: row, scale: self.scales[vector].value() }
+            .near(VectorRow { codes: &query.codes, scale: query.scale })
     }
 
     /// The nearest vector of an entry: how near and which of its vectors; `None` when it has none here.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use super::capacity::{MOST_ENTRIES, MOST_VECTORS};
 use super::pairs::Room;
-use super::segment::{Draft, Place, Segment, short};
+use super::segment::{LogSpan, Segment, SegmentDraft, short};
 use super::snapshot::{Model, Shared, Snapshot, Spot, find};
 use super::space::Space;
 use crate::Facts;
 use crate::log::{LONGEST_FRAME, Log};
-use crate::record::{Put, Reader, Record};
+use crate::record::{Put, Record, RecordReader};
 
 /// Bytes below which a log is not worth rewriting.
 const SMALL_LOG: u64 = 1024 * 1024;
@@ -38,14 +38,14 @@ pub(crate) struct Writer {
     models: Arc<[Model]>,
     room: Room,
     segments: Vec<Segment>,
-    draft: Draft,
+    draft: SegmentDraft,
     next: u32,
     /// How often something was shown to readers.
     version: u64,
     /// Bytes of the log that are still needed.
     needed: u64,
     /// Where the facts of revised entries lie, by number.
-    revisions: BTreeMap<u32, Place>,
+    revisions: BTreeMap<u32, LogSpan>,
     /// Entries of the log whose model is none of ours.
     foreign: usize,
 }
@@ -92,7 +92,7 @@ impl Writer {
             models: Arc::clone(models),
             room,
             segments: Vec::new(),
-            draft: Draft::new(&dimensions(models)),
+            draft: SegmentDraft::new(&dimensions(models)),
             next: 0,
             version: 0,
             needed: 0,
@@ -148,7 +148,7 @@ impl Writer {
             Held::Segment(spot) => self.segments[spot.segment].state.places[spot.entry],
         });
         let bytes = self.log.bytes().read(place.at(), place.size())?;
-        match Reader::new(&bytes).next() {
+        match RecordReader::new(&bytes).next() {
             Ok(Some(Record::Revise { facts, digest, .. })) => Ok(Some((facts, digest))),
             Ok(Some(Record::Put(put))) => Ok(Some((put.facts, put.facts_digest))),
             _ => Err(io::Error::other("a record of the index is damaged")),
@@ -157,11 +157,11 @@ impl Writer {
 
     /// Takes the records of one body into memory.
     fn take(&mut self, body: &[u8], at: u64) -> Result<(), String> {
-        let mut reader = Reader::new(body);
+        let mut reader = RecordReader::new(body);
         loop {
             let from = reader.at();
             let Some(record) = reader.next().map_err(|error| error.to_string())? else { return Ok(()) };
-            let place = Place::new(at + from as u64, reader.at() - from);
+            let place = LogSpan::new(at + from as u64, reader.at() - from);
             let place = place.ok_or_else(|| "the index is larger than a terabyte".to_owned())?;
             match record {
                 Record::Put(put) => self.put(&put, place),
@@ -171,7 +171,7 @@ impl Writer {
         }
     }
 
-    fn put(&mut self, put: &Put<'_>, place: Place) {
+    fn put(&mut self, put: &Put<'_>, place: LogSpan) {
         self.remove(put.id);
         let count = put.scales.len();
         let ours =
@@ -188,7 +188,7 @@ impl Writer {
         }
     }
 
-    fn revise(&mut self, id: &str, digest: u64, facts: &Facts, place: Place) {
+    fn revise(&mut self, id: &str, digest: u64, facts: &Facts, place: LogSpan) {
         let Some(held) = self.find(id) else { return };
         let serial = self.serial(&held);
         match held {
@@ -226,7 +226,7 @@ impl Writer {
 
     fn finish_draft(&mut self) {
         if !self.draft.is_empty() {
-            let draft = std::mem::replace(&mut self.draft, Draft::new(&dimensions(&self.models)));
+            let draft = std::mem::replace(&mut self.draft, SegmentDraft::new(&dimensions(&self.models)));
             self.segments.push(draft.finish(&self.room));
         }
     }
@@ -298,7 +298,7 @@ impl Writer {
         drop(alive);
         self.needed = 0;
         for (spot, is_revision, body, from, size) in moved {
-            let place = Place::new(begins[body] + from as u64, size)
+            let place = LogSpan::new(begins[body] + from as u64, size)
                 .ok_or_else(|| io::Error::other("the index is larger than a terabyte"))?;
             self.needed += place.size() as u64;
             let segment = &mut self.segments[spot.segment];

@@ -24,7 +24,7 @@ pub fn question(number: usize) -> String {
     format!("Who can {deed} {thing} for {people} before {} o'clock?", number / 320 % 1000)
 }
 
-/// What agents do, and how somebody asks for it.
+/// What agents do, and how a caller asks for it.
 const DEEDS: [(&str, &str); 16] = [
     ("Translates", "translate"),
     ("Summarises", "sum up"),

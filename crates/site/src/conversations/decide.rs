@@ -6,7 +6,7 @@
 //! left. It does not read tasks.
 
 use agentsite_protocol::{AgentName, ContextId, Part};
-use agentsite_store::Place;
+use agentsite_store::TurnPosition;
 
 use super::MAX_TITLE;
 use crate::SiteError;
@@ -50,7 +50,7 @@ fn one_line(text: &str) -> String {
 /// The context in which an agent continues that was asked before on this path; none when it begins a new one.
 /// `path` is the way to the new turn, the nearest first; `alone` says that nothing else hangs where the new
 /// turn will.
-pub(crate) fn context<'a>(path: &'a [Place], agent: &AgentName, alone: bool) -> Option<&'a ContextId> {
+pub(crate) fn context<'a>(path: &'a [TurnPosition], agent: &AgentName, alone: bool) -> Option<&'a ContextId> {
     if !alone {
         return None;
     }
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    fn place(number: u8, agent: &str, context: &str, siblings: usize) -> Place {
+    fn place(number: u8, agent: &str, context: &str, siblings: usize) -> TurnPosition {
         let turn = Turn {
             task: TaskId::from_bytes([number; 16]),
             conversation: ConversationId::from_bytes([0; 16]),
@@ -87,10 +87,10 @@ mod tests {
             context: context.parse().unwrap(),
             at: Timestamp::from_millis(0),
         };
-        Place { siblings: vec![turn.task; siblings], turn }
+        TurnPosition { siblings: vec![turn.task; siblings], turn }
     }
 
-    fn asked(path: &[Place], agent: &str, alone: bool) -> Option<String> {
+    fn asked(path: &[TurnPosition], agent: &str, alone: bool) -> Option<String> {
         context(path, &agent.parse().unwrap(), alone).map(ToString::to_string)
     }
 

@@ -9,7 +9,7 @@ use agentsite_protocol::{
     AgentName, Artifact, ContextId, ConversationId, Message, MessageId, Part, Role, Task, TaskHead, TaskId,
     Timestamp, Usage,
 };
-use agentsite_store::{Conversation, Place};
+use agentsite_store::{Conversation, TurnPosition};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -194,8 +194,8 @@ pub struct ArtifactView {
 
 impl TurnView {
     /// A turn with its task as it is now, and the tasks that it started.
-    pub(crate) fn new(place: Place, task: Option<&Task>, started: Vec<TaskHead>) -> Self {
-        let Place { turn, siblings } = place;
+    pub(crate) fn new(place: TurnPosition, task: Option<&Task>, started: Vec<TaskHead>) -> Self {
+        let TurnPosition { turn, siblings } = place;
         let asked = task.and_then(|task| task.history.first()).map_or(&[][..], |message| &message.parts);
         let answer = task.map(Task::answer).unwrap_or_default();
         let shown = start(&answer, SHOWN).to_owned();

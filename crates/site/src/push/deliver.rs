@@ -12,7 +12,7 @@ use agentsite_protocol::{
     AgentName, Delivery, JournalLine, JournalSubject, PushConfig, Task, TaskEventKind, TaskHead, TaskId,
     Timestamp, legacy,
 };
-use agentsite_store::{Change, Claim, OutboxChange, OutboxRow, StoreError, Unjournaled};
+use agentsite_store::{Change, DeliveryChange, DeliveryClaim, DeliveryRequest, StoreError, Unjournaled};
 
 use super::Push;
 use super::attempt::DeliveryAttempt;
@@ -65,28 +65,28 @@ enum DeliveryContent {
 
 impl Push {
     /// Delivers a claimed row and writes down what became of it.
-    pub(super) async fn deliver(&self, queued: Claim) -> Result<(), StoreError> {
+    pub(super) async fn deliver(&self, queued: DeliveryClaim) -> Result<(), StoreError> {
         let (outbox, journal) = self.settle(&queued).await?;
         self.store.commit(Change::of_lines(journal, Unjournaled::DeliveryAttempt).edit(outbox)).await
     }
 
-    async fn settle(&self, queued: &Claim) -> Result<(OutboxChange, Vec<JournalLine>), StoreError> {
+    async fn settle(&self, queued: &DeliveryClaim) -> Result<(DeliveryChange, Vec<JournalLine>), StoreError> {
         let id = queued.id;
         let subject = match self.find(queued).await? {
             DeliveryContent::Subject(subject) => subject,
-            DeliveryContent::Unwanted => return Ok((OutboxChange::Done(id), Vec::new())),
+            DeliveryContent::Unwanted => return Ok((DeliveryChange::Done(id), Vec::new())),
             DeliveryContent::Lost(why) => {
                 let now = self.ids.clock().now();
                 let text = format!("gave up a delivery that cannot be made: {why}");
                 let line = JournalLine::new(kinds::delivery::GIVEN_UP, now, "push", text);
                 let line = line.about(JournalSubject::Delivery(id));
-                return Ok((OutboxChange::Dead { id, error: why.into() }, vec![line]));
+                return Ok((DeliveryChange::Dead { id, error: why.into() }, vec![line]));
             }
         };
         let origin = origin(&subject.config.url);
         let now = self.ids.clock().now();
         let Some(_slot) = self.take_slot(&queued.row.account, &origin) else {
-            return Ok((OutboxChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
+            return Ok((DeliveryChange::Defer { id, due: now.plus(STEP_BACK) }, Vec::new()));
         };
         // The last try may have been the one that a kill cut off; the first is always made.
         if self.ids.clock().settled() >= queued.row.deadline && queued.attempts > 0 {
@@ -106,18 +106,18 @@ impl Push {
     /// Puts a delivery off while its receiver is left alone; it takes no slot and counts as no attempt.
     fn rest(
         &self,
-        queued: &Claim,
+        queued: &DeliveryClaim,
         subject: &Subject,
         now: Timestamp,
         rest: Duration,
-    ) -> (OutboxChange, Vec<JournalLine>) {
+    ) -> (DeliveryChange, Vec<JournalLine>) {
         let due = now.plus(rest + back_off(0, self.random(), None));
         if due >= queued.row.deadline {
             let why = "the receiver did not answer again and again until the deadline";
             return self.dead(queued.id, subject, why, queued.attempts);
         }
         self.metrics.pushed("deferred");
-        (OutboxChange::Defer { id: queued.id, due }, Vec::new())
+        (DeliveryChange::Defer { id: queued.id, due }, Vec::new())
     }
 
     fn random(&self) -> u64 {
@@ -126,12 +126,17 @@ impl Push {
         u64::from_le_bytes(random)
     }
 
-    fn after(&self, queued: &Claim, subject: &Subject, receipt: Receipt) -> (OutboxChange, Vec<JournalLine>) {
+    fn after(
+        &self,
+        queued: &DeliveryClaim,
+        subject: &Subject,
+        receipt: Receipt,
+    ) -> (DeliveryChange, Vec<JournalLine>) {
         let id = queued.id;
         match receipt {
             Receipt::Taken => {
                 self.metrics.pushed("delivered");
-                (OutboxChange::Done(id), Vec::new())
+                (DeliveryChange::Done(id), Vec::new())
             }
             Receipt::Refused(why) => self.dead(id, subject, &why, queued.attempts + 1),
             Receipt::Later { why, wait, .. } => {
@@ -141,13 +146,13 @@ impl Push {
                     return self.dead(id, subject, &why, queued.attempts + 1);
                 }
                 self.metrics.pushed("retried");
-                (OutboxChange::Retry { id, due, error: why }, Vec::new())
+                (DeliveryChange::Retry { id, due, error: why }, Vec::new())
             }
         }
     }
 
     /// Gives a delivery up, in a line that people read.
-    fn dead(&self, id: u64, subject: &Subject, why: &str, tries: u32) -> (OutboxChange, Vec<JournalLine>) {
+    fn dead(&self, id: u64, subject: &Subject, why: &str, tries: u32) -> (DeliveryChange, Vec<JournalLine>) {
         self.metrics.pushed("dead");
         let (agent, task) = subject.of.clone().unzip();
         let origin = origin(&subject.config.url);
@@ -166,11 +171,11 @@ impl Push {
         let mut line = JournalLine::new(kinds::delivery::GIVEN_UP, self.ids.clock().now(), "push", text)
             .about(JournalSubject::Delivery(id));
         (line.agent, line.task) = (agent, task);
-        (OutboxChange::Dead { id, error: why.to_owned() }, vec![line])
+        (DeliveryChange::Dead { id, error: why.to_owned() }, vec![line])
     }
 
     /// Reads what a row is about.
-    async fn find(&self, queued: &Claim) -> Result<DeliveryContent, StoreError> {
+    async fn find(&self, queued: &DeliveryClaim) -> Result<DeliveryContent, StoreError> {
         let row = &queued.row;
         if row.kind == Queries::KIND {
             return self.find_match(row).await;
@@ -202,7 +207,7 @@ impl Push {
     }
 
     /// Reads the match of a kept query that a row tells of.
-    async fn find_match(&self, row: &OutboxRow) -> Result<DeliveryContent, StoreError> {
+    async fn find_match(&self, row: &DeliveryRequest) -> Result<DeliveryContent, StoreError> {
         let (Some(query), Ok(seq)) = (&row.lane, row.body.parse::<u64>()) else {
             return Ok(DeliveryContent::Lost("this is no delivery of this version; drop it"));
         };

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{PushConfig, TaskId};
-use agentsite_store::{Notification, PushChange};
+use agentsite_store::{EventDeliveries, PushChange};
 
 use super::Push;
 use crate::tasks::{Contribution, TaskHook, TaskMoment};
@@ -56,7 +56,7 @@ impl TaskHook for Push {
         if !events.is_empty() {
             let (task, due) = (moment.task.head.id, moment.now);
             let deadline = due.plus(self.settings.deadline.0);
-            contribution.add(Notification { task, events, due, deadline });
+            contribution.add(EventDeliveries { task, events, due, deadline });
         }
     }
 

@@ -4,7 +4,7 @@
 //! new deadline; dropping one removes it. It sends nothing itself: the worker does.
 
 use agentsite_protocol::{JournalLine, JournalSubject, TaskId, Timestamp};
-use agentsite_store::{Change, OutboxChange, OutboxQuery, Parcel};
+use agentsite_store::{Change, Delivery, DeliveryChange, DeliveryQuery};
 use serde::Serialize;
 
 use super::Push;
@@ -42,7 +42,7 @@ pub struct DeliveryView {
 
 impl Push {
     /// The deliveries in the outbox, in the order in which they were added.
-    pub(crate) async fn deliveries(&self, query: OutboxQuery) -> Result<Vec<DeliveryView>, SiteError> {
+    pub(crate) async fn deliveries(&self, query: DeliveryQuery) -> Result<Vec<DeliveryView>, SiteError> {
         let mut deliveries = Vec::new();
         let mut known = (None, Vec::new());
         for queued in self.store.outbox(query).await? {
@@ -60,7 +60,7 @@ impl Push {
 
     /// One delivery.
     pub(crate) async fn delivery(&self, id: u64) -> Result<DeliveryView, SiteError> {
-        let query = OutboxQuery { id: Some(id), limit: 1, ..OutboxQuery::default() };
+        let query = DeliveryQuery { id: Some(id), limit: 1, ..DeliveryQuery::default() };
         self.deliveries(query).await?.pop().ok_or(SiteError::NoSuchLetter(id))
     }
 
@@ -68,7 +68,7 @@ impl Push {
     pub(crate) async fn retry(&self, by: &str, id: u64) -> Result<DeliveryView, SiteError> {
         let delivery = self.delivery(id).await?;
         let now = self.ids.clock().now();
-        let replay = OutboxChange::Replay { id, due: now, deadline: now.plus(self.settings.deadline.0) };
+        let replay = DeliveryChange::Replay { id, due: now, deadline: now.plus(self.settings.deadline.0) };
         self.change(by, &delivery, replay, "sends again").await?;
         self.wake();
         self.delivery(id).await.or(Ok(delivery))
@@ -77,14 +77,14 @@ impl Push {
     /// Removes a delivery.
     pub(crate) async fn drop_delivery(&self, by: &str, id: u64) -> Result<(), SiteError> {
         let delivery = self.delivery(id).await?;
-        self.change(by, &delivery, OutboxChange::Done(id), "drops").await
+        self.change(by, &delivery, DeliveryChange::Done(id), "drops").await
     }
 
     async fn change(
         &self,
         by: &str,
         delivery: &DeliveryView,
-        change: OutboxChange,
+        change: DeliveryChange,
         verb: &str,
     ) -> Result<(), SiteError> {
         let text = format!("{verb} the delivery to {} about event {}", delivery.receiver, delivery.event);
@@ -95,8 +95,8 @@ impl Push {
     }
 }
 
-fn view(queued: Parcel, receiver: String) -> DeliveryView {
-    let Parcel { id, attempts, error, dead, row } = queued;
+fn view(queued: Delivery, receiver: String) -> DeliveryView {
+    let Delivery { id, attempts, error, dead, row } = queued;
     let event = row.body.parse().unwrap_or_default();
     let config = row.lane.unwrap_or_default();
     let delivery = row.task.map(|task| delivery_id(task.as_bytes(), &config, event)).unwrap_or_default();

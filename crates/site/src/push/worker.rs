@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_store::{ClaimRequest, ClaimTurn, StoreError};
+use agentsite_store::{ClaimTurn, DeliveryClaimRequest, StoreError};
 use futures::FutureExt as _;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -86,7 +86,7 @@ impl Push {
             return Ok(());
         }
         let now = self.ids.clock().now();
-        let request = ClaimRequest {
+        let request = DeliveryClaimRequest {
             now,
             until: now.plus(self.settings.timeout.0 + SPARE),
             limit,

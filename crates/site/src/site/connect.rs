@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_host::{AgentLog, ConnectedRunner, Link, LinkEnd, Presence};
+use agentsite_host::{AgentLog, AgentSession, ConnectedRunner, Presence, SessionEnd};
 use agentsite_protocol::link::{Introduction, LINK_VERSION};
 use agentsite_protocol::{AgentName, Caller, KeyId, Owner, Timestamp};
 use agentsite_store::KeyRecord;
@@ -40,7 +40,7 @@ pub struct ConnectedAgent {
     /// What the owner of the program should look at.
     pub warnings: Vec<String>,
     /// The connection; dropping it ends it.
-    pub link: Link,
+    pub link: AgentSession,
 }
 
 /// The agents of a site whose programs connect to it.
@@ -153,7 +153,7 @@ impl ConnectedAgents {
         let text = format!("took {name} out: an agent of the site itself has its name now");
         let gone = self.connected.remove(name, &Owner::stored("site"), text).await?;
         if let Some(kept) = gone {
-            kept.runner.retire(LinkEnd::NameTaken);
+            kept.runner.retire(SessionEnd::NameTaken);
         }
         Ok(())
     }
@@ -184,7 +184,7 @@ impl ConnectedAgents {
     /// Takes an agent out of store, memory and hub; the lock is held by whoever calls.
     async fn drop_kept(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
         if let Some(kept) = self.connected.remove(name, by, text).await? {
-            kept.runner.retire(LinkEnd::Removed);
+            kept.runner.retire(SessionEnd::Removed);
             self.hub.uninstall(name);
         }
         Ok(())

@@ -16,8 +16,8 @@ use agentsite_protocol::{
     Part, Role, Task, TaskId,
 };
 use agentsite_store::{
-    Change, Conversation, ConversationChange, ConversationCursor, ConversationQuery, Found, Page, Place,
-    SharedStore, Spot, StoreError, TaskHistory, Turn,
+    Change, Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery, Page,
+    SharedStore, Spot, StoreError, TaskHistory, Turn, TurnPosition,
 };
 
 use super::MAX_PAGE;
@@ -180,10 +180,10 @@ impl Conversations {
         &self,
         caller: &Caller,
         kept: Conversation,
-        path: &[Place],
+        path: &[TurnPosition],
         alone: bool,
         said: Utterance,
-    ) -> Result<Place, SiteError> {
+    ) -> Result<TurnPosition, SiteError> {
         if kept.turns >= MAX_TURNS {
             return Err(SiteError::TooManyTurns(MAX_TURNS));
         }
@@ -231,7 +231,7 @@ impl Conversations {
     /// another holder than before.
     async fn context_for(
         &self,
-        path: &[Place],
+        path: &[TurnPosition],
         agent: &AgentName,
         alone: bool,
     ) -> Result<Option<ContextId>, SiteError> {
@@ -286,7 +286,7 @@ impl Conversations {
         let turns = page.items.iter().filter_map(|found| turn_of(found.spot.as_ref()?)).collect();
         let mut tasks = self.tasks_of(turns).await?;
         let mut items = Vec::with_capacity(page.items.len());
-        for Found { conversation, spot } in page.items {
+        for ConversationMatch { conversation, spot } in page.items {
             let mut view = ConversationView::from(conversation);
             if let (Some(spot), Some(text)) = (spot, &text) {
                 let task = turn_of(&spot).and_then(|turn| tasks.remove(&turn));
@@ -489,19 +489,24 @@ impl Conversations {
     }
 
     /// The path to a turn of this conversation, the nearest first; never empty.
-    async fn path_in(&self, id: ConversationId, from: TaskId, limit: usize) -> Result<Vec<Place>, SiteError> {
+    async fn path_in(
+        &self,
+        id: ConversationId,
+        from: TaskId,
+        limit: usize,
+    ) -> Result<Vec<TurnPosition>, SiteError> {
         let path = self.store.path(from, limit).await?;
         let right = path.first().is_some_and(|place| place.turn.conversation == id);
         if right { Ok(path) } else { Err(no_turn(from)) }
     }
 
     /// A turn with its task as it is now.
-    async fn turn_view(&self, place: Place) -> Result<TurnView, SiteError> {
+    async fn turn_view(&self, place: TurnPosition) -> Result<TurnView, SiteError> {
         Ok(self.turn_views(vec![place]).await?.remove(0))
     }
 
     /// Turns with their tasks as they are now, in order. The store is read once for many of them.
-    async fn turn_views(&self, places: Vec<Place>) -> Result<Vec<TurnView>, SiteError> {
+    async fn turn_views(&self, places: Vec<TurnPosition>) -> Result<Vec<TurnView>, SiteError> {
         let mut left: Vec<TaskId> = places.iter().map(|place| place.turn.task).collect();
         let mut places = places.into_iter();
         let mut views = Vec::with_capacity(places.len());
@@ -572,7 +577,7 @@ fn edited(edit: &ConversationEdit) -> String {
 }
 
 /// The message of a turn, which names the turns that its agent shall remember.
-fn asked(turn: &Turn, parts: Vec<Part>, path: &[Place]) -> Message {
+fn asked(turn: &Turn, parts: Vec<Part>, path: &[TurnPosition]) -> Message {
     let mut message = Message::text(turn.message.clone(), Role::User, "");
     (message.parts, message.context_id) = (parts, Some(turn.context.clone()));
     let mut remembered: Vec<TaskId> = path.iter().map(|place| place.turn.task).collect();

@@ -15,7 +15,7 @@ use std::time::Duration;
 use agentsite_host::Health;
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
-use agentsite_search::{Audience, Entry, Facts, FindError, Finder, FinderSettings, Progress, digest};
+use agentsite_search::{Audience, EncodeProgress, Entry, Facts, FindError, Finder, FinderSettings, digest};
 use agentsite_store::SharedStore;
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -314,7 +314,7 @@ async fn put_missing(finder: &Finder, mut put: Vec<Entry>) -> Result<(), FindErr
     if put.is_empty() { Ok(()) } else { finder.put(put, false).await }
 }
 
-fn tell(progress: Progress) {
+fn tell(progress: EncodeProgress) {
     if progress.of >= TELL_EVERY && progress.done.is_multiple_of(TELL_EVERY) {
         tracing::info!(done = progress.done, of = progress.of, "Reading the index of the agents.");
     }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use agentsite_protocol::{Caller, Message, PushConfig, TaskId};
-use agentsite_store::OutboxQuery;
+use agentsite_store::DeliveryQuery;
 
 use super::{MAX_PAGE, admin_only};
 use crate::push::{NewReceiver, Push};
@@ -101,7 +101,7 @@ impl Deliveries {
     pub async fn list(
         &self,
         caller: &Caller,
-        mut query: OutboxQuery,
+        mut query: DeliveryQuery,
     ) -> Result<Vec<DeliveryView>, SiteError> {
         admin_only(caller)?;
         query.limit = query.limit.clamp(1, MAX_PAGE);

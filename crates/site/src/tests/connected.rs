@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use agentsite_host::{Link, LinkEnd};
+use agentsite_host::{AgentSession, SessionEnd};
 use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromAgent, FromSite, Introduction, Progress};
 use agentsite_protocol::{Scope, Skill, Visibility};
 
@@ -34,17 +34,17 @@ pub(super) fn introduction(name: &str) -> Introduction {
     said
 }
 
-pub(super) async fn work(link: &mut Link) -> Assignment {
+pub(super) async fn work(link: &mut AgentSession) -> Assignment {
     match FromSite::read(link.next().await.unwrap().as_bytes()).unwrap() {
         FromSite::Run(work) => *work,
         other => panic!("{other:?}"),
     }
 }
 
-pub(super) async fn answer(link: &mut Link, text: &str) {
+pub(super) async fn answer(link: &mut AgentSession, text: &str) {
     let task = work(link).await.task;
-    link.hear(FromAgent::Step { task, progress: Progress::Text(text.into()) }).await;
-    link.hear(FromAgent::End { task, ending: Ending::new(EndingWay::Completed) }).await;
+    link.receive(FromAgent::Step { task, progress: Progress::Text(text.into()) }).await;
+    link.receive(FromAgent::End { task, ending: Ending::new(EndingWay::Completed) }).await;
 }
 
 impl Story {
@@ -140,7 +140,7 @@ async fn an_agent_of_the_site_itself_takes_its_name_back() {
         end
     });
     installed.unwrap();
-    assert_eq!(end, LinkEnd::NameTaken);
+    assert_eq!(end, SessionEnd::NameTaken);
     assert_eq!(story.site.agents().get(&Caller::local(), &poet.name).unwrap().kind.word(), "builtin");
     assert!(
         story
@@ -168,7 +168,7 @@ async fn a_second_connection_with_the_token_replaces_the_first() {
     let first = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     let again = Introduction { resume: Some(first.resume.clone()), ..introduction("poet") };
     let mut second = story.connect(&holder("one"), again).await.unwrap();
-    assert_eq!(first.link.ended().await, LinkEnd::Replaced);
+    assert_eq!(first.link.ended().await, SessionEnd::Replaced);
     assert_eq!(first.resume, second.resume);
     drop(first);
     let (task, ()) = tokio::join!(story.ask(&second.name, "roses"), answer(&mut second.link, "red"));
@@ -258,7 +258,7 @@ async fn its_owner_and_the_people_who_run_the_site_take_an_agent_out() {
     let poet = story.connect(&holder("one"), introduction("poet")).await.unwrap();
     assert!(story.site.connected().disconnect(&holder("two"), &poet.name).await.is_err());
     story.site.connected().disconnect(&holder("one"), &poet.name).await.unwrap();
-    assert_eq!(poet.link.ended().await, LinkEnd::Removed);
+    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
     let echo = story.agent("echo", echo());
     let why = story.site.connected().disconnect(&Caller::local(), &echo).await.unwrap_err().to_string();
@@ -274,7 +274,7 @@ async fn a_revoked_key_loses_its_agents() {
     let caller = story.site.keys().caller(&key.secret).await.unwrap();
     let poet = story.connect(&caller, introduction("poet")).await.unwrap();
     story.site.keys().revoke(&Caller::local(), &key.record.id).await.unwrap();
-    assert_eq!(poet.link.ended().await, LinkEnd::Removed);
+    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }
 
@@ -288,7 +288,7 @@ async fn a_key_that_expires_loses_its_agents() {
     assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 1);
     story.clock.advance(60_000);
     assert_eq!(story.site.connected().look_after_connected().await.unwrap(), 0);
-    assert_eq!(poet.link.ended().await, LinkEnd::Removed);
+    assert_eq!(poet.link.ended().await, SessionEnd::Removed);
     assert_eq!(story.health("poet"), None);
 }
 
@@ -302,6 +302,6 @@ async fn stopping_the_site_tells_its_programs() {
         end
     };
     let ((), end) = tokio::join!(story.site.stop(), stopping);
-    assert_eq!(end, LinkEnd::Stopping);
+    assert_eq!(end, SessionEnd::Stopping);
     assert!(tokio::time::timeout(Duration::from_secs(1), async {}).await.is_ok());
 }

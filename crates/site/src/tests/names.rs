@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use agentsite_host::Link;
+use agentsite_host::AgentSession;
 use agentsite_protocol::link::{Ending, EndingWay, FromAgent};
 use agentsite_protocol::{Scope, Visibility};
 use futures::FutureExt as _;
@@ -18,10 +18,10 @@ use crate::{ConversationView, Placing, TurnView, Utterance};
 const SECRET: &str = "my password is swordfish";
 
 /// An agent that asks back, so that its task waits for a further message.
-async fn asks_back(link: &mut Link) {
+async fn asks_back(link: &mut AgentSession) {
     let task = work(link).await.task;
     let ending = Ending::saying(EndingWay::InputRequired, "which one?");
-    link.hear(FromAgent::End { task, ending }).await;
+    link.receive(FromAgent::End { task, ending }).await;
 }
 
 fn refusal(result: Result<Sent, SiteError>) -> String {

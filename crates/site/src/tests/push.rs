@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
-use crate::{JournalQuery, Letter, OutboxQuery, PushSettings, Submission};
+use crate::{DeliveryQuery, JournalQuery, Letter, PushSettings, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
 use agentsite_store::{DeliveryReads, Upkeep};
@@ -137,7 +137,7 @@ impl Story {
     }
 
     async fn letters(&self) -> Vec<Letter> {
-        let query = OutboxQuery { limit: 100, ..OutboxQuery::default() };
+        let query = DeliveryQuery { limit: 100, ..DeliveryQuery::default() };
         self.site.deliveries().list(&Caller::local(), query).await.unwrap()
     }
 }
@@ -387,7 +387,7 @@ async fn receivers_are_their_owners_matter() {
     let missing = story.site.deliveries().receiver(one, task, "b").await.unwrap_err();
     assert!(matches!(missing, SiteError::NoSuchReceiver(_)), "{missing}");
     for error in [
-        story.site.deliveries().list(one, OutboxQuery::default()).await.map(|_| ()).unwrap_err(),
+        story.site.deliveries().list(one, DeliveryQuery::default()).await.map(|_| ()).unwrap_err(),
         story.site.deliveries().get(one, 1).await.map(|_| ()).unwrap_err(),
         story.site.deliveries().retry(one, 1).await.map(|_| ()).unwrap_err(),
         story.site.deliveries().remove(one, 1).await.unwrap_err(),

@@ -8,8 +8,8 @@ use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState, Timestamp};
 use super::Fresh;
 use super::samples::{Life, at, bare, task_id};
 use crate::{
-    Change, Conversation, ConversationChange, ConversationQuery, Edit, Expiry, Found, SharedStore, Spot,
-    StoreError, Turn,
+    Change, Conversation, ConversationChange, ConversationMatch, ConversationQuery, Edit, Expiry,
+    SharedStore, Spot, StoreError, Turn,
 };
 
 fn id(number: u64) -> ConversationId {
@@ -71,12 +71,12 @@ pub(crate) fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
     life.go(TaskState::Completed, number as i64, 1).edit(ended)
 }
 
-async fn all(store: &SharedStore, owner: &str, text: Option<&str>) -> Vec<Found> {
+async fn all(store: &SharedStore, owner: &str, text: Option<&str>) -> Vec<ConversationMatch> {
     let query = ConversationQuery { owner: Owner::stored(owner), text: text.map(Into::into) };
     store.conversations(query, None, 100).await.unwrap().items
 }
 
-fn titles(found: &[Found]) -> Vec<&str> {
+fn titles(found: &[ConversationMatch]) -> Vec<&str> {
     found.iter().map(|one| one.conversation.title.as_str()).collect()
 }
 

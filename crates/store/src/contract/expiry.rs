@@ -5,8 +5,8 @@
 use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
-use super::samples::{Life, at, bare, line, parcel, post, sent, task_id, task_of};
-use crate::{ClaimRequest, Edit, Expiry, JournalQuery, OutboxChange, SharedStore};
+use super::samples::{Life, at, bare, delivery, line, outbox_change, sent, task_id, task_of};
+use crate::{DeliveryChange, DeliveryClaimRequest, Edit, Expiry, JournalQuery, SharedStore};
 
 /// An expiry that removes nothing.
 fn nothing() -> Expiry {
@@ -142,9 +142,9 @@ pub(crate) async fn old_journal_lines_go_but_places_are_never_reused(mut fresh: 
     for number in 1..=4 {
         store.commit(line(number, "a line")).await.unwrap();
     }
-    store.commit(post(OutboxChange::Add(parcel("a", 0)))).await.unwrap();
-    let id = store.claim(ClaimRequest::all(at(1), at(2), 5)).await.unwrap().rows[0].id;
-    store.commit(post(OutboxChange::Dead { id, error: "gone".into() })).await.unwrap();
+    store.commit(outbox_change(DeliveryChange::Add(delivery("a", 0)))).await.unwrap();
+    let id = store.claim(DeliveryClaimRequest::all(at(1), at(2), 5)).await.unwrap().rows[0].id;
+    store.commit(outbox_change(DeliveryChange::Dead { id, error: "gone".into() })).await.unwrap();
     store.expire(Expiry { journal_before: at(3), ..nothing() }).await.unwrap();
     let store_later = fresh.reread().await;
     let seqs = async |store: &SharedStore| {

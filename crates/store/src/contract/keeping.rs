@@ -5,8 +5,8 @@
 use agentsite_protocol::{KeyId, Scope, TaskState, Usage};
 
 use super::Fresh;
-use super::samples::{Life, at, bare, line, parcel, post, used};
-use crate::{Change, ClaimRequest, KeyChange, KeyRecord, OutboxChange, SettingChange};
+use super::samples::{Life, at, bare, delivery, line, outbox_change, used};
+use crate::{Change, DeliveryChange, DeliveryClaimRequest, KeyChange, KeyRecord, SettingChange};
 
 /// A key by its id and the moment it was made.
 pub(crate) fn key(id: &str, made: i64) -> KeyRecord {
@@ -102,7 +102,10 @@ pub(crate) async fn usage_adds_up_and_never_overflows(mut fresh: Fresh) {
 
 pub(crate) async fn stats_count_what_is_there(mut fresh: Fresh) {
     let store = fresh.store();
-    let posted = [post(OutboxChange::Add(parcel("a", 0))), post(OutboxChange::Add(parcel("b", 0)))];
+    let posted = [
+        outbox_change(DeliveryChange::Add(delivery("a", 0))),
+        outbox_change(DeliveryChange::Add(delivery("b", 0))),
+    ];
     let lives = [
         Life::new(1).open(),
         Life::new(2).whole(TaskState::Completed, 3),
@@ -113,8 +116,8 @@ pub(crate) async fn stats_count_what_is_there(mut fresh: Fresh) {
     for change in posted.into_iter().chain(lives) {
         store.commit(change).await.unwrap();
     }
-    let id = store.claim(ClaimRequest::all(at(1), at(2), 1)).await.unwrap().rows[0].id;
-    store.commit(post(OutboxChange::Dead { id, error: "no such host".into() })).await.unwrap();
+    let id = store.claim(DeliveryClaimRequest::all(at(1), at(2), 1)).await.unwrap().rows[0].id;
+    store.commit(outbox_change(DeliveryChange::Dead { id, error: "no such host".into() })).await.unwrap();
     let store = fresh.reread().await;
     let stats = store.stats().await.unwrap();
     assert_eq!((stats.tasks, stats.open_tasks, stats.journal_lines), (2, 1, 3));

@@ -6,8 +6,11 @@
 use agentsite_protocol::TaskState;
 
 use super::Fresh;
-use super::samples::{Life, at, notice, post, push, receiver, task_id};
-use crate::{Change, ClaimRequest, Expiry, Notification, OutboxChange, OutboxQuery, PushChange, SharedStore};
+use super::samples::{Life, at, notice, outbox_change, push, receiver, task_id};
+use crate::{
+    Change, DeliveryChange, DeliveryClaimRequest, DeliveryQuery, EventDeliveries, Expiry, PushChange,
+    SharedStore,
+};
 
 /// Task `number` with these receivers, opened in one change.
 async fn open_with(store: &SharedStore, number: u64, receivers: &[&str]) -> Life {
@@ -20,8 +23,8 @@ async fn open_with(store: &SharedStore, number: u64, receivers: &[&str]) -> Life
 
 /// What lies in the outbox: lane and body.
 async fn told(store: &SharedStore) -> Vec<(String, String)> {
-    let rows = store.outbox(OutboxQuery { limit: 100, ..OutboxQuery::default() }).await.unwrap();
-    rows.into_iter().map(|parcel| (parcel.row.lane.unwrap_or_default(), parcel.row.body)).collect()
+    let rows = store.outbox(DeliveryQuery { limit: 100, ..DeliveryQuery::default() }).await.unwrap();
+    rows.into_iter().map(|delivery| (delivery.row.lane.unwrap_or_default(), delivery.row.body)).collect()
 }
 
 fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -47,7 +50,7 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     let mut other = open_with(&store, 2, &[]).await;
-    let told_of = |change: Change, notice: Notification| change.edit(notice);
+    let told_of = |change: Change, notice: EventDeliveries| change.edit(notice);
     store.commit(told_of(life.go(TaskState::Working, 2, 2), notice(1, &[2, 3]))).await.unwrap();
     store.commit(told_of(other.go(TaskState::Working, 2, 1), notice(2, &[2]))).await.unwrap();
     store.commit(push(PushChange::Put(task_id(1), receiver("b")))).await.unwrap();
@@ -59,9 +62,9 @@ pub(crate) async fn every_receiver_of_the_moment_is_told(mut fresh: Fresh) {
     let store = fresh.reread().await;
     let expected = [("a", "1"), ("a", "2"), ("a", "3"), ("a", "4"), ("b", "4")];
     assert_eq!(told(&store).await, pairs(&expected));
-    let claims = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows;
+    let claims = store.claim(DeliveryClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows;
     let first = &claims[0].row;
-    assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), Notification::KIND));
+    assert_eq!((claims.len(), first.task, first.kind.as_str()), (2, Some(task_id(1)), EventDeliveries::KIND));
 }
 
 pub(crate) async fn a_removed_receiver_is_told_no_more(mut fresh: Fresh) {
@@ -80,8 +83,8 @@ pub(crate) async fn receivers_go_with_their_task(mut fresh: Fresh) {
     let store = fresh.store();
     let mut life = open_with(&store, 1, &["a"]).await;
     store.commit(life.go(TaskState::Completed, 2, 1)).await.unwrap();
-    let id = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
-    store.commit(post(OutboxChange::Dead { id, error: "gone".into() })).await.unwrap();
+    let id = store.claim(DeliveryClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
+    store.commit(outbox_change(DeliveryChange::Dead { id, error: "gone".into() })).await.unwrap();
     let all = Expiry {
         before: at(1_000),
         keep: 0,
@@ -111,8 +114,8 @@ pub(crate) async fn a_task_stays_while_something_must_leave(mut fresh: Fresh) {
         ..Expiry::default()
     };
     assert_eq!(store.expire(all).await.unwrap(), 2);
-    let id = store.claim(ClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
-    store.commit(post(OutboxChange::Done(id))).await.unwrap();
+    let id = store.claim(DeliveryClaimRequest::all(at(1), at(2), 9)).await.unwrap().rows[0].id;
+    store.commit(outbox_change(DeliveryChange::Done(id))).await.unwrap();
     let store = fresh.reread().await;
     assert!(store.task(task_id(2)).await.unwrap().is_some());
     assert_eq!(store.expire(all).await.unwrap(), 1);

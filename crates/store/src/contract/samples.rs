@@ -9,8 +9,8 @@ use agentsite_protocol::{
 };
 
 use crate::{
-    Change, Edit, Notification, OutboxChange, OutboxRow, PushChange, SentKey, TaskChange, Unjournaled,
-    UsageChange,
+    Change, DeliveryChange, DeliveryRequest, Edit, EventDeliveries, PushChange, SentKey, TaskChange,
+    Unjournaled, UsageChange,
 };
 
 /// A task's id by number.
@@ -149,8 +149,8 @@ pub(crate) fn line(millis: i64, text: &str) -> Change {
 }
 
 /// A row that must leave the site.
-pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
-    OutboxRow {
+pub(crate) fn delivery(body: &str, due: i64) -> DeliveryRequest {
+    DeliveryRequest {
         account: "local".into(),
         task: Some(task_id(1)),
         lane: None,
@@ -162,13 +162,13 @@ pub(crate) fn parcel(body: &str, due: i64) -> OutboxRow {
 }
 
 /// A change of the outbox alone.
-pub(crate) fn post(change: OutboxChange) -> Change {
+pub(crate) fn outbox_change(change: DeliveryChange) -> Change {
     bare().edit(change)
 }
 
 /// The same in a lane of its task.
-pub(crate) fn in_lane(lane: &str, body: &str, due: i64) -> OutboxRow {
-    OutboxRow { lane: Some(lane.into()), ..parcel(body, due) }
+pub(crate) fn in_lane(lane: &str, body: &str, due: i64) -> DeliveryRequest {
+    DeliveryRequest { lane: Some(lane.into()), ..delivery(body, due) }
 }
 
 /// A receiver.
@@ -187,8 +187,8 @@ pub(crate) fn push(change: PushChange) -> Change {
 }
 
 /// Notifies the receivers of a task of these events.
-pub(crate) fn notice(number: u64, events: &[u64]) -> Notification {
-    Notification { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
+pub(crate) fn notice(number: u64, events: &[u64]) -> EventDeliveries {
+    EventDeliveries { task: task_id(number), events: events.to_vec(), due: at(0), deadline: at(10_000) }
 }
 
 /// A change of usage alone.

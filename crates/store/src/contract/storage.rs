@@ -8,9 +8,9 @@ use agentsite_protocol::{Owner, TaskState};
 use super::Fresh;
 use super::conversations::{end, say, talk};
 use super::listings::{entry, put};
-use super::samples::{Life, at, bare, in_lane, line, notice, post, push, receiver, sent, task_id};
+use super::samples::{Life, at, bare, in_lane, line, notice, outbox_change, push, receiver, sent, task_id};
 use crate::{
-    Change, ConversationChange, Disk, Expiry, JournalQuery, ListingChange, OutboxChange, PushChange,
+    Change, ConversationChange, DeliveryChange, Disk, Expiry, JournalQuery, ListingChange, PushChange,
     RecordChange, SettingChange, SharedStore, StorageQuery, StorageUse, StoredRecord,
 };
 
@@ -48,8 +48,8 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     grows(&store, bare().edit(notice(1, &[1])), "key:a").await;
     grows(&store, life.go(TaskState::Completed, 2, 2), "key:a").await;
     grows(&store, line(1, "something happened"), "journal").await;
-    let row = OutboxChange::Add(in_lane("x", "news", 0));
-    grows(&store, post(row), "local").await;
+    let row = DeliveryChange::Add(in_lane("x", "news", 0));
+    grows(&store, outbox_change(row), "local").await;
     let setting = |value: Option<&str>| {
         let owner = Some(Owner::stored("key:b"));
         bare().edit(SettingChange { name: "query".into(), value: value.map(Into::into), owner })
@@ -73,7 +73,7 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     let gone = ListingChange::Remove { id: "one".into(), owner: "key:c".into(), revision: 1 };
     store.commit(bare().edit(gone)).await.unwrap();
     store.commit(push(PushChange::Remove(task_id(1), "r".into()))).await.unwrap();
-    store.commit(post(OutboxChange::Done(2))).await.unwrap();
+    store.commit(outbox_change(DeliveryChange::Done(2))).await.unwrap();
     let (id, owner, revision) = (talk.id, talk.owner.clone(), talk.revision);
     let gone = ConversationChange::Remove { id, owner, revision };
     store.commit(bare().edit(gone)).await.unwrap();

@@ -5,13 +5,13 @@
 use agentsite_protocol::{Owner, TaskState};
 
 use super::Fresh;
-use super::samples::{Life, at, line, opening, parcel, sent, task_id, task_of, used};
-use crate::{Change, ClaimRequest, JournalQuery, OutboxChange, Store, StoreError};
+use super::samples::{Life, at, delivery, line, opening, sent, task_id, task_of, used};
+use crate::{Change, DeliveryChange, DeliveryClaimRequest, JournalQuery, Store, StoreError};
 
 /// Everything of `change` beside the task itself.
 fn with_all(mut change: Change) -> Change {
     change.journal = line(1, "local asked echo").journal;
-    change.edit(OutboxChange::Add(parcel("news", 0))).edits(used("echo", 7, 10).edits)
+    change.edit(DeliveryChange::Add(delivery("news", 0))).edits(used("echo", 7, 10).edits)
 }
 
 /// How many lines, rows of the outbox and tokens are there.
@@ -255,6 +255,9 @@ pub(crate) async fn a_closed_store_refuses_everything(fresh: Fresh) {
     durable.await.unwrap();
     assert!(matches!(store.commit(opening(2)).await, Err(StoreError::Stopped(_))));
     assert!(matches!(store.task(task_id(1)).await, Err(StoreError::Stopped(_))));
-    assert!(matches!(store.claim(ClaimRequest::all(at(0), at(1), 1)).await, Err(StoreError::Stopped(_))));
+    assert!(matches!(
+        store.claim(DeliveryClaimRequest::all(at(0), at(1), 1)).await,
+        Err(StoreError::Stopped(_))
+    ));
     store.close().await.unwrap();
 }

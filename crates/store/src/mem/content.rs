@@ -19,7 +19,7 @@ type SentId = (Owner, AgentName, MessageId);
 
 #[derive(Default)]
 pub(super) struct Content {
-    pub(super) tasks: BTreeMap<TaskId, Kept>,
+    pub(super) tasks: BTreeMap<TaskId, MemTask>,
     pub(super) sent: HashMap<SentId, (TaskId, [u8; 16])>,
     pub(super) journal: VecDeque<StoredLine>,
     lines: u64,
@@ -35,7 +35,7 @@ pub(super) struct Content {
 
 /// A task with its events, one list per commit.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct MemTask {
     pub(super) head: TaskHead,
     /// What its events take.
     pub(super) bytes: u64,

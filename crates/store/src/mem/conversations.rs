@@ -11,10 +11,10 @@ use super::MemStore;
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::words::Wanted;
+use crate::words::SearchPhrases;
 use crate::{
-    Conversation, ConversationChange, ConversationCursor, ConversationQuery, ConversationReads, Found, Page,
-    Place, Reply, Spot, StoreError, Turn,
+    Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery,
+    ConversationReads, Page, Reply, Spot, StoreError, Turn, TurnPosition,
 };
 
 impl ConversationReads for MemStore {
@@ -27,7 +27,7 @@ impl ConversationReads for MemStore {
         query: ConversationQuery,
         after: Option<ConversationCursor>,
         limit: usize,
-    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+    ) -> Reply<'_, Page<ConversationMatch, ConversationCursor>> {
         self.reply(|content| content.conversations.list(&query, after, limit))
     }
 
@@ -39,7 +39,7 @@ impl ConversationReads for MemStore {
         self.reply(|content| content.conversations.turn(task))
     }
 
-    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<TurnPosition>> {
         self.reply(|content| content.conversations.path(from, limit))
     }
 
@@ -144,19 +144,19 @@ impl Conversations {
         query: &ConversationQuery,
         after: Option<ConversationCursor>,
         limit: usize,
-    ) -> Page<Found, ConversationCursor> {
+    ) -> Page<ConversationMatch, ConversationCursor> {
         let own = self.kept.values().filter(|kept| kept.owner == query.owner);
         let found = |kept: &Conversation| {
             let spot = match &query.text {
                 None => None,
-                Some(text) => Some(self.spot(kept, &Wanted::read(text)?)?),
+                Some(text) => Some(self.spot(kept, &SearchPhrases::read(text)?)?),
             };
-            Some(Found { conversation: kept.clone(), spot })
+            Some(ConversationMatch { conversation: kept.clone(), spot })
         };
         Page::of(own.filter_map(found).collect(), after, limit)
     }
 
-    fn spot(&self, kept: &Conversation, wanted: &Wanted) -> Option<Spot> {
+    fn spot(&self, kept: &Conversation, wanted: &SearchPhrases) -> Option<Spot> {
         let turns = self.turns.iter().rev().filter(|spoken| spoken.turn.conversation == kept.id);
         let fits = |spoken: &Spoken| {
             let task = spoken.turn.task;
@@ -174,7 +174,7 @@ impl Conversations {
         self.turns.iter().find(|spoken| spoken.turn.task == task).map(|spoken| spoken.turn.clone())
     }
 
-    pub(super) fn path(&self, from: TaskId, limit: usize) -> Vec<Place> {
+    pub(super) fn path(&self, from: TaskId, limit: usize) -> Vec<TurnPosition> {
         let mut found = Vec::new();
         let mut next = self.turn(from);
         while let Some(turn) = next.take().filter(|_| found.len() < limit.clamp(1, MAX_PAGE)) {
@@ -183,7 +183,7 @@ impl Conversations {
             let beside =
                 beside.filter(|one| one.conversation == turn.conversation && one.parent == turn.parent);
             let siblings = beside.take(MAX_SIBLINGS).map(|one| one.task).collect();
-            found.push(Place { turn, siblings });
+            found.push(TurnPosition { turn, siblings });
         }
         found
     }

@@ -7,18 +7,21 @@ use agentsite_protocol::{Owner, PushConfig, TaskId};
 
 use super::MemStore;
 use super::content::Content;
-use crate::{ClaimRequest, Claims, DeliveryReads, Notification, OutboxQuery, Parcel, PushChange, Reply};
+use crate::{
+    Delivery, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery, DeliveryReads, EventDeliveries,
+    PushChange, Reply,
+};
 
 impl DeliveryReads for MemStore {
     fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
         self.reply(|content| content.push_configs(task))
     }
 
-    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
+    fn outbox(&self, query: DeliveryQuery) -> Reply<'_, Vec<Delivery>> {
         self.reply(|content| content.outbox.list(&query))
     }
 
-    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
+    fn claim(&self, request: DeliveryClaimRequest) -> Reply<'_, DeliveryClaims> {
         self.reply(|content| content.outbox.claim(&request))
     }
 }
@@ -26,7 +29,7 @@ impl DeliveryReads for MemStore {
 impl Content {
     pub(super) fn change_push(&mut self, change: PushChange) {
         match change {
-            // A task that is gone gets no receivers that nobody would ever remove.
+            // A task that is gone gets no receivers, because they would never be removed.
             PushChange::Put(task, config) if self.tasks.contains_key(&task) => {
                 self.push.insert((task, config.id.clone()), config);
             }
@@ -38,7 +41,7 @@ impl Content {
         }
     }
 
-    pub(super) fn notify(&mut self, notify: &Notification) {
+    pub(super) fn notify(&mut self, notify: &EventDeliveries) {
         let configs: Vec<String> = self.configs_of(notify.task).map(|((_, id), _)| id.clone()).collect();
         let owner = self.tasks.get(&notify.task).map(|kept| kept.head.owner.clone());
         let account = owner.as_ref().map_or("", Owner::account);

@@ -23,12 +23,12 @@ impl RecordReads for MemStore {
     }
 }
 
-type Place = (String, String);
+type RecordKey = (String, String);
 
 #[derive(Default)]
-pub(super) struct Records(BTreeMap<Place, StoredRecord>);
+pub(super) struct Records(BTreeMap<RecordKey, StoredRecord>);
 
-fn place(collection: &str, key: &str) -> Place {
+fn place(collection: &str, key: &str) -> RecordKey {
     (collection.to_owned(), key.to_owned())
 }
 

@@ -8,7 +8,7 @@ use agentsite_protocol::{Owner, PushConfig, TaskId};
 use super::content::Content;
 use crate::sqlite::REDACTED;
 use crate::storage::{Accounts, Growth, JOURNAL, SITE, fixed, grow};
-use crate::{Change, ConversationChange, Edit, OutboxChange, PushChange, StorageLimits, StoreError};
+use crate::{Change, ConversationChange, DeliveryChange, Edit, PushChange, StorageLimits, StoreError};
 
 /// What an account is called; the site's own has no owner.
 fn account(owner: &str) -> String {
@@ -80,7 +80,7 @@ impl Content {
                 let owner = opened.map(|opened| opened.head.owner.clone()).or_else(|| self.owner_of(*task));
                 Some((owner?, receiver(config)))
             }
-            Edit::Delivery(OutboxChange::Add(row)) => {
+            Edit::Delivery(DeliveryChange::Add(row)) => {
                 Some((Owner::stored(&row.account), fixed::DELIVERY + row.body.len() as u64))
             }
             Edit::Setting(setting) => {

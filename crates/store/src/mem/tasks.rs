@@ -5,7 +5,7 @@
 use agentsite_protocol::{AgentName, MessageId, Owner, TaskEvent, TaskHead, TaskId, Usage};
 
 use super::MemStore;
-use super::content::{Content, Kept};
+use super::content::{Content, MemTask};
 use crate::storage::fixed;
 use crate::{
     Page, Reply, StoreError, TaskChange, TaskCursor, TaskFilter, TaskHistory, TaskReads, UsageChange,
@@ -77,7 +77,7 @@ impl Content {
         if let Some(key) = change.sent {
             self.sent.insert((key.owner, key.agent, key.message), (id, key.body_hash));
         }
-        let kept = self.tasks.entry(id).or_insert_with(|| Kept {
+        let kept = self.tasks.entry(id).or_insert_with(|| MemTask {
             head: change.head.clone(),
             bytes: 0,
             commits: Vec::new(),

@@ -9,7 +9,7 @@ use std::path::Path;
 use agentsite_protocol::{TaskId, Timestamp};
 
 use super::MemStore;
-use super::content::{Content, Kept};
+use super::content::{Content, MemTask};
 use crate::sqlite::REDACTED;
 use crate::storage::is_anonymous;
 use crate::{Entity, Expiry, Reply, StorageLimits, StorageQuery, StorageUse, StoreError, StoreStats, Upkeep};
@@ -102,8 +102,8 @@ impl Content {
 
     /// Ended tasks of callers without a key that may go and were last changed before then, the oldest first.
     fn anonymous(&self, before: Timestamp) -> Vec<TaskId> {
-        let goes = |kept: &&Kept| {
-            let Kept { head, kept, .. } = kept;
+        let goes = |kept: &&MemTask| {
+            let MemTask { head, kept, .. } = kept;
             head.state.is_terminal() && !kept && is_anonymous(head.owner.as_str()) && head.updated_at < before
         };
         let mut ids: Vec<(Timestamp, TaskId)> =

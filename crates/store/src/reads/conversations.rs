@@ -4,7 +4,9 @@
 
 use agentsite_protocol::{ConversationId, Owner, TaskId};
 
-use crate::{Conversation, ConversationCursor, ConversationQuery, Found, Page, Place, Reply, Turn};
+use crate::{
+    Conversation, ConversationCursor, ConversationMatch, ConversationQuery, Page, Reply, Turn, TurnPosition,
+};
 
 /// What can be read about conversations.
 pub trait ConversationReads {
@@ -18,16 +20,16 @@ pub trait ConversationReads {
         query: ConversationQuery,
         after: Option<ConversationCursor>,
         limit: usize,
-    ) -> Reply<'_, Page<Found, ConversationCursor>>;
+    ) -> Reply<'_, Page<ConversationMatch, ConversationCursor>>;
 
-    /// How many conversations somebody has.
+    /// How many conversations an owner has.
     fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64>;
 
     /// The turn of a conversation that a task answers.
     fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>>;
 
     /// The path to a turn: itself, the one before it, and so on towards the first, at most `limit`.
-    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>>;
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<TurnPosition>>;
 
     /// Turns of a conversation on all branches in the order in which they were said, after the turn `after`.
     fn turns(&self, id: ConversationId, after: Option<TaskId>, limit: usize) -> Reply<'_, Vec<Turn>>;

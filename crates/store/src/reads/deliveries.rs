@@ -4,7 +4,7 @@
 
 use agentsite_protocol::{PushConfig, TaskId};
 
-use crate::{ClaimRequest, Claims, OutboxQuery, Parcel, Reply};
+use crate::{Delivery, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery, Reply};
 
 /// What can be read about deliveries, and how a worker takes them.
 pub trait DeliveryReads {
@@ -12,10 +12,10 @@ pub trait DeliveryReads {
     fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>>;
 
     /// Rows of the outbox, in the order in which they were added.
-    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>>;
+    fn outbox(&self, query: DeliveryQuery) -> Reply<'_, Vec<Delivery>>;
 
     /// Takes rows of the outbox that are due and hides them for a while, so that no two workers send the same
-    /// row at once; accounts take turns (see [`ClaimRequest`]). A row whose lease ran out is given again. Of
-    /// the rows of a lane only the first that is not dead is given.
-    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims>;
+    /// row at once; accounts take turns (see [`DeliveryClaimRequest`]). A row whose lease ran out is
+    /// given again. Of the rows of a lane only the first that is not dead is given.
+    fn claim(&self, request: DeliveryClaimRequest) -> Reply<'_, DeliveryClaims>;
 }

@@ -16,7 +16,7 @@ pub trait Upkeep {
     /// words nor in the log. Does nothing when nothing was removed since the last time.
     fn scrub(&self) -> Reply<'_, ()>;
 
-    /// Writes a consistent copy of everything to a new file while the site goes on.
+    /// Writes a consistent copy of everything to a new file while the site runs.
     fn backup(&self, to: &Path) -> Reply<'_, ()>;
 
     /// Sizes and counts for people and metrics.

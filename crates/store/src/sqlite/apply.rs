@@ -12,7 +12,7 @@ use super::audit::Audit;
 use super::ready::{Ready, ReadyEdit, ReadySent, ReadyTask};
 use super::{conversations, keys, listings, outbox, push, records, seal, tasks};
 use crate::storage::{Growth, fixed, grow};
-use crate::{OutboxChange, StoreError, other_root};
+use crate::{DeliveryChange, StoreError, other_root};
 
 /// Keys that gather in `sent_recent` before they are moved. They fill about twenty pages, so a full group
 /// touches few of them, and a move then puts several keys on each page of a table of a hundred thousand.
@@ -114,7 +114,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
                     owner.iter().for_each(|owner| grow(&mut growth, owner, bytes));
                 }
             }
-            ReadyEdit::Delivery(OutboxChange::Add(row)) => {
+            ReadyEdit::Delivery(DeliveryChange::Add(row)) => {
                 grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
             }
             ReadyEdit::Setting(change) => {

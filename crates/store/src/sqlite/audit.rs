@@ -67,7 +67,7 @@ type Sums = BTreeMap<u8, u128>;
 #[derive(Debug)]
 pub(super) struct Audit {
     pub(super) vault: Arc<Vault>,
-    // A std lock: the triggers of the same thread add to it; nobody else asks for it.
+    // A std lock: the triggers of the same thread add to it; there is no other user.
     sums: Arc<Mutex<Sums>>,
     state: State,
     end: Link,

@@ -1,6 +1,6 @@
 //! Backup and restore: one whole file out, one whole file in.
 //!
-//! Promises: a backup is a consistent copy of one moment, made while the site goes on, checked before it gets
+//! Promises: a backup is a consistent copy of one moment, made while the site runs, checked before it gets
 //! its name; it never replaces a file. A restore takes only a sound file of a known schema, needs the site to
 //! be stopped, and keeps the old database as `<db>.before-restore`. At every moment the database's name leads
 //! to a whole database.
@@ -12,7 +12,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
 
 use super::fault::on_file;
-use super::file::{self, Lock, beside};
+use super::file::{self, Lock};
+use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
 use super::{audit, record, schema};
 use crate::{StoreError, StoreKey};
@@ -28,12 +29,12 @@ pub(super) fn backup(from: &Path, to: &Path, key: &StoreKey) -> Result<(), Store
             to.display()
         )));
     }
-    let part = beside(to, ".part");
+    let part = sidecar(to, ".part");
     let _half_made = Cleanup(part.clone());
     remove(&part)?;
     let source = file::connect(from, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     // Made beforehand, so that it is its owner's alone from the first byte; SQLite writes into an empty file.
-    let made = fs::OpenOptions::new().write(true).create_new(true).mode(file::PRIVATE).open(&part);
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(&part);
     made.map_err(|error| on_file("write", &part, &error))?;
     let name = part.to_str().ok_or_else(|| StoreError::Engine("the backup's name must be UTF-8".into()))?;
     source.execute("VACUUM INTO ?1", [name])?;
@@ -66,7 +67,7 @@ pub fn restore(
     if fs::canonicalize(backup).is_ok_and(|one| fs::canonicalize(db).is_ok_and(|other| one == other)) {
         return Err(StoreError::Engine("the backup is the database itself: name another file".into()));
     }
-    let new = beside(db, ".restoring");
+    let new = sidecar(db, ".restoring");
     let _half_made = Cleanup(new.clone());
     remove(&new)?;
     copy_private(backup, &new)?;
@@ -128,7 +129,7 @@ pub(super) fn carried_key(db: &Connection) -> Result<Option<StoreKey>, StoreErro
 /// Copies a file for its owner alone.
 fn copy_private(from: &Path, to: &Path) -> Result<(), StoreError> {
     let copied = || {
-        let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(file::PRIVATE).open(to)?;
+        let mut new = fs::OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(to)?;
         std::io::copy(&mut fs::File::open(from)?, &mut new)
     };
     copied().map(drop).map_err(|error| on_file("copy", from, &error))
@@ -144,9 +145,9 @@ fn verify(db: &Connection) -> Result<(), StoreError> {
 
 /// Gives the old database, with the log that belongs to it, a second name.
 fn keep_old(db: &Path) -> Result<(), StoreError> {
-    let kept = beside(db, ".before-restore");
-    let (log, kept_log) = (beside(db, "-wal"), beside(&kept, "-wal"));
-    for stale in [&kept, &kept_log, &beside(&kept, "-shm"), &beside(db, "-shm")] {
+    let kept = sidecar(db, ".before-restore");
+    let (log, kept_log) = (sidecar(db, "-wal"), sidecar(&kept, "-wal"));
+    for stale in [&kept, &kept_log, &sidecar(&kept, "-shm"), &sidecar(db, "-shm")] {
         remove(stale)?;
     }
     if !db.exists() {
@@ -180,8 +181,8 @@ struct Cleanup(PathBuf);
 impl Drop for Cleanup {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.0);
-        let _ = fs::remove_file(beside(&self.0, "-wal"));
-        let _ = fs::remove_file(beside(&self.0, "-shm"));
-        let _ = fs::remove_file(beside(&self.0, "-journal"));
+        let _ = fs::remove_file(sidecar(&self.0, "-wal"));
+        let _ = fs::remove_file(sidecar(&self.0, "-shm"));
+        let _ = fs::remove_file(sidecar(&self.0, "-journal"));
     }
 }

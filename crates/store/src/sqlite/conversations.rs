@@ -3,7 +3,7 @@
 //! Promises: a page of a path is as many seeks as it has turns, wherever in the path it lies; a page of the
 //! list is one stretch of one index. Guards are checked before anything of a change is written. A removed
 //! conversation is gone for readers at once; its turns go in portions with the next expiries. The index of
-//! words holds no text: passages are made by whoever has the tasks.
+//! words holds no text: passages are made by the owner of the tasks.
 
 use std::collections::HashMap;
 
@@ -18,10 +18,10 @@ use super::seal::{number, time};
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
 use crate::storage::fixed;
-use crate::words::{Wanted, spaced};
+use crate::words::{SearchPhrases, spaced};
 use crate::{
-    Conversation, ConversationChange, ConversationCursor, ConversationQuery, ConversationReads, Found, Page,
-    Place, Reply, Spot, StoreError, Turn,
+    Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery,
+    ConversationReads, Page, Reply, Spot, StoreError, Turn, TurnPosition,
 };
 
 const COLUMNS: &str = "id, owner, title, named, pinned, agent, created_at, updated_at, revision, head, turns";
@@ -38,7 +38,7 @@ impl ConversationReads for SqliteStore {
         query: ConversationQuery,
         after: Option<ConversationCursor>,
         limit: usize,
-    ) -> Reply<'_, Page<Found, ConversationCursor>> {
+    ) -> Reply<'_, Page<ConversationMatch, ConversationCursor>> {
         self.readers.read(move |db| list(db, &query, after, limit))
     }
 
@@ -51,7 +51,7 @@ impl ConversationReads for SqliteStore {
         self.readers.read(move |db| turn(db, task))
     }
 
-    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<Place>> {
+    fn path(&self, from: TaskId, limit: usize) -> Reply<'_, Vec<TurnPosition>> {
         self.readers.read(move |db| path(db, from, limit))
     }
 
@@ -232,7 +232,7 @@ fn index(db: &Connection, table: &str, row: i64, owner: &Owner, words: &str) -> 
     Ok(())
 }
 
-/// An owner as one word of the index, so that a search looks at nobody else's.
+/// An owner as one word of the index, so that a search looks at no other owner's.
 fn mark(owner: &Owner) -> String {
     let digest = Sha256::digest(owner.as_str().as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
@@ -284,7 +284,7 @@ pub(super) fn list(
     query: &ConversationQuery,
     after: Option<ConversationCursor>,
     limit: usize,
-) -> Result<Page<Found, ConversationCursor>, StoreError> {
+) -> Result<Page<ConversationMatch, ConversationCursor>, StoreError> {
     let moment = db.unchecked_transaction()?;
     if let Some(text) = &query.text {
         return Ok(Page::of(search(&moment, &query.owner, text)?, after, limit));
@@ -306,15 +306,15 @@ pub(super) fn list(
     let mut rows = find.query(params![query.owner.as_str(), most, pinned, updated_at, id])?;
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
-        items.push(Found { conversation: conversation(row)?, spot: None });
+        items.push(ConversationMatch { conversation: conversation(row)?, spot: None });
     }
     Ok(Page::of(items, None, limit))
 }
 
 /// The conversations in which the words stand: those with the newest turns that fit, and those whose title
 /// does.
-fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<Found>, StoreError> {
-    let Some(wanted) = Wanted::read(text) else { return Ok(Vec::new()) };
+fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<ConversationMatch>, StoreError> {
+    let Some(wanted) = SearchPhrases::read(text) else { return Ok(Vec::new()) };
     // The words of conversations that were an admin's before version 8 still bear the former name.
     let former = if owner.is_admin() { Owner::stored("local") } else { owner.clone() };
     let marks = format!("owner : (\"{}\" OR \"{}\")", mark(owner), mark(&former));
@@ -342,7 +342,7 @@ fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<Found>, Stor
     for (at, spot) in spots {
         let mut rows = find.query(params![at, owner.as_str()])?;
         if let Some(row) = rows.next()? {
-            found.push(Found { conversation: conversation(row)?, spot: Some(spot) });
+            found.push(ConversationMatch { conversation: conversation(row)?, spot: Some(spot) });
         }
     }
     Ok(found)
@@ -383,7 +383,7 @@ fn read(db: &Connection, row: i64) -> Result<(Turn, i64, i64), StoreError> {
     Ok((spoken(found)?, found.get(7)?, found.get(8)?))
 }
 
-pub(super) fn path(db: &Connection, from: TaskId, limit: usize) -> Result<Vec<Place>, StoreError> {
+pub(super) fn path(db: &Connection, from: TaskId, limit: usize) -> Result<Vec<TurnPosition>, StoreError> {
     let moment = db.unchecked_transaction()?;
     let Some((mut row, ..)) = place(&moment, from)? else { return Ok(Vec::new()) };
     let mut found = Vec::new();
@@ -396,7 +396,7 @@ pub(super) fn path(db: &Connection, from: TaskId, limit: usize) -> Result<Vec<Pl
                 row.get(0).map(TaskId::from_bytes)
             })?
             .collect::<rusqlite::Result<_>>()?;
-        found.push(Place { turn, siblings });
+        found.push(TurnPosition { turn, siblings });
         row = parent;
     }
     Ok(found)

@@ -7,7 +7,7 @@ use agentsite_protocol::{PushConfig, TaskId};
 
 use super::job::Job;
 use super::{SqliteStore, outbox, push};
-use crate::{ClaimRequest, Claims, DeliveryReads, OutboxQuery, Parcel, Reply};
+use crate::{Delivery, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery, DeliveryReads, Reply};
 
 impl DeliveryReads for SqliteStore {
     fn push_configs(&self, task: TaskId) -> Reply<'_, Vec<PushConfig>> {
@@ -15,11 +15,11 @@ impl DeliveryReads for SqliteStore {
         self.readers.read(move |db| push::configs(db, task, &vault))
     }
 
-    fn outbox(&self, query: OutboxQuery) -> Reply<'_, Vec<Parcel>> {
+    fn outbox(&self, query: DeliveryQuery) -> Reply<'_, Vec<Delivery>> {
         self.readers.read(move |db| outbox::list(db, &query))
     }
 
-    fn claim(&self, request: ClaimRequest) -> Reply<'_, Claims> {
-        self.ask(move |answer| Job::Claim { request, found: Claims::default(), answer })
+    fn claim(&self, request: DeliveryClaimRequest) -> Reply<'_, DeliveryClaims> {
+        self.ask(move |answer| Job::Claim { request, found: DeliveryClaims::default(), answer })
     }
 }

@@ -1,7 +1,7 @@
 //! What SQLite's errors mean for the one who asked.
 //!
 //! Promises: a full disk and a damaged file are told apart from everything else, because people can act on
-//! them. It does not decide whether the writer goes on; see `writer`.
+//! them. It does not decide whether the writer continues; see `writer`.
 
 use rusqlite::ErrorCode;
 

@@ -4,17 +4,17 @@
 //! every connection has the same bounded caches; after an unclean stop the file is checked before it is
 //! believed. It does not repair.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::fault::{damaged, on_file};
+use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
 use super::{log, record, schema};
 use crate::StoreError;
@@ -22,9 +22,6 @@ use crate::StoreError;
 /// Size of a page: rows of about a kilobyte fill it well, and the log holds fewer, larger frames than with
 /// the default 4 kB.
 pub(super) const PAGE: i64 = 8_192;
-
-/// The database and everything beside it are its owner's alone.
-pub(super) const PRIVATE: u32 = 0o600;
 
 /// Cache of one connection in KiB; four connections then stay far below the memory of an idle site, and hot
 /// pages fit.
@@ -55,7 +52,7 @@ pub(super) struct Lock {
 
 impl Lock {
     pub(super) fn take(db: &Path) -> Result<Self, StoreError> {
-        let path = beside(db, ".lock");
+        let path = sidecar(db, ".lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
         let file = file.map_err(|error| on_file("open", &path, &error))?;
         for _ in 0..LOCK_TRIES {
@@ -71,7 +68,7 @@ impl Lock {
     /// Takes the lock of a database that no process has open; `None` while a site runs on it, and for a file
     /// that never had a lock, such as a backup.
     pub(super) fn try_take(db: &Path) -> Result<Option<Self>, StoreError> {
-        let path = beside(db, ".lock");
+        let path = sidecar(db, ".lock");
         let file = match OpenOptions::new().write(true).open(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             file => file.map_err(|error| on_file("open", &path, &error))?,
@@ -88,7 +85,7 @@ impl Lock {
 /// cannot be told, it counts as held.
 #[must_use]
 pub fn is_in_use(db: &Path) -> bool {
-    match File::open(beside(db, ".lock")) {
+    match File::open(sidecar(db, ".lock")) {
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
         Ok(file) => file.try_lock_shared().is_err(),
     }
@@ -99,7 +96,7 @@ pub(super) fn open(path: &Path, vault: &Vault) -> Result<Connection, StoreError>
     make_private(path)?;
     let noted = record::read(path, vault);
     log::judge(log::inspect(path)?, noted.map(|noted| noted.log))?;
-    let log_left = std::fs::metadata(beside(path, "-wal")).is_ok_and(|log| log.len() > 0);
+    let log_left = std::fs::metadata(sidecar(path, "-wal")).is_ok_and(|log| log.len() > 0);
     let mut db = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
     // Before anything is written: a file of a later version or of another program stays as it is.
     let fresh = schema::version(&db)? == 0;
@@ -154,7 +151,7 @@ fn make_private(path: &Path) -> Result<(), StoreError> {
     let made = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(path);
     drop(made.map_err(|error| on_file("open", path, &error))?);
     for ending in ["", "-wal", "-shm", "-head", ".lock", ".before-restore", ".before-restore-wal"] {
-        let path = beside(path, ending);
+        let path = sidecar(path, ending);
         match std::fs::set_permissions(&path, Permissions::from_mode(PRIVATE)) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
                 return Err(on_file("protect", &path, &error));
@@ -173,20 +170,13 @@ pub(super) fn mark_clean(db: &Connection, clean: bool) -> Result<(), StoreError>
 
 /// Whether the log of this database holds nothing.
 pub(super) fn log_is_empty(db: Option<&str>) -> bool {
-    db.is_some_and(|db| std::fs::metadata(beside(Path::new(db), "-wal")).map_or(true, |log| log.len() == 0))
+    db.is_some_and(|db| std::fs::metadata(sidecar(Path::new(db), "-wal")).map_or(true, |log| log.len() == 0))
 }
 
 /// Fails with the first damage that `check` (`quick_check` or `integrity_check`) finds.
 pub(super) fn check(db: &Connection, check: &str) -> Result<(), StoreError> {
     let found: String = db.query_row(&format!("PRAGMA {check}(1)"), [], |row| row.get(0))?;
     if found == "ok" { Ok(()) } else { Err(damaged(found.lines().next().unwrap_or("unreadable"))) }
-}
-
-/// The file beside the database with this ending, such as its log.
-pub(super) fn beside(db: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(db);
-    name.push(ending);
-    name.into()
 }
 
 /// Writes a folder's entries to disk, so that a new or renamed file survives a power cut.

@@ -10,7 +10,7 @@ use super::accounts::Books;
 use super::audit::Audit;
 use super::ready::Ready;
 use super::{apply, expire, outbox, scrub};
-use crate::{ClaimRequest, Claims, Entity, Expiry, StorageQuery, StorageUse, StoreError};
+use crate::{DeliveryClaimRequest, DeliveryClaims, Entity, Expiry, StorageQuery, StorageUse, StoreError};
 
 /// One thing for the writer to do.
 #[derive(Debug)]
@@ -24,7 +24,11 @@ pub(super) enum Job {
         _room: OwnedSemaphorePermit,
     },
     /// Take rows of the outbox.
-    Claim { request: ClaimRequest, found: Claims, answer: oneshot::Sender<Result<Claims, StoreError>> },
+    Claim {
+        request: DeliveryClaimRequest,
+        found: DeliveryClaims,
+        answer: oneshot::Sender<Result<DeliveryClaims, StoreError>>,
+    },
     /// Tell what the accounts hold.
     Storage {
         query: StorageQuery,

@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use super::fault::{damaged, on_file};
-use super::file::beside;
+use super::sidecar::sidecar;
 use crate::StoreError;
 
 const HEADER: usize = 32;
@@ -43,7 +43,7 @@ pub(super) fn salts(log: &File) -> Option<Salts> {
 
 /// Reads the log of a database that no process has open.
 pub(super) fn inspect(db: &Path) -> Result<Log, StoreError> {
-    let path = beside(db, "-wal");
+    let path = sidecar(db, "-wal");
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Log::Empty),

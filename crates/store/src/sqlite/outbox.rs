@@ -11,24 +11,27 @@ use super::accounts::{Books, account};
 use super::seal::time;
 use crate::fair::{Chosen, choose};
 use crate::storage::fixed;
-use crate::{Claim, ClaimRequest, Claims, OutboxChange, OutboxQuery, OutboxRow, Parcel, StoreError};
+use crate::{
+    Delivery, DeliveryChange, DeliveryClaim, DeliveryClaimRequest, DeliveryClaims, DeliveryQuery,
+    DeliveryRequest, StoreError,
+};
 
-/// The columns of a row, as [`parcel`] reads them.
+/// The columns of a row, as [`delivery`] reads them.
 const COLUMNS: &str = "id, attempts, due, deadline, task, lane, kind, body, error, dead, account";
 
 /// The lane of a row: its task and its name.
 type Lane = (Option<Vec<u8>>, Option<String>);
 
 /// What a row takes.
-pub(super) fn bytes(row: &OutboxRow) -> u64 {
+pub(super) fn bytes(row: &DeliveryRequest) -> u64 {
     fixed::DELIVERY + row.body.len() as u64
 }
 
 /// Applies one change of the outbox; a row that is gone stays gone.
-pub(super) fn change(db: &Connection, change: &OutboxChange, books: &mut Books) -> rusqlite::Result<()> {
+pub(super) fn change(db: &Connection, change: &DeliveryChange, books: &mut Books) -> rusqlite::Result<()> {
     match change {
-        OutboxChange::Add(row) => add(db, row, books),
-        OutboxChange::Done(id) => {
+        DeliveryChange::Add(row) => add(db, row, books),
+        DeliveryChange::Done(id) => {
             let sql = "DELETE FROM outbox WHERE id = ?1 RETURNING task, lane, account, octet_length(body)";
             let gone = db.prepare_cached(sql)?.query_row([id.cast_signed()], |row| {
                 take_off(row, 2, books)?;
@@ -36,22 +39,22 @@ pub(super) fn change(db: &Connection, change: &OutboxChange, books: &mut Books) 
             });
             gone.optional()?.map_or(Ok(()), |lane| let_go(db, &lane))
         }
-        OutboxChange::Retry { id, due, error } => revive(db, *id, || {
+        DeliveryChange::Retry { id, due, error } => revive(db, *id, || {
             let sql = "UPDATE outbox SET due = ?2, error = ?3, dead = 0 WHERE id = ?1";
             db.prepare_cached(sql)?.execute(params![id.cast_signed(), due.as_millis(), error])
         }),
-        OutboxChange::Defer { id, due } => {
+        DeliveryChange::Defer { id, due } => {
             let sql = "UPDATE outbox SET due = ?2, attempts = max(attempts - 1, 0) WHERE id = ?1";
             db.prepare_cached(sql)?.execute(params![id.cast_signed(), due.as_millis()])?;
             Ok(())
         }
-        OutboxChange::Dead { id, error } => {
+        DeliveryChange::Dead { id, error } => {
             let sql = "UPDATE outbox SET error = ?2, dead = 1 WHERE id = ?1 RETURNING task, lane";
             let gone =
                 db.prepare_cached(sql)?.query_row(params![id.cast_signed(), error], lane).optional()?;
             gone.map_or(Ok(()), |lane| let_go(db, &lane))
         }
-        OutboxChange::Replay { id, due, deadline } => revive(db, *id, || {
+        DeliveryChange::Replay { id, due, deadline } => revive(db, *id, || {
             let sql = "UPDATE outbox SET due = ?2, deadline = ?3, attempts = 0, dead = 0 WHERE id = ?1";
             db.prepare_cached(sql)?.execute(params![id.cast_signed(), due.as_millis(), deadline.as_millis()])
         }),
@@ -82,7 +85,7 @@ pub(super) fn remove(
 }
 
 /// Adds a row; it is held when another one of its lane has to leave first.
-pub(super) fn add(db: &Connection, row: &OutboxRow, books: &mut Books) -> rusqlite::Result<()> {
+pub(super) fn add(db: &Connection, row: &DeliveryRequest, books: &mut Books) -> rusqlite::Result<()> {
     books.accounts.add(&account(Some(&row.account)), bytes(row));
     let sql =
         "INSERT INTO outbox (due, deadline, task, lane, kind, body, account, held) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7,
@@ -133,7 +136,7 @@ fn lane(row: &Row<'_>) -> rusqlite::Result<Lane> {
 }
 
 /// Takes rows that are due, account by account in turn, and hides them until the lease ends.
-pub(super) fn claim(db: &Connection, request: &ClaimRequest) -> rusqlite::Result<Claims> {
+pub(super) fn claim(db: &Connection, request: &DeliveryClaimRequest) -> rusqlite::Result<DeliveryClaims> {
     let next = |after: Option<&str>| {
         // Two statements, because a condition that may not apply would keep either from seeking.
         let sql = match after {
@@ -162,15 +165,15 @@ pub(super) fn claim(db: &Connection, request: &ClaimRequest) -> rusqlite::Result
     let mut lease = db.prepare_cached("UPDATE outbox SET due = ?2, attempts = attempts + 1 WHERE id = ?1")?;
     let mut rows = Vec::with_capacity(ids.len());
     for id in ids {
-        let Parcel { id, attempts, row, .. } = find.query_row([id.cast_signed()], parcel)?;
-        rows.push(Claim { id, attempts, row });
+        let Delivery { id, attempts, row, .. } = find.query_row([id.cast_signed()], delivery)?;
+        rows.push(DeliveryClaim { id, attempts, row });
         lease.execute([id.cast_signed(), request.until.as_millis()])?;
     }
-    Ok(Claims { rows, turn })
+    Ok(DeliveryClaims { rows, turn })
 }
 
 /// Rows in the order in which they were added.
-pub(super) fn list(db: &Connection, query: &OutboxQuery) -> Result<Vec<Parcel>, StoreError> {
+pub(super) fn list(db: &Connection, query: &DeliveryQuery) -> Result<Vec<Delivery>, StoreError> {
     let sql = format!(
         "SELECT {COLUMNS} FROM outbox WHERE id > ?1 AND (?2 IS NULL OR id = ?2) AND (?3 IS NULL OR task = ?3)
          AND (?4 IS NULL OR dead = ?4) ORDER BY id LIMIT ?5"
@@ -180,14 +183,14 @@ pub(super) fn list(db: &Connection, query: &OutboxQuery) -> Result<Vec<Parcel>, 
     let limit = i64::try_from(query.most()).unwrap_or(i64::MAX);
     let mut find = db.prepare_cached(&sql)?;
     let after = query.after.map_or(0, number);
-    let found = find.query_map(params![after, query.id.map(number), task, query.dead, limit], parcel)?;
+    let found = find.query_map(params![after, query.id.map(number), task, query.dead, limit], delivery)?;
     Ok(found.collect::<rusqlite::Result<_>>()?)
 }
 
-fn parcel(row: &Row<'_>) -> rusqlite::Result<Parcel> {
+fn delivery(row: &Row<'_>) -> rusqlite::Result<Delivery> {
     let id: i64 = row.get(0)?;
     let task: Option<[u8; 16]> = row.get(4)?;
-    let of = OutboxRow {
+    let of = DeliveryRequest {
         account: row.get(10)?,
         task: task.map(TaskId::from_bytes),
         lane: row.get(5)?,
@@ -196,7 +199,7 @@ fn parcel(row: &Row<'_>) -> rusqlite::Result<Parcel> {
         due: time(row.get(2)?),
         deadline: time(row.get(3)?),
     };
-    Ok(Parcel {
+    Ok(Delivery {
         id: id.cast_unsigned(),
         attempts: row.get(1)?,
         error: row.get(8)?,

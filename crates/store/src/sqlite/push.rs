@@ -1,7 +1,7 @@
 //! The receivers of pushes: kept by task, told of events by rows of the outbox.
 //!
 //! Promises: which receivers a task has is looked up inside the transaction that tells of the events. A
-//! receiver goes with everything that was still to be told to it; all of a task's go with the task. The
+//! receiver goes with everything that was still to be sent to it; all of a task's go with the task. The
 //! configs hold secrets of callers and are encrypted in their rows. It sends nothing.
 
 use agentsite_protocol::{Owner, PushConfig, TaskId};
@@ -12,7 +12,7 @@ use super::fault::damaged;
 use super::vault::{SEAL, Vault};
 use super::{outbox, secrets};
 use crate::storage::fixed;
-use crate::{Notification, PushChange, StoreError};
+use crate::{EventDeliveries, PushChange, StoreError};
 
 /// The owner of a task.
 pub(super) fn owner(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Owner>> {
@@ -66,7 +66,7 @@ pub(super) fn change(
     take_off(db, "t.id = ?1 AND p.id = ?2", &[&task.as_bytes().as_slice(), id], books)?;
     match change {
         PushChange::Put(task, config) => {
-            // A task that is gone gets no receivers that nobody would ever remove.
+            // A task that is gone gets no receivers, because they would never be removed.
             let sql = "INSERT OR REPLACE INTO push_configs (task, id, body)
                        SELECT ?1, ?2, ?3 WHERE EXISTS (SELECT 1 FROM tasks WHERE id = ?1)";
             let body = written(config);
@@ -87,7 +87,7 @@ pub(super) fn change(
 }
 
 /// Adds the rows that notify the receivers of a task, receiver by receiver.
-pub(super) fn notify(db: &Connection, notify: &Notification, books: &mut Books) -> rusqlite::Result<()> {
+pub(super) fn notify(db: &Connection, notify: &EventDeliveries, books: &mut Books) -> rusqlite::Result<()> {
     let mut find = db.prepare_cached("SELECT id FROM push_configs WHERE task = ?1 ORDER BY id")?;
     let found = find.query_map([notify.task.as_bytes().as_slice()], |row| row.get(0))?;
     let configs: Vec<String> = found.collect::<rusqlite::Result<_>>()?;

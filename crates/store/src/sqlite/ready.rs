@@ -8,8 +8,8 @@ use agentsite_protocol::{JournalLine, TaskHead, TaskId, Timestamp};
 use super::listings::ReadyListing;
 use super::seal::{self, number};
 use crate::{
-    Admittance, Change, ConversationChange, Edit, Entity, KeyChange, Notification, OutboxChange, PushChange,
-    RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
+    Admittance, Change, ConversationChange, DeliveryChange, Edit, Entity, EventDeliveries, KeyChange,
+    PushChange, RecordChange, SettingChange, SignedHead, StoreError, TaskChange, UsageChange,
 };
 
 /// Most bytes one change may hold. Far above any task that the limits on bodies and outputs let through, far
@@ -34,8 +34,8 @@ pub(super) struct Ready {
 pub(super) enum ReadyEdit {
     Task(Box<ReadyTask>),
     Push(Box<PushChange>),
-    Notify(Notification),
-    Delivery(OutboxChange),
+    Notify(EventDeliveries),
+    Delivery(DeliveryChange),
     Key(Box<KeyChange>),
     Setting(SettingChange),
     Record(RecordChange),
@@ -225,11 +225,11 @@ impl ReadyTask {
     }
 }
 
-fn outbox_cost(change: &OutboxChange) -> usize {
+fn outbox_cost(change: &DeliveryChange) -> usize {
     match change {
-        OutboxChange::Add(row) => row.body.len() + row.kind.len(),
-        OutboxChange::Retry { error, .. } | OutboxChange::Dead { error, .. } => error.len(),
-        OutboxChange::Done(_) | OutboxChange::Defer { .. } | OutboxChange::Replay { .. } => 0,
+        DeliveryChange::Add(row) => row.body.len() + row.kind.len(),
+        DeliveryChange::Retry { error, .. } | DeliveryChange::Dead { error, .. } => error.len(),
+        DeliveryChange::Done(_) | DeliveryChange::Defer { .. } | DeliveryChange::Replay { .. } => 0,
     }
 }
 

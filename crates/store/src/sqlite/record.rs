@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::chain::Link;
 use super::fault::damaged;
-use super::file::{PRIVATE, beside};
 use super::log::{self, Salts};
+use super::sidecar::{PRIVATE, sidecar};
 use super::vault::Vault;
 use crate::StoreError;
 
@@ -45,7 +45,7 @@ pub(super) struct Record {
 impl Record {
     /// Opens the record for writing; a site without one works as well.
     pub(super) fn open(db: &Path) -> Self {
-        let path = beside(db, ENDING);
+        let path = sidecar(db, ENDING);
         let file = OpenOptions::new().create(true).truncate(false).write(true).mode(PRIVATE).open(&path);
         let file = file
             .inspect_err(
@@ -59,7 +59,7 @@ impl Record {
     pub(super) fn note(&mut self, vault: &Vault, frames: u64, line: Link) {
         // The log begins anew by itself, with other salts; it stays the same file.
         if self.log.is_none() {
-            self.log = File::open(beside(&self.db, "-wal")).ok();
+            self.log = File::open(sidecar(&self.db, "-wal")).ok();
         }
         let salts = self.log.as_ref().and_then(log::salts);
         self.frames = if salts.is_some() { frames } else { 0 };
@@ -91,7 +91,7 @@ impl Record {
 
 /// Reads the record of a database that no process has open.
 pub(super) fn read(db: &Path, vault: &Vault) -> Option<Noted> {
-    let bytes = std::fs::read(beside(db, ENDING)).ok().filter(|bytes| bytes.len() == LENGTH)?;
+    let bytes = std::fs::read(sidecar(db, ENDING)).ok().filter(|bytes| bytes.len() == LENGTH)?;
     let (noted, code) = bytes.split_at(LENGTH - 16);
     if vault.record(noted).as_slice() != code {
         tracing::warn!(
@@ -126,5 +126,5 @@ pub(super) fn judge_line(db: &Connection, noted: &Noted) -> Result<(), StoreErro
 
 /// Removes the record, for a database that was put in the place of the old one.
 pub(super) fn forget(db: &Path) {
-    let _ = std::fs::remove_file(beside(db, ENDING));
+    let _ = std::fs::remove_file(sidecar(db, ENDING));
 }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use super::file::{PAGE, beside};
+use super::file::PAGE;
+use super::sidecar::sidecar;
 use crate::storage::{Disk, DiskState, StorageSettings};
 
 /// How often the disk is looked at.
@@ -47,7 +48,7 @@ impl Space {
     /// open it.
     pub(super) fn open(db: &Path, settings: StorageSettings) -> Self {
         let folder = db.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let (folder, ballast) = (folder.to_owned(), beside(db, "-ballast"));
+        let (folder, ballast) = (folder.to_owned(), sidecar(db, "-ballast"));
         let mut space = Self { folder, ballast, settings, disk: Disk::default(), looked: None };
         space.measure();
         if space.disk.size > 0 && space.disk.free < TO_OPEN {

@@ -16,8 +16,8 @@ use super::*;
 use crate::contract::Fresh;
 use crate::contract::samples::{Life, at, opening, sent, task_id};
 use crate::{
-    ClaimRequest, ConversationQuery, ConversationReads, DeliveryReads, Expiry, JournalQuery, JournalReads,
-    KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
+    ConversationQuery, ConversationReads, DeliveryClaimRequest, DeliveryReads, Expiry, JournalQuery,
+    JournalReads, KeyReads, KeyRecord, StoreStats, TaskReads, Upkeep,
 };
 
 /// The key of every store here.
@@ -103,7 +103,7 @@ async fn a_file_of_the_first_version_gets_an_outbox_in_order() {
     db.execute(row, [at(1).as_millis()]).unwrap();
     drop(db);
     let store = open(&path);
-    let claims = store.claim(ClaimRequest::all(at(2), at(3), 5)).await.unwrap().rows;
+    let claims = store.claim(DeliveryClaimRequest::all(at(2), at(3), 5)).await.unwrap().rows;
     assert_eq!((claims.len(), claims[0].row.body.as_str(), claims[0].row.lane.as_deref()), (1, "old", None));
     store.commit(opening(1)).await.unwrap();
     assert!(store.push_configs(task_id(1)).await.unwrap().is_empty());
@@ -157,7 +157,7 @@ async fn what_was_acknowledged_is_there_after_a_kill() {
         if number % 10 == 0 {
             let killed = folder.path().join(format!("killed-{number}.db"));
             std::fs::copy(&path, &killed).unwrap();
-            std::fs::copy(file::beside(&path, "-wal"), file::beside(&killed, "-wal")).unwrap();
+            std::fs::copy(sidecar::sidecar(&path, "-wal"), sidecar::sidecar(&killed, "-wal")).unwrap();
             let found = open(&killed);
             assert_eq!(found.open_tasks().await.unwrap().len() as u64, number);
             assert_eq!(found.events(task_id(number), 0, 10).await.unwrap().len(), 1);
@@ -174,8 +174,8 @@ async fn a_torn_end_of_the_log_costs_only_the_last_commit() {
     }
     let torn = folder.path().join("torn.db");
     std::fs::copy(&path, &torn).unwrap();
-    let log = std::fs::read(file::beside(&path, "-wal")).unwrap();
-    std::fs::write(file::beside(&torn, "-wal"), &log[..log.len() - 100]).unwrap();
+    let log = std::fs::read(sidecar::sidecar(&path, "-wal")).unwrap();
+    std::fs::write(sidecar::sidecar(&torn, "-wal"), &log[..log.len() - 100]).unwrap();
     let found = open(&torn);
     assert_eq!(found.open_tasks().await.unwrap().len(), 9);
     found.commit(opening(10)).await.unwrap();
@@ -226,10 +226,10 @@ async fn the_log_is_copied_into_the_file_before_it_grows_large() {
     for number in 0..100 {
         store.commit(crate::contract::samples::line(number, &long)).await.unwrap();
     }
-    let log = std::fs::metadata(file::beside(&path, "-wal")).unwrap().len();
+    let log = std::fs::metadata(sidecar::sidecar(&path, "-wal")).unwrap().len();
     assert!(log < 8 << 20, "20 MB were written and the log has {log} bytes");
     store.close().await.unwrap();
-    assert_eq!(std::fs::metadata(file::beside(&path, "-wal")).map_or(0, |log| log.len()), 0);
+    assert_eq!(std::fs::metadata(sidecar::sidecar(&path, "-wal")).map_or(0, |log| log.len()), 0);
 }
 
 #[tokio::test]

@@ -7,9 +7,9 @@ use std::path::Path;
 
 use rusqlite::Connection;
 
-use super::file::beside;
 use super::job::Job;
 use super::schema::SCHEMA_VERSION;
+use super::sidecar::sidecar;
 use super::{SqliteStore, accounts, backup};
 use crate::{Expiry, Reply, StorageQuery, StorageUse, StoreError, StoreStats, Upkeep};
 
@@ -63,7 +63,7 @@ fn stats(db: &Connection, path: &Path, commits: u64) -> Result<StoreStats, Store
                       (SELECT count(*) FROM outbox INDEXED BY outbox_due WHERE dead = 0),
                       (SELECT count(*) FROM outbox WHERE dead = 1)";
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |file| file.len());
-    let log_bytes = size(&beside(path, "-wal"));
+    let log_bytes = size(&sidecar(path, "-wal"));
     let (bytes, schema) = (size(path) + log_bytes, SCHEMA_VERSION);
     let stats = db.prepare_cached(sql)?.query_row([], |row| {
         let count = |at| row.get::<_, i64>(at).map(i64::unsigned_abs);

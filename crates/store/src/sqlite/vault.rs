@@ -76,7 +76,7 @@ impl Vault {
     }
 
     /// The code of a row: the first half is kept beside the row, the second goes into the sum of its table,
-    /// which nobody sees.
+    /// which is not shown.
     pub(super) fn row<'a>(
         &self,
         source: u8,

@@ -270,7 +270,7 @@ impl Thread {
             Ok(()) => {
                 let frames = u64::try_from(self.log_pages.load(Ordering::Relaxed)).unwrap_or(0);
                 self.record.note(&self.audit.vault, frames, self.audit.end());
-                // Before anybody hears of the commit, so that whoever does finds it in the feed.
+                // Before the commit is reported, so that a reader of the report finds it in the feed.
                 let mut touched = Vec::with_capacity(group.len());
                 group.iter().for_each(|job| job.touch(&mut touched));
                 self.feed.publish(touched);
@@ -415,7 +415,7 @@ impl Thread {
         left.into_iter().for_each(|job| job.answer(&refused));
     }
 
-    /// Ends after a failure: everybody who waits is told why, and nothing touches the file again.
+    /// Ends after a failure: every waiting caller learns why, and nothing touches the file again.
     fn stop(mut self, fault: &StoreError, close: Option<Job>) {
         tracing::error!(error = %fault, "the store has stopped; restart the site");
         let _ = self.why.set(fault.to_string());

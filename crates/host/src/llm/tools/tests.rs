@@ -77,10 +77,10 @@ fn call(name: &str, arguments: &str) -> ToolCall {
     ToolCall { id: "1".into(), name: name.into(), arguments: arguments.into() }
 }
 
-async fn told(counter: &Counter, job: &Job, name: &str, arguments: &str) -> Told {
+async fn told(counter: &Counter, job: &Job, name: &str, arguments: &str) -> ToolOutcome {
     match counter.understand(&call(name, arguments)) {
         Ok(order) => order.carry_out(job, Round::default()).await,
-        Err(why) => Told::Error(why),
+        Err(why) => ToolOutcome::Error(why),
     }
 }
 
@@ -134,12 +134,12 @@ async fn a_tool_is_called_with_its_arguments_and_its_errors_are_words() {
     let (counter, _) = counter(&["mcp:files"], &job).await;
     assert_eq!(
         told(&counter, &job, "files_tool_1", r#"{"x":1}"#).await,
-        Told::Answer(r#"one: {"x":1}"#.into())
+        ToolOutcome::Answer(r#"one: {"x":1}"#.into())
     );
-    assert_eq!(told(&counter, &job, "files_tool_1", "").await, Told::Answer("one: {}".into()));
-    assert_eq!(told(&counter, &job, "files_tool_2", "{}").await, Told::Error("two is broken".into()));
-    assert!(matches!(told(&counter, &job, "files_tool_3", "{}").await, Told::Question(_)));
-    let Told::Error(why) = told(&counter, &job, "files_tool_1", "[1]").await else { panic!() };
+    assert_eq!(told(&counter, &job, "files_tool_1", "").await, ToolOutcome::Answer("one: {}".into()));
+    assert_eq!(told(&counter, &job, "files_tool_2", "{}").await, ToolOutcome::Error("two is broken".into()));
+    assert!(matches!(told(&counter, &job, "files_tool_3", "{}").await, ToolOutcome::Question(_)));
+    let ToolOutcome::Error(why) = told(&counter, &job, "files_tool_1", "[1]").await else { panic!() };
     assert!(why.starts_with("the arguments must be JSON like an object"), "{why}");
 }
 
@@ -148,20 +148,22 @@ async fn a_large_set_is_offered_in_two_stages() {
     let job = job_in(Site(41));
     let (counter, _) = counter(&["mcp:files"], &job).await;
     assert_eq!(names(&counter), ["files_list_tools", "files_describe_tool", "files_call_tool"]);
-    let Told::Answer(all) = told(&counter, &job, "files_list_tools", "{}").await else { panic!() };
+    let ToolOutcome::Answer(all) = told(&counter, &job, "files_list_tools", "{}").await else { panic!() };
     assert!(all.lines().count() == 41 && all.starts_with("tool.1: Does thing 1\n"), "{all}");
-    let Told::Answer(some) = told(&counter, &job, "files_list_tools", r#"{"search":"THING 41"}"#).await
+    let ToolOutcome::Answer(some) =
+        told(&counter, &job, "files_list_tools", r#"{"search":"THING 41"}"#).await
     else {
         panic!()
     };
     assert_eq!(some, "tool.41: Does thing 41");
-    let Told::Answer(one) = told(&counter, &job, "files_describe_tool", r#"{"name":"tool.7"}"#).await else {
+    let ToolOutcome::Answer(one) = told(&counter, &job, "files_describe_tool", r#"{"name":"tool.7"}"#).await
+    else {
         panic!()
     };
     assert!(one.starts_with("Does thing 7\nArguments (JSON Schema): {"), "{one}");
     let called = told(&counter, &job, "files_call_tool", r#"{"name":"tool.1","arguments":{"x":2}}"#).await;
-    assert_eq!(called, Told::Answer(r#"one: {"x":2}"#.into()));
-    let Told::Error(why) = told(&counter, &job, "files_call_tool", r#"{"name":"rm"}"#).await else {
+    assert_eq!(called, ToolOutcome::Answer(r#"one: {"x":2}"#.into()));
+    let ToolOutcome::Error(why) = told(&counter, &job, "files_call_tool", r#"{"name":"rm"}"#).await else {
         panic!()
     };
     assert!(why.starts_with("there is no tool `rm`"), "{why}");
@@ -234,7 +236,7 @@ async fn a_model_uses_an_api_by_its_document() {
     assert!(missing.is_empty(), "{missing:?}");
     assert_eq!(names(&counter), ["pets_getPet"]);
     match told(&counter, &job, "pets_getPet", "{\"id\": 7}").await {
-        Told::Answer(words) => assert!(words.contains("Rex"), "{words}"),
+        ToolOutcome::Answer(words) => assert!(words.contains("Rex"), "{words}"),
         other => panic!("{other:?}"),
     }
     let gone = crate::llm::tool_sources(runtime, Some(std::path::Path::new("/nowhere")), &egress, &log);

@@ -31,11 +31,11 @@ const LINE: usize = 160;
 pub(super) struct ToolboxSource {
     /// How people know it; empty for the only set of an agent.
     pub(super) label: String,
-    place: Place,
+    place: ToolboxHandle,
 }
 
 #[derive(Debug, Clone)]
-enum Place {
+enum ToolboxHandle {
     /// An agent of this site that is a set of tools.
     Here(AgentName),
     /// At hand.
@@ -72,7 +72,7 @@ pub(super) enum Use {
 
 /// What came of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::llm) enum Told {
+pub(in crate::llm) enum ToolOutcome {
     /// The answer.
     Answer(String),
     /// What went wrong, for the model.
@@ -81,7 +81,7 @@ pub(in crate::llm) enum Told {
     Question(InputNeeded),
 }
 
-impl Told {
+impl ToolOutcome {
     /// In one line, for people.
     pub(in crate::llm) fn in_short(&self) -> String {
         match self {
@@ -94,7 +94,7 @@ impl Told {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Wanted {
+struct SearchArguments {
     #[serde(default)]
     search: String,
 }
@@ -111,19 +111,19 @@ impl ToolboxSource {
     /// The tools of an agent of this site; `None` when that is no name.
     pub(super) fn of_agent(name: &str) -> Option<Self> {
         let name: AgentName = name.parse().ok()?;
-        Some(Self { label: name.to_string(), place: Place::Here(name) })
+        Some(Self { label: name.to_string(), place: ToolboxHandle::Here(name) })
     }
 
     /// Tools that are at hand.
     pub(super) fn at_hand(label: &str, toolbox: Arc<dyn Toolbox>) -> Self {
-        Self { label: label.to_owned(), place: Place::AtHand(toolbox) }
+        Self { label: label.to_owned(), place: ToolboxHandle::AtHand(toolbox) }
     }
 
     /// What a model may do with the set, or why it cannot be used now.
     pub(super) async fn offers(&self, job: &Job) -> Result<Vec<Offer>, String> {
         let toolbox = match &self.place {
-            Place::AtHand(toolbox) => toolbox.clone(),
-            Place::Here(name) => job
+            ToolboxHandle::AtHand(toolbox) => toolbox.clone(),
+            ToolboxHandle::Here(name) => job
                 .calls
                 .toolbox(&job.from(), name)
                 .ok_or_else(|| format!("there is no agent `{name}` here that is a set of tools"))?,
@@ -143,7 +143,7 @@ impl Stock {
             name: self.named(&tool.name),
             description: described(tool),
             schema: tool.input_schema.clone(),
-            errand: super::Errand::Use(self.clone(), Use::Tool(tool.name.clone())),
+            action: super::ToolAction::Use(self.clone(), Use::Tool(tool.name.clone())),
         };
         self.tools.iter().map(offer).collect()
     }
@@ -156,7 +156,7 @@ impl Stock {
             name: self.named(name),
             description,
             schema: json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false}),
-            errand: super::Errand::Use(self.clone(), how),
+            action: super::ToolAction::Use(self.clone(), how),
         };
         let search = json!({"search": {"type": "string", "description": "Only tools with these words in their name or description."}});
         let arguments =
@@ -194,7 +194,7 @@ impl Stock {
                 Ok(Ordered::Call(ToolCall { name: name.clone(), arguments, ..ToolCall::default() }))
             }
             Use::List => {
-                let Wanted { search } = read("{\"search\": \"…\"}", arguments)?;
+                let SearchArguments { search } = read("{\"search\": \"…\"}", arguments)?;
                 Ok(Ordered::Answer(self.list(&search)))
             }
             Use::Describe => {
@@ -219,12 +219,12 @@ impl Stock {
     }
 
     /// Calls a tool.
-    pub(super) async fn call(&self, job: &Job, call: ToolCall) -> Told {
+    pub(super) async fn call(&self, job: &Job, call: ToolCall) -> ToolOutcome {
         match self.toolbox.call(exchange(job), call).await {
-            Ok(Reply::Done(result)) if result.is_error => Told::Error(in_words(&result)),
-            Ok(Reply::Done(result)) => Told::Answer(in_words(&result)),
-            Ok(Reply::Input(needed)) => Told::Question(needed),
-            Err(fault) => Told::Error(fault.to_string()),
+            Ok(Reply::Done(result)) if result.is_error => ToolOutcome::Error(in_words(&result)),
+            Ok(Reply::Done(result)) => ToolOutcome::Answer(in_words(&result)),
+            Ok(Reply::Input(needed)) => ToolOutcome::Question(needed),
+            Err(fault) => ToolOutcome::Error(fault.to_string()),
         }
     }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use lopdf::content::{Content, Operation};
 use lopdf::{Document, Encoding, Object, ObjectId};
 
-/// Width of a letter when nobody looks it up, as a share of the size of its font.
+/// Width of a letter that is not looked up, as a share of the size of its font.
 const LETTER: f32 = 0.5;
 
 /// A step back of this many thousandths of the font's size within a string is a space; kerning is smaller.

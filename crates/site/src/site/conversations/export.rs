@@ -4,7 +4,7 @@
 //! `conversations::export`'s matter.
 
 use agentsite_protocol::{ConversationId, TaskId};
-use agentsite_store::Place;
+use agentsite_store::TurnPosition;
 
 use super::Conversations;
 use crate::SiteError;
@@ -52,7 +52,7 @@ impl ConversationExport {
         Ok(Some(out))
     }
 
-    async fn page(&mut self) -> Result<Vec<Place>, SiteError> {
+    async fn page(&mut self) -> Result<Vec<TurnPosition>, SiteError> {
         let store = &self.conversations.store;
         let next: Vec<TaskId> = match self.format {
             ExportFormat::Markdown => {

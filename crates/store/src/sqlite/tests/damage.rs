@@ -64,7 +64,7 @@ async fn a_flipped_bit_never_changes_a_task_or_an_event() {
         unfound += usize::from(missing && !refused);
         drop(store);
         for ending in ["-wal", "-shm"] {
-            let _ = std::fs::remove_file(file::beside(&flipped, ending));
+            let _ = std::fs::remove_file(sidecar::sidecar(&flipped, ending));
         }
     }
     println!("of 200 flips {noticed} were noticed on reading, {unfound} hid a task without being noticed");

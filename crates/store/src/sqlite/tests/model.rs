@@ -7,19 +7,19 @@ use agentsite_protocol::{TaskState, Usage};
 use proptest::prelude::*;
 
 use super::*;
-use crate::contract::samples::{bare, in_lane, line, notice, parcel, post, push, receiver, used};
+use crate::contract::samples::{bare, delivery, in_lane, line, notice, outbox_change, push, receiver, used};
 use crate::{
-    ClaimRequest, Disk, MemStore, OutboxChange, OutboxQuery, PushChange, SettingChange, StorageQuery,
-    StorageUse, TaskFilter,
+    DeliveryChange, DeliveryClaimRequest, DeliveryQuery, Disk, MemStore, PushChange, SettingChange,
+    StorageQuery, StorageUse, TaskFilter,
 };
 
 /// One thing that somebody does to a store.
 #[derive(Debug, Clone)]
-enum Deed {
+enum Operation {
     Open { task: u64, owner: usize, message: Option<u8> },
     Go { task: u64, state: usize, events: usize, skip: u64, message: Option<u8> },
     Line { text: u8 },
-    Post { due: i64, lane: Option<bool> },
+    Enqueue { due: i64, lane: Option<bool> },
     Receiver { task: u64, other: bool, stays: bool },
     Claim { now: i64, limit: usize },
     Settle { id: u64, how: u8 },
@@ -28,38 +28,38 @@ enum Deed {
     Setting { name: u8, owner: usize, length: Option<usize> },
 }
 
-fn deed() -> impl Strategy<Value = Deed> {
+fn deed() -> impl Strategy<Value = Operation> {
     let message = || proptest::option::of(0..6u8);
     prop_oneof![
-        3 => (1..8u64, 0..4usize, message()).prop_map(|(task, owner, message)| Deed::Open { task, owner, message }),
+        3 => (1..8u64, 0..4usize, message()).prop_map(|(task, owner, message)| Operation::Open { task, owner, message }),
         6 => (1..8u64, 0..8usize, 1..4usize, 0..10u64, message())
-            .prop_map(|(task, state, events, skip, message)| Deed::Go { task, state, events, skip, message }),
-        1 => (0..4u8).prop_map(|text| Deed::Line { text }),
-        3 => (0..50i64, proptest::option::of(any::<bool>())).prop_map(|(due, lane)| Deed::Post { due, lane }),
+            .prop_map(|(task, state, events, skip, message)| Operation::Go { task, state, events, skip, message }),
+        1 => (0..4u8).prop_map(|text| Operation::Line { text }),
+        3 => (0..50i64, proptest::option::of(any::<bool>())).prop_map(|(due, lane)| Operation::Enqueue { due, lane }),
         2 => (1..8u64, any::<bool>(), 0..4u8)
-            .prop_map(|(task, other, stays)| Deed::Receiver { task, other, stays: stays > 0 }),
-        3 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Deed::Claim { now, limit }),
-        3 => (1..9u64, 0..5u8).prop_map(|(id, how)| Deed::Settle { id, how }),
-        1 => (0..1_000u64).prop_map(|tokens| Deed::Use { tokens }),
+            .prop_map(|(task, other, stays)| Operation::Receiver { task, other, stays: stays > 0 }),
+        3 => (0..60i64, 1..3usize).prop_map(|(now, limit)| Operation::Claim { now, limit }),
+        3 => (1..9u64, 0..5u8).prop_map(|(id, how)| Operation::Settle { id, how }),
+        1 => (0..1_000u64).prop_map(|tokens| Operation::Use { tokens }),
         1 => (0..40i64, 0..6usize, 1..4usize, 0..40i64, 0..40i64, 0..3_000u64)
-            .prop_map(|(before, keep, portion, journal, anonymous, bytes)| Deed::Expire { before, keep, portion, journal, anonymous, bytes }),
+            .prop_map(|(before, keep, portion, journal, anonymous, bytes)| Operation::Expire { before, keep, portion, journal, anonymous, bytes }),
         1 => (0..3u8, 0..4usize, proptest::option::of(0..90usize))
-            .prop_map(|(name, owner, length)| Deed::Setting { name, owner, length }),
+            .prop_map(|(name, owner, length)| Operation::Setting { name, owner, length }),
     ]
 }
 
 /// Does one deed and says what came of it, in words that must be the same for both stores.
-async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
+async fn act(store: &dyn Store, moment: i64, deed: &Operation) -> String {
     let maybe_sent = |change, message: &Option<u8>| match message {
         Some(message) => sent(change, &format!("m{message}"), message % 2),
         None => change,
     };
     let change = match deed {
-        Deed::Open { task, owner, message } => {
+        Operation::Open { task, owner, message } => {
             let life = Life::new(*task).owner(OWNERS[*owner]);
             maybe_sent(life.clone().open(), message)
         }
-        Deed::Go { task, state, events, skip, message } => {
+        Operation::Go { task, state, events, skip, message } => {
             let head = store.task(task_id(*task)).await.unwrap();
             let mut life = head.map_or_else(|| Life::new(*task), |head| Life { head });
             // Now and then from a number that is not the last.
@@ -69,36 +69,41 @@ async fn act(store: &dyn Store, moment: i64, deed: &Deed) -> String {
             let told: Vec<u64> = (first..=life.head.seq).collect();
             change.edit(notice(*task, &told))
         }
-        Deed::Line { text } => line(moment, &format!("line {text}")),
-        Deed::Post { due, lane: None } => post(OutboxChange::Add(parcel("news", *due))),
-        Deed::Post { due, lane: Some(lane) } => {
-            post(OutboxChange::Add(in_lane(lane_name(*lane), "news", *due)))
+        Operation::Line { text } => line(moment, &format!("line {text}")),
+        Operation::Enqueue { due, lane: None } => outbox_change(DeliveryChange::Add(delivery("news", *due))),
+        Operation::Enqueue { due, lane: Some(lane) } => {
+            outbox_change(DeliveryChange::Add(in_lane(lane_name(*lane), "news", *due)))
         }
-        Deed::Receiver { task, other, stays: true } => {
+        Operation::Receiver { task, other, stays: true } => {
             push(PushChange::Put(task_id(*task), receiver(lane_name(*other))))
         }
-        Deed::Receiver { task, other, stays: false } => {
+        Operation::Receiver { task, other, stays: false } => {
             push(PushChange::Remove(task_id(*task), lane_name(*other).into()))
         }
-        Deed::Settle { id, how: 0 } => post(OutboxChange::Done(*id)),
-        Deed::Settle { id, how: 1 } => {
-            post(OutboxChange::Retry { id: *id, due: at(moment), error: "no".into() })
+        Operation::Settle { id, how: 0 } => outbox_change(DeliveryChange::Done(*id)),
+        Operation::Settle { id, how: 1 } => {
+            outbox_change(DeliveryChange::Retry { id: *id, due: at(moment), error: "no".into() })
         }
-        Deed::Settle { id, how: 2 } => post(OutboxChange::Defer { id: *id, due: at(moment) }),
-        Deed::Settle { id, how: 3 } => {
-            post(OutboxChange::Replay { id: *id, due: at(moment), deadline: at(moment + 50) })
+        Operation::Settle { id, how: 2 } => outbox_change(DeliveryChange::Defer { id: *id, due: at(moment) }),
+        Operation::Settle { id, how: 3 } => {
+            outbox_change(DeliveryChange::Replay { id: *id, due: at(moment), deadline: at(moment + 50) })
         }
-        Deed::Settle { id, .. } => post(OutboxChange::Dead { id: *id, error: "never".into() }),
-        Deed::Use { tokens } => used("echo", 1, *tokens),
-        Deed::Claim { now, limit } => {
-            return format!("{:?}", store.claim(ClaimRequest::all(at(*now), at(now + 5), *limit)).await);
+        Operation::Settle { id, .. } => {
+            outbox_change(DeliveryChange::Dead { id: *id, error: "never".into() })
         }
-        Deed::Setting { name, owner, length } => {
+        Operation::Use { tokens } => used("echo", 1, *tokens),
+        Operation::Claim { now, limit } => {
+            return format!(
+                "{:?}",
+                store.claim(DeliveryClaimRequest::all(at(*now), at(now + 5), *limit)).await
+            );
+        }
+        Operation::Setting { name, owner, length } => {
             let owner = (*owner > 0).then(|| Owner::stored(OWNERS[*owner]));
             let value = length.map(|length| "x".repeat(length));
             bare().edit(SettingChange { name: format!("s{name}"), value, owner })
         }
-        Deed::Expire { before, keep, portion, journal, anonymous, bytes } => {
+        Operation::Expire { before, keep, portion, journal, anonymous, bytes } => {
             let (before, journal_before) = (at(*before), at(*journal));
             let expiry = Expiry {
                 now: before,
@@ -166,11 +171,11 @@ async fn everything(store: &dyn Store) -> String {
         "the sums are those of a recount"
     );
     told.push_str(&format!("{counted:?}\n"));
-    let waiting = OutboxQuery { limit: 500, ..OutboxQuery::default() };
+    let waiting = DeliveryQuery { limit: 500, ..DeliveryQuery::default() };
     told.push_str(&format!(
         "{:?}\n{:?}\n",
         store.outbox(waiting).await,
-        store.claim(ClaimRequest::all(at(99), at(99), 500)).await
+        store.claim(DeliveryClaimRequest::all(at(99), at(99), 500)).await
     ));
     let lines = store.journal(JournalQuery { limit: 100, ..JournalQuery::default() }).await;
     let usage: Usage = store.usage(&"echo".parse().unwrap(), 1).await.unwrap();

@@ -298,20 +298,20 @@ async fn a_flipped_bit_in_the_log_is_reported_and_nothing_acknowledged_is_lost_s
     let copy = folder.path().join("killed");
     std::fs::create_dir(&copy).unwrap();
     for ending in ["", "-wal", "-head"] {
-        std::fs::copy(file::beside(&path, ending), copy.join(format!("site.db{ending}"))).unwrap();
+        std::fs::copy(sidecar::sidecar(&path, ending), copy.join(format!("site.db{ending}"))).unwrap();
     }
     drop(store);
     let killed = copy.join("site.db");
     let (database, log) =
-        (std::fs::read(&killed).unwrap(), std::fs::read(file::beside(&killed, "-wal")).unwrap());
-    let head = std::fs::read(file::beside(&killed, "-head")).unwrap();
+        (std::fs::read(&killed).unwrap(), std::fs::read(sidecar::sidecar(&killed, "-wal")).unwrap());
+    let head = std::fs::read(sidecar::sidecar(&killed, "-head")).unwrap();
     let put_back = |log: &[u8]| {
         for entry in std::fs::read_dir(&copy).unwrap() {
             std::fs::remove_file(entry.unwrap().path()).unwrap();
         }
         std::fs::write(&killed, &database).unwrap();
-        std::fs::write(file::beside(&killed, "-wal"), log).unwrap();
-        std::fs::write(file::beside(&killed, "-head"), &head).unwrap();
+        std::fs::write(sidecar::sidecar(&killed, "-wal"), log).unwrap();
+        std::fs::write(sidecar::sidecar(&killed, "-head"), &head).unwrap();
     };
     put_back(&log);
     open(&killed);
@@ -341,7 +341,7 @@ async fn a_flipped_bit_in_the_log_is_reported_and_nothing_acknowledged_is_lost_s
     println!("{noticed} of {rounds} flips in the log were reported, the others changed nothing");
     put_back(&log[..log.len() / 2]);
     assert!(matches!(SqliteStore::open(&killed, &KEY, StoreMetrics::default()), Err(StoreError::Corrupt(_))));
-    std::fs::remove_file(file::beside(&killed, "-wal")).unwrap();
+    std::fs::remove_file(sidecar::sidecar(&killed, "-wal")).unwrap();
     assert!(matches!(SqliteStore::open(&killed, &KEY, StoreMetrics::default()), Err(StoreError::Corrupt(_))));
     accept(&killed, &KEY).unwrap();
     open(&killed);

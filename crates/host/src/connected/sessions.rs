@@ -1,7 +1,7 @@
-//! Place: where an agent's connections and its runs meet.
+//! The sessions of one connected agent, and the runs that go over them.
 //!
-//! Promises: at most one connection counts at a time; a run belongs to the connection over which it was begun
-//! and ends with it. Locks are held for a look-up, never across an await.
+//! Promises: at most one session counts at a time; a run belongs to the session over which it was begun and
+//! ends with it. Locks are held for a look-up, never across an await.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,8 +10,8 @@ use agentsite_protocol::link::{Ending, FromSite, Progress};
 use agentsite_protocol::{AgentName, Clock, TaskId, Timestamp};
 use tokio::sync::{Notify, mpsc, watch};
 
-use super::LINK_QUEUE;
-use super::link::{End, Link, LinkEnd};
+use super::SESSION_QUEUE;
+use super::session_end::{EndSignal, SessionEnd};
 use crate::{AgentLog, LogSource, STEP_QUEUE};
 
 /// Whether a program is connected.
@@ -31,17 +31,17 @@ pub enum Presence {
     },
 }
 
-/// What a run hears of its program.
+/// What a program sends about a run.
 #[derive(Debug)]
-pub(super) enum Heard {
+pub(super) enum RunEvent {
     Progress(Box<Progress>),
     Ended(Ending),
-    Nonsense(String),
+    Malformed(String),
 }
 
-/// Where an agent's connections and its runs meet.
+/// The sessions of one connected agent, and the runs that go over them.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct AgentSessions {
     name: AgentName,
     log: AgentLog,
     clock: Arc<dyn Clock>,
@@ -53,39 +53,39 @@ pub(super) struct Place {
 
 #[derive(Debug)]
 struct State {
-    line: Option<Line>,
-    /// Counts connections, so that what belongs to an earlier one is recognised.
+    current: Option<Outbound>,
+    /// Counts sessions, so that what belongs to an earlier one is recognised.
     epoch: u64,
     runs: HashMap<TaskId, Run>,
     retry: u32,
-    retired: Option<LinkEnd>,
+    retired: Option<SessionEnd>,
     notice: Option<String>,
 }
 
-/// The way to a connection.
+/// The way to the program over the current session.
 #[derive(Debug)]
-struct Line {
+struct Outbound {
     out: mpsc::Sender<String>,
-    end: Arc<End>,
+    end: Arc<EndSignal>,
 }
 
 #[derive(Debug)]
 struct Run {
     epoch: u64,
-    inbox: mpsc::Sender<Heard>,
+    inbox: mpsc::Sender<RunEvent>,
 }
 
-/// A run that was begun over a connection. Dropping it before [`Self::done`] tells the program to stop.
+/// A run that was begun over a session. Dropping it before [`Self::done`] tells the program to stop.
 #[derive(Debug)]
-pub(super) struct Seat {
-    place: Arc<Place>,
+pub(super) struct ActiveRun {
+    sessions: Arc<AgentSessions>,
     task: TaskId,
     epoch: u64,
-    inbox: mpsc::Receiver<Heard>,
+    inbox: mpsc::Receiver<RunEvent>,
     done: bool,
 }
 
-impl Place {
+impl AgentSessions {
     pub(super) fn new(
         name: AgentName,
         retry: u32,
@@ -93,39 +93,41 @@ impl Place {
         clock: Arc<dyn Clock>,
         changed: Arc<Notify>,
     ) -> Self {
-        let state = State { line: None, epoch: 0, runs: HashMap::new(), retry, retired: None, notice: None };
+        let state =
+            State { current: None, epoch: 0, runs: HashMap::new(), retry, retired: None, notice: None };
         let presence = watch::Sender::new(Presence::Waiting);
         Self { name, log, clock, changed, presence, state: Mutex::new(state) }
     }
 
-    pub(super) fn attach(self: &Arc<Self>) -> Link {
-        let (out, frames) = mpsc::channel(LINK_QUEUE);
-        let end = Arc::new(End::default());
+    /// Opens a session in place of the one that was open: its number, the frames to send, and its end.
+    pub(super) fn open(&self) -> (u64, mpsc::Receiver<String>, Arc<EndSignal>) {
+        let (out, frames) = mpsc::channel(SESSION_QUEUE);
+        let end = Arc::new(EndSignal::default());
         let mut state = self.lock();
-        if let Some(before) = state.line.take() {
-            before.end.set(LinkEnd::Replaced);
+        if let Some(before) = state.current.take() {
+            before.end.set(SessionEnd::Replaced);
         }
         state.epoch += 1;
         state.runs.clear();
         match state.retired {
             Some(reason) => end.set(reason),
-            None => state.line = Some(Line { out, end: end.clone() }),
+            None => state.current = Some(Outbound { out, end: end.clone() }),
         }
-        let link = Link { place: self.clone(), epoch: state.epoch, frames, end };
+        let epoch = state.epoch;
         self.presence.send_replace(Presence::Here { since: self.clock.now() });
         drop(state);
         self.note("its program connected");
         self.changed.notify_one();
-        link
+        (epoch, frames, end)
     }
 
-    /// A connection has ended; a later one is not touched by that.
-    pub(super) fn leave(&self, epoch: u64) {
+    /// A session has ended; a later one is not affected.
+    pub(super) fn close(&self, epoch: u64) {
         let mut state = self.lock();
         if state.epoch != epoch {
             return;
         }
-        state.line = None;
+        state.current = None;
         state.runs.clear();
         self.presence.send_replace(Presence::Away { since: self.clock.now() });
         drop(state);
@@ -133,14 +135,14 @@ impl Place {
         self.changed.notify_one();
     }
 
-    pub(super) fn retire(&self, reason: LinkEnd) {
+    pub(super) fn retire(&self, reason: SessionEnd) {
         let mut state = self.lock();
         state.retired.get_or_insert(reason);
-        if let Some(line) = &state.line {
-            line.end.set(reason);
+        if let Some(current) = &state.current {
+            current.end.set(reason);
         }
         drop(state);
-        // Whoever waits for the program looks again.
+        // Runs that wait for the program look again.
         self.presence.send_modify(|_| {});
     }
 
@@ -168,7 +170,7 @@ impl Place {
         self.lock().notice = notice;
     }
 
-    pub(super) fn retired(&self) -> Option<LinkEnd> {
+    pub(super) fn retired(&self) -> Option<SessionEnd> {
         self.lock().retired
     }
 
@@ -190,43 +192,43 @@ impl Place {
         let _ = presence.wait_for(here).await;
     }
 
-    /// Begins a run over the present connection; `None` when there is none.
-    pub(super) fn begin(self: &Arc<Self>, task: TaskId, frame: String) -> Option<Seat> {
-        let (inbox, heard) = mpsc::channel(STEP_QUEUE);
+    /// Begins a run over the current session; `None` when there is none.
+    pub(super) fn begin(self: &Arc<Self>, task: TaskId, frame: String) -> Option<ActiveRun> {
+        let (inbox, events) = mpsc::channel(STEP_QUEUE);
         let mut state = self.lock();
         let epoch = state.epoch;
-        if state.line.as_ref()?.out.try_send(frame).is_err() {
+        if state.current.as_ref()?.out.try_send(frame).is_err() {
             self.cut(&mut state);
             return None;
         }
         state.runs.insert(task, Run { epoch, inbox });
-        Some(Seat { place: self.clone(), task, epoch, inbox: heard, done: false })
+        Some(ActiveRun { sessions: self.clone(), task, epoch, inbox: events, done: false })
     }
 
-    /// Where a run of this connection listens.
-    pub(super) fn inbox(&self, epoch: u64, task: TaskId) -> Option<mpsc::Sender<Heard>> {
+    /// Where a run of this session takes its events.
+    pub(super) fn inbox(&self, epoch: u64, task: TaskId) -> Option<mpsc::Sender<RunEvent>> {
         let state = self.lock();
         state.runs.get(&task).filter(|run| run.epoch == epoch).map(|run| run.inbox.clone())
     }
 
-    /// The run is over; a program that does not know it yet is told.
+    /// The run is over; a program that did not end it itself gets a cancel.
     fn finish(&self, task: TaskId, epoch: u64, done: bool) {
         let mut state = self.lock();
         if state.epoch != epoch {
             return;
         }
         state.runs.remove(&task);
-        let Some(line) = state.line.as_ref().filter(|_| !done) else { return };
+        let Some(current) = state.current.as_ref().filter(|_| !done) else { return };
         let cancel = FromSite::Cancel { task }.write().expect("a cancel can be written");
-        if line.out.try_send(cancel).is_err() {
+        if current.out.try_send(cancel).is_err() {
             self.cut(&mut state);
         }
     }
 
-    /// Ends a connection that is not read from; it counts no more from now on, however long its end takes.
+    /// Ends a session whose program does not read; it no longer counts, however long its end takes.
     fn cut(&self, state: &mut State) {
-        if let Some(line) = state.line.take() {
-            line.end.set(LinkEnd::Overflow);
+        if let Some(current) = state.current.take() {
+            current.end.set(SessionEnd::Overflow);
         }
         state.epoch += 1;
         state.runs.clear();
@@ -240,9 +242,9 @@ impl Place {
     }
 }
 
-impl Seat {
-    /// What the program says next; `None` when its connection is lost. Cancellation safe.
-    pub(super) async fn hear(&mut self) -> Option<Heard> {
+impl ActiveRun {
+    /// The next event of the run; `None` when its session is lost. Cancellation safe.
+    pub(super) async fn next(&mut self) -> Option<RunEvent> {
         self.inbox.recv().await
     }
 
@@ -252,8 +254,8 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ActiveRun {
     fn drop(&mut self) {
-        self.place.finish(self.task, self.epoch, self.done);
+        self.sessions.finish(self.task, self.epoch, self.done);
     }
 }

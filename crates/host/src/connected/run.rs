@@ -1,6 +1,6 @@
-//! Errand: one run of one task by a program at the other end of a link.
+//! One run of one task by the program of a connected agent.
 //!
-//! Promises: a run that has not begun waits for a program that is away; one whose connection is lost is begun
+//! Promises: a run that has not begun waits for a program that is away; one whose session is lost is begun
 //! again while the agent allows, from its beginning; a cancel reaches the program. It watches no deadline of
 //! its own: the site cancels.
 
@@ -10,7 +10,7 @@ use std::time::Duration;
 use agentsite_protocol::link::{Assignment, Ending, EndingWay, FromSite, MAX_FRAME, Progress};
 use agentsite_protocol::{Artifact, Message, Outcome, Step};
 
-use super::place::{Heard, Place, Seat};
+use super::sessions::{ActiveRun, AgentSessions, RunEvent};
 use super::words;
 use crate::{Job, Reporter};
 
@@ -28,52 +28,52 @@ const MAX_HISTORY: usize = 50;
 const MAX_HISTORY_SIZE: usize = 1 << 20;
 
 /// One run of one task.
-pub(super) struct Errand<'a> {
-    place: &'a Arc<Place>,
+pub(super) struct ConnectedRun<'a> {
+    sessions: &'a Arc<AgentSessions>,
     job: &'a Job,
     report: &'a Reporter,
-    /// How often the connection was lost under it.
+    /// How often its session was lost.
     lost: u32,
 }
 
-/// How far a run came over one connection.
-enum Came {
-    /// To its end.
-    ToItsEnd(Outcome),
-    /// Nobody waits for it any more.
-    Unwanted,
-    /// The connection was lost.
+/// How a run ended over one session.
+enum RunEnd {
+    /// The task has an outcome.
+    Finished(Outcome),
+    /// The task was canceled.
+    Canceled,
+    /// The session was lost.
     Lost,
 }
 
-impl<'a> Errand<'a> {
-    pub(super) const fn new(place: &'a Arc<Place>, job: &'a Job, report: &'a Reporter) -> Self {
-        Self { place, job, report, lost: 0 }
+impl<'a> ConnectedRun<'a> {
+    pub(super) const fn new(sessions: &'a Arc<AgentSessions>, job: &'a Job, report: &'a Reporter) -> Self {
+        Self { sessions, job, report, lost: 0 }
     }
 
     pub(super) async fn run(mut self) -> Outcome {
         loop {
-            let seat = match self.begin().await {
-                Ok(seat) => seat,
+            let active = match self.begin().await {
+                Ok(active) => active,
                 Err(outcome) => return outcome,
             };
-            match self.follow(seat).await {
-                Came::ToItsEnd(outcome) => return outcome,
-                Came::Unwanted => return Outcome::Canceled(None),
-                Came::Lost if self.lost < self.place.retry() => {
+            match self.follow(active).await {
+                RunEnd::Finished(outcome) => return outcome,
+                RunEnd::Canceled => return Outcome::Canceled(None),
+                RunEnd::Lost if self.lost < self.sessions.retry() => {
                     self.lost += 1;
-                    let text = words::begun_again(self.lost, self.place.retry());
+                    let text = words::begun_again(self.lost, self.sessions.retry());
                     if self.report.step(Step::Status(self.job.words(text))).await.is_err() {
                         return Outcome::Canceled(None);
                     }
                 }
-                Came::Lost => return self.job.failed(words::lost(self.place.name())),
+                RunEnd::Lost => return self.job.failed(words::lost(self.sessions.name())),
             }
         }
     }
 
-    /// Waits for the program and gives it the work.
-    async fn begin(&self) -> Result<Seat, Outcome> {
+    /// Waits for the program and sends it the work.
+    async fn begin(&self) -> Result<ActiveRun, Outcome> {
         let frame = FromSite::Run(Box::new(assignment(self.job, self.lost))).write();
         let frame = frame.expect("an assignment can be written");
         if frame.len() > MAX_FRAME {
@@ -81,7 +81,7 @@ impl<'a> Errand<'a> {
         }
         let patience = async {
             // A run that may be begun again waits as long as it has time.
-            if self.place.retry() > 0 {
+            if self.sessions.retry() > 0 {
                 std::future::pending::<()>().await;
             } else {
                 tokio::time::sleep(RETURN_GRACE).await;
@@ -92,43 +92,43 @@ impl<'a> Errand<'a> {
             if self.job.cancel.is_cancelled() {
                 return Err(Outcome::Canceled(None));
             }
-            if let Some(end) = self.place.retired() {
-                return Err(self.job.failed(words::gone(self.place.name(), end)));
+            if let Some(end) = self.sessions.retired() {
+                return Err(self.job.failed(words::gone(self.sessions.name(), end)));
             }
-            if let Some(seat) = self.place.begin(self.job.task, frame.clone()) {
-                return Ok(seat);
+            if let Some(active) = self.sessions.begin(self.job.task, frame.clone()) {
+                return Ok(active);
             }
             tokio::select! {
                 biased;
                 () = self.job.cancel.cancelled() => return Err(Outcome::Canceled(None)),
-                () = &mut patience => return Err(self.job.failed(words::not_here(self.place.name(), self.place.presence()))),
-                () = self.place.here() => {}
+                () = &mut patience => return Err(self.job.failed(words::not_here(self.sessions.name(), self.sessions.presence()))),
+                () = self.sessions.here() => {}
             }
         }
     }
 
-    /// Passes on what the program says until it is done.
-    async fn follow(&self, mut seat: Seat) -> Came {
+    /// Passes on what the program reports until it is done.
+    async fn follow(&self, mut active: ActiveRun) -> RunEnd {
         let mut answering = false;
         loop {
-            let heard = tokio::select! {
+            let event = tokio::select! {
                 biased;
-                () = self.job.cancel.cancelled() => return Came::Unwanted,
-                heard = seat.hear() => heard,
+                () = self.job.cancel.cancelled() => return RunEnd::Canceled,
+                event = active.next() => event,
             };
-            let step = match heard {
-                None => return Came::Lost,
-                Some(Heard::Ended(ending)) => {
-                    seat.done();
-                    return Came::ToItsEnd(self.outcome(ending));
+            let step = match event {
+                None => return RunEnd::Lost,
+                Some(RunEvent::Ended(ending)) => {
+                    active.done();
+                    return RunEnd::Finished(self.outcome(ending));
                 }
-                Some(Heard::Nonsense(what)) => {
-                    return Came::ToItsEnd(self.job.failed(words::nonsense(self.place.name(), &what)));
+                Some(RunEvent::Malformed(what)) => {
+                    return RunEnd::Finished(self.job.failed(words::malformed(self.sessions.name(), &what)));
                 }
-                Some(Heard::Progress(progress)) => self.step(*progress, &mut answering),
+                Some(RunEvent::Progress(progress)) => self.step(*progress, &mut answering),
             };
             if self.report.step(step).await.is_err() {
-                return Came::Unwanted;
+                return RunEnd::Canceled;
             }
         }
     }
@@ -173,7 +173,7 @@ impl<'a> Errand<'a> {
     }
 }
 
-/// What a program is told of a job.
+/// What a program gets to know of a job.
 fn assignment(job: &Job, lost: u32) -> Assignment {
     let trace = job.ephemeral.trace.as_ref();
     Assignment {

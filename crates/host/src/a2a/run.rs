@@ -1,4 +1,4 @@
-//! Errand: one run of one task, done at the agent.
+//! One run of one task, done at a remote agent.
 //!
 //! Promises: a message is sent once; when the connection breaks, the task is looked for at the agent before
 //! the run fails. What the agent reports is reported at once. A run that is cancelled, dropped or no longer
@@ -43,7 +43,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 const ANSWER: &str = "answer";
 
 /// One run of one task.
-pub(super) struct Errand {
+pub(super) struct RemoteRun {
     job: Job,
     report: Reporter,
     watch: Watch<A2aClient>,
@@ -80,7 +80,7 @@ enum Next {
     Ask,
 }
 
-impl Errand {
+impl RemoteRun {
     pub(super) fn new(
         job: Job,
         report: Reporter,

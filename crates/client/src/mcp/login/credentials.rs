@@ -1,4 +1,4 @@
-//! Kept: the engine's credentials at the keeper that the caller brought.
+//! Saved credentials: those of the engine, in the credential store of the caller.
 //!
 //! Promises: what is kept is one text that holds the tokens, their issuer and the secret of a client that was
 //! registered for them, so that a later process can refresh them. A refresh token that was refused is
@@ -12,8 +12,8 @@ use url::Url;
 
 use crate::mcp::OAuth;
 
-/// The keeper of the engine's credentials: the one that the caller brought.
-pub(in crate::mcp) struct Kept {
+/// The engine's view of the credential store of the caller.
+pub(in crate::mcp) struct SavedCredentials {
     server: Url,
     oauth: OAuth,
     /// The secret of a client that the authorization server registered for us.
@@ -22,7 +22,7 @@ pub(in crate::mcp) struct Kept {
 
 /// What is kept of one login.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Before {
+pub(super) struct SavedLogin {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) secret: Option<String>,
     pub(super) credentials: StoredCredentials,
@@ -30,13 +30,13 @@ pub(super) struct Before {
 
 type Keeping<'a, T> = Pin<Box<dyn Future<Output = Result<T, AuthError>> + Send + 'a>>;
 
-impl Kept {
+impl SavedCredentials {
     pub(in crate::mcp) const fn new(server: Url, oauth: OAuth) -> Self {
         Self { server, oauth, secret: None }
     }
 
     /// What was kept; a text that is not ours counts as nothing.
-    pub(super) async fn before(&self) -> Result<Option<Before>, AuthError> {
+    pub(super) async fn before(&self) -> Result<Option<SavedLogin>, AuthError> {
         let kept = self.oauth.store.load(&self.oauth.holder, &self.server).await.map_err(unkept)?;
         Ok(kept.and_then(|kept| serde_json::from_str(&kept).ok()))
     }
@@ -46,7 +46,7 @@ impl Kept {
     }
 
     async fn keep(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let before = Before { secret: self.secret.clone(), credentials };
+        let before = SavedLogin { secret: self.secret.clone(), credentials };
         let written = serde_json::to_string(&before).map_err(unkept)?;
         self.oauth.store.save(&self.oauth.holder, &self.server, Some(written)).await.map_err(unkept)
     }
@@ -57,7 +57,7 @@ fn unkept(error: impl ToString) -> AuthError {
     AuthError::CredentialStoreError(error.to_string())
 }
 
-impl CredentialStore for Kept {
+impl CredentialStore for SavedCredentials {
     fn load<'a, 'b>(&'a self) -> Keeping<'b, Option<StoredCredentials>>
     where
         'a: 'b,
@@ -111,9 +111,9 @@ mod tests {
     use super::*;
     use crate::mcp::InMemory;
 
-    fn kept() -> Kept {
+    fn kept() -> SavedCredentials {
         let oauth = OAuth::kept("notes".into(), Arc::new(InMemory::default()));
-        Kept::new("https://tools.example/mcp".parse().unwrap(), oauth)
+        SavedCredentials::new("https://tools.example/mcp".parse().unwrap(), oauth)
     }
 
     fn credentials(refresh: &str) -> StoredCredentials {
@@ -127,13 +127,13 @@ mod tests {
         let mut first = kept();
         first.secret = Some("s".into());
         first.save(credentials("r")).await.unwrap();
-        let later = Kept::new(first.server.clone(), first.oauth.clone());
+        let later = SavedCredentials::new(first.server.clone(), first.oauth.clone());
         let before = later.before().await.unwrap().unwrap();
         assert_eq!(before.secret.as_deref(), Some("s"));
         assert_eq!(before.credentials.issuer.as_deref(), Some("https://i"));
         assert_eq!(refresh_token(&before.credentials).as_deref(), Some("r"));
         let other = OAuth { holder: "other".into(), ..first.oauth.clone() };
-        assert!(Kept::new(first.server.clone(), other).before().await.unwrap().is_none());
+        assert!(SavedCredentials::new(first.server.clone(), other).before().await.unwrap().is_none());
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
-//! Errand: one run of one task at an ACP agent.
+//! One run of one task at an ACP agent.
 //!
 //! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a
-//! question of the task, and the caller's next message goes on with the same turn. When that turn is lost
+//! question of the task, and the caller's next message continues the same turn. When that turn is lost
 //! meanwhile, the caller is told and may begin again. A run that is cancelled or no longer listened to
 //! cancels the turn.
 //!
@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::connection::{Connection, Trouble};
 use super::permission;
 use super::prompt;
-use super::sessions::{Seat, Sessions, Waiting};
+use super::sessions::{SessionGuard, Sessions, Waiting};
 use super::story::{Listener, Stop};
 use super::turn::{Progress, Turn};
 use crate::child::Watch;
@@ -70,17 +70,17 @@ impl From<Stop> for End {
 struct Hold {
     turn: Option<Turn>,
     // After the turn: the conversation is free when the turn has ended.
-    seat: Option<Seat>,
+    seat: Option<SessionGuard>,
 }
 
 /// One run of one task.
-pub(super) struct Errand {
+pub(super) struct AcpRun {
     pub(super) house: Arc<House>,
     pub(super) job: Job,
     pub(super) report: Reporter,
 }
 
-impl Errand {
+impl AcpRun {
     /// Does it.
     pub(super) async fn run(self) -> Outcome {
         let mut hold = Hold::default();
@@ -182,7 +182,7 @@ impl Errand {
                 self.lost(Some(session)).await
             }
             Progress::Lost => Err(End::Failed(DIED.into())),
-            Progress::TooLoud => Err(End::Failed(
+            Progress::OutputLimit => Err(End::Failed(
                 "the agent said more than can be kept while it waited for an answer; send the request again"
                     .into(),
             )),
