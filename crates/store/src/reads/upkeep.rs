@@ -25,6 +25,7 @@ pub trait Upkeep {
     /// How many bytes the accounts hold, and the limits.
     fn storage(&self, query: StorageQuery) -> Reply<'_, StorageUse>;
 
-    /// Writes out what is queued and stops; later changes are refused with [`StoreError::Stopped`].
+    /// Writes out what is queued and stops; later changes are refused with
+    /// [`StoreError::Stopped`](crate::StoreError::Stopped).
     fn close(&self) -> Reply<'_, ()>;
 }
