@@ -4,6 +4,7 @@
 //! these traits, so that a test can replay any run. The system's own clock and generator live in `site`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::{ContextId, ConversationId, MessageId, TaskId, Timestamp};
@@ -39,19 +40,28 @@ pub trait Rng: Send + Sync + std::fmt::Debug + 'static {
     }
 }
 
-/// Makes ids that sort by the time they were made (UUID version 7), so that the store appends rather than
-/// scatters.
+/// Bits of an id, below its millisecond, that count the ids of that millisecond (`rand_a` of RFC 9562).
+const COUNTER_BITS: u32 = 12;
+
+/// How far the ids may run ahead of the clock, as they do when a clock is set back, before they follow it again.
+const LEAD: u64 = 10_000;
+
+/// Makes ids that sort in the order in which they were made (UUID version 7 with a counter), so that the store
+/// appends rather than scatters, and what came later is listed later even within one millisecond. Clones count
+/// together. A clock that is set back by more than ten seconds starts a new order.
 #[derive(Clone, Debug)]
 pub struct Ids {
     clock: Arc<dyn Clock>,
     rng: Arc<dyn Rng>,
+    /// Millisecond and counter of the last id.
+    last: Arc<AtomicU64>,
 }
 
 impl Ids {
     /// Joins a clock and a generator.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, rng: Arc<dyn Rng>) -> Self {
-        Self { clock, rng }
+        Self { clock, rng, last: Arc::default() }
     }
 
     /// The clock these ids are stamped with.
@@ -97,10 +107,78 @@ impl Ids {
     }
 
     fn uuid(&self) -> uuid::Uuid {
-        let millis = u64::try_from(self.clock.now().as_millis()).unwrap_or(0);
-        let random = self.rng.bytes16();
+        let moment = self.moment();
         let mut tail = [0; 10];
-        tail.copy_from_slice(&random[..10]);
-        uuid::Builder::from_unix_timestamp_millis(millis, &tail).into_uuid()
+        tail.copy_from_slice(&self.rng.bytes16()[..10]);
+        // The builder keeps the lowest 12 bits of the first two bytes.
+        let counter = u16::try_from(moment & ((1 << COUNTER_BITS) - 1)).unwrap_or(0);
+        tail[..2].copy_from_slice(&counter.to_be_bytes());
+        uuid::Builder::from_unix_timestamp_millis(moment >> COUNTER_BITS, &tail).into_uuid()
+    }
+
+    /// The present millisecond and a counter below it, later than every one before.
+    fn moment(&self) -> u64 {
+        let now = u64::try_from(self.clock.now().as_millis()).unwrap_or(0) << COUNTER_BITS;
+        let next = |last: u64| match last {
+            _ if last < now || last - now > LEAD << COUNTER_BITS => now,
+            _ => last + 1,
+        };
+        let mut last = self.last.load(Ordering::Relaxed);
+        loop {
+            let moment = next(last);
+            match self.last.compare_exchange_weak(last, moment, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return moment,
+                Err(other) => last = other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Debug, Default)]
+    struct Still(AtomicU64);
+
+    impl Clock for Still {
+        fn now(&self) -> Timestamp {
+            Timestamp::from_millis(i64::try_from(self.0.load(Ordering::Relaxed)).unwrap())
+        }
+    }
+
+    #[derive(Debug)]
+    struct Falling(AtomicU64);
+
+    impl Rng for Falling {
+        /// Every answer is below the one before, the worst case for an order of ids.
+        fn fill(&self, buffer: &mut [u8]) {
+            let value = u8::try_from(self.0.fetch_sub(1, Ordering::Relaxed) % 256).unwrap();
+            buffer.fill(value);
+        }
+    }
+
+    fn ids(millis: u64) -> (Ids, Arc<Still>) {
+        let clock = Arc::new(Still(AtomicU64::new(millis)));
+        (Ids::new(clock.clone(), Arc::new(Falling(AtomicU64::new(u64::MAX)))), clock)
+    }
+
+    #[test]
+    fn ids_of_one_millisecond_sort_in_the_order_they_were_made() {
+        let (ids, _) = ids(1_700_000_000_000);
+        let made: Vec<TaskId> = (0..10_000).map(|_| ids.clone().task()).collect();
+        assert!(made.is_sorted_by(|one, next| one < next));
+        assert!(made.iter().all(|id| id.to_string().as_bytes()[14] == b'7'), "version 7");
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_starts_a_new_order_only_when_it_is_far_behind() {
+        let (ids, clock) = ids(1_700_000_000_000);
+        let first = ids.task();
+        clock.0.fetch_sub(5_000, Ordering::Relaxed);
+        assert!(first < ids.task(), "five seconds back: still later");
+        clock.0.fetch_sub(60_000, Ordering::Relaxed);
+        let behind = ids.task();
+        assert!(behind < first && behind < ids.task(), "a minute back: by the clock again");
     }
 }
