@@ -9,7 +9,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use agentsite_protocol::Owner;
+use agentsite_protocol::Principal;
 
 use crate::settings::Division;
 use crate::shares::Neighbourhood;
@@ -64,7 +64,7 @@ pub(crate) struct Connections<T> {
     by_count: BTreeSet<(usize, Source)>,
     /// How many of the unproven ones come directly.
     direct: usize,
-    owners: HashMap<Owner, usize>,
+    owners: HashMap<Principal, usize>,
 }
 
 #[derive(Debug)]
@@ -77,7 +77,7 @@ struct Entry<T> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Proof {
     Operator,
-    Owner(Owner),
+    Owner(Principal),
 }
 
 impl<T: Clone> Connections<T> {
@@ -116,7 +116,7 @@ impl<T: Clone> Connections<T> {
 
     /// Notes that a caller has authenticated on a connection; `None` for admins. An
     /// owner who has its share of proven connections gets no more of them: this one stays as it is.
-    pub(crate) fn prove(&mut self, id: ConnectionId, owner: Option<&Owner>) -> bool {
+    pub(crate) fn prove(&mut self, id: ConnectionId, owner: Option<&Principal>) -> bool {
         let Some(entry) = self.open.get(&id).filter(|entry| entry.proof.is_none()) else { return true };
         let source = entry.source;
         let proof = match owner {

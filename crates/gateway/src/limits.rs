@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use agentsite_protocol::{Caller, Owner};
+use agentsite_protocol::{Caller, Principal};
 use axum::body::Body;
 use bytes::{Bytes, BytesMut};
 use governor::clock::{Clock as _, DefaultClock};
@@ -110,11 +110,11 @@ async fn too_large(mut body: Body, cap: usize) -> Failure {
 /// The buckets of one kind of caller.
 #[derive(Debug)]
 struct Buckets {
-    limiter: DefaultKeyedRateLimiter<Owner>,
+    limiter: DefaultKeyedRateLimiter<Principal>,
     clock: DefaultClock,
     looks: AtomicUsize,
     crowded: AtomicBool,
-    crowd: Owner,
+    crowd: Principal,
 }
 
 impl Buckets {
@@ -122,14 +122,14 @@ impl Buckets {
         let per_second = NonZeroU32::new(rate.per_second)?;
         let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second);
         let limiter = DefaultKeyedRateLimiter::keyed(Quota::per_second(per_second).allow_burst(burst));
-        let crowd = Owner::stored("crowd");
+        let crowd = "key:crowd".parse::<Principal>().unwrap();
         let crowded = AtomicBool::new(false);
         Some(Self { limiter, clock: DefaultClock::default(), looks: AtomicUsize::new(0), crowded, crowd })
     }
 
     /// Takes one from the caller's bucket, or says how long to wait. While more callers come than can be
     /// remembered, all share one bucket.
-    fn take(&self, owner: &Owner) -> Result<(), Duration> {
+    fn take(&self, owner: &Principal) -> Result<(), Duration> {
         if self.looks.fetch_add(1, Ordering::Relaxed).is_multiple_of(LOOK_EVERY) {
             self.look();
         }

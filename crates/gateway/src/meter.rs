@@ -102,7 +102,6 @@ impl Meter {
 
 #[cfg(test)]
 mod tests {
-    use agentsite_protocol::Owner;
 
     use super::*;
     use crate::settings::Division;
@@ -112,7 +111,7 @@ mod tests {
     }
 
     fn meter(budget: &Arc<Shares>, owner: &str) -> Arc<Meter> {
-        Meter::new(budget, Holder::Owner(Owner::stored(owner)), 1 << 20)
+        Meter::new(budget, Holder::Owner(owner.parse().unwrap()), 1 << 20)
     }
 
     #[test]

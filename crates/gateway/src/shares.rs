@@ -12,7 +12,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{Caller, Owner};
+use agentsite_protocol::{Caller, Principal};
 
 use crate::settings::Division;
 
@@ -41,7 +41,7 @@ pub(crate) enum Holder {
     /// Callers without a credential, by address.
     Address(Neighbourhood),
     /// An authenticated caller.
-    Owner(Owner),
+    Owner(Principal),
     /// Admins: limited only by what there is in total.
     Operator,
 }

@@ -8,7 +8,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{AgentName, ContextId, Owner, Part, TaskId};
+use agentsite_protocol::{AgentName, ContextId, Part, Principal, TaskId};
 use sha2::{Digest, Sha256};
 
 /// Most transcripts that are remembered; one takes about 200 bytes.
@@ -47,7 +47,7 @@ struct Known {
 
 impl Hashing {
     /// The empty transcript of this caller with this agent.
-    pub(crate) fn new(owner: &Owner, agent: &AgentName) -> Self {
+    pub(crate) fn new(owner: &Principal, agent: &AgentName) -> Self {
         Self(Sha256::new()).text(owner.as_str()).text(agent.as_str())
     }
 
@@ -107,7 +107,7 @@ mod tests {
     }
 
     fn hashing(owner: &str) -> Hashing {
-        Hashing::new(&Owner::stored(owner), &"echo".parse().unwrap())
+        Hashing::new(&owner.parse().unwrap(), &"echo".parse().unwrap())
     }
 
     fn said(text: &str) -> Fingerprint {

@@ -8,8 +8,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentCard, AgentName, Artifact, ContextId, Ids, Message, Outcome, Owner, Role, Step, TaskId, Timestamp,
-    TraceContext, Usage,
+    AgentCard, AgentName, Artifact, ContextId, Ids, Message, Outcome, Principal, Role, Step, TaskId,
+    Timestamp, TraceContext, Usage,
 };
 use futures::future::BoxFuture;
 use serde_json::Value;
@@ -134,7 +134,7 @@ pub struct Job {
     /// The agent that runs.
     pub agent: AgentName,
     /// To whom the task belongs.
-    pub owner: Owner,
+    pub owner: Principal,
     /// What was said last by the caller.
     pub message: Message,
     /// What was said in this task before `message`, oldest first.
@@ -277,7 +277,7 @@ pub struct CallFrom {
     /// The agent that calls.
     pub agent: AgentName,
     /// To whom the task belongs; the called agent's task belongs to the same.
-    pub owner: Owner,
+    pub owner: Principal,
     /// How many agents stand between the first caller and this one.
     pub depth: u32,
     /// When the calling task must be done; the called one has no more time than that.

@@ -8,84 +8,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
-use crate::{AgentName, Grant, KeyId, TraceContext, Visibility};
-
-/// How the admins' owner is written.
-const ADMIN: &str = "admin";
-
-/// How older sites wrote an admin who called from the site's own machine.
-const FORMER_ADMIN: &str = "local";
-
-/// To whom tasks belong, written `admin`, `key:ID`, `user:NAME.DIGEST` or `anon:ADDRESS/DIGEST`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Owner(Arc<str>);
-
-impl Owner {
-    /// Wraps the written form as it was stored.
-    #[must_use]
-    pub fn stored(text: &str) -> Self {
-        Self(text.into())
-    }
-
-    /// Whether this is an anonymous caller's.
-    #[must_use]
-    pub fn is_anonymous(&self) -> bool {
-        self.as_str().starts_with("anon:")
-    }
-
-    /// The owner of what this anonymous one opens in one conversation. Its id is digested: an owner is
-    /// written into lists and logs.
-    #[must_use]
-    pub fn within(&self, context: &str) -> Self {
-        let digest = Sha256::digest(context.as_bytes());
-        let digest: String = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self::stored(&format!("{}/{digest}", self.account()))
-    }
-
-    /// Whether this is the admins' owner, also as older sites wrote it.
-    #[must_use]
-    pub fn is_admin(&self) -> bool {
-        matches!(self.as_str(), ADMIN | FORMER_ADMIN)
-    }
-
-    /// Whether both are the same owner, also when one was written by an older site.
-    #[must_use]
-    pub fn is(&self, other: &Self) -> bool {
-        self == other || self.is_admin() && other.is_admin()
-    }
-
-    /// The written form.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The account that storage and deliveries of this owner count on: the owner itself, or the network
-    /// address of a caller without a key, whatever follows the address.
-    #[must_use]
-    pub fn account(&self) -> &str {
-        const ANONYMOUS: &str = "anon:";
-        let Some(place) = self.0.strip_prefix(ANONYMOUS) else { return &self.0 };
-        let is_address = |letter: char| letter.is_ascii_hexdigit() || letter == '.' || letter == ':';
-        let end = place.find(|letter| !is_address(letter)).unwrap_or(place.len());
-        &self.0[..ANONYMOUS.len() + end]
-    }
-}
-
-impl fmt::Display for Owner {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Owner {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&*self.0, out)
-    }
-}
+use crate::{AgentName, Grant, KeyId, Principal, TraceContext, Visibility};
 
 /// One thing that an API key may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -146,7 +70,7 @@ impl From<Scope> for String {
 /// Who asks.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    owner: Owner,
+    owner: Principal,
     powers: Powers,
     /// In which trace they ask.
     trace: Option<Arc<TraceContext>>,
@@ -185,52 +109,36 @@ impl Caller {
     /// in with one.
     #[must_use]
     pub fn admin() -> Self {
-        Self { owner: Owner::stored(ADMIN), powers: Powers::Admin, trace: None }
+        Self { owner: Principal::admin(), powers: Powers::Admin, trace: None }
     }
 
     /// The holder of an API key.
     #[must_use]
     pub fn key(id: &KeyId, scopes: impl Into<Arc<[Scope]>>) -> Self {
-        Self { owner: Owner::stored(&format!("key:{id}")), powers: Powers::Key(scopes.into()), trace: None }
+        Self { owner: Principal::key(id), powers: Powers::Key(scopes.into()), trace: None }
     }
 
-    /// The holder of a token of an authorization server. The owner is readable and still one for each issuer
-    /// and subject.
+    /// The holder of a token of an authorization server.
     #[must_use]
     pub fn user(grant: &Grant, scopes: impl Into<Arc<[Scope]>>) -> Self {
-        let mut digest = Sha256::new();
-        digest.update(grant.issuer.as_bytes());
-        digest.update([0]);
-        digest.update(grant.subject.as_bytes());
-        let digest: String = digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        let is_plain = |letter: &char| letter.is_ascii_alphanumeric() || "-_@.".contains(*letter);
-        let name: String = grant.subject.chars().filter(is_plain).take(40).collect();
-        let owner = Owner::stored(&format!("user:{name}.{digest}"));
-        Self { owner, powers: Powers::Key(scopes.into()), trace: None }
+        Self { owner: Principal::user(grant), powers: Powers::Key(scopes.into()), trace: None }
     }
 
-    /// Somebody unknown at this network address (IPv6 callers are told apart by their /64 only).
+    /// A caller without a key at this network address.
     #[must_use]
     pub fn anonymous(address: std::net::IpAddr) -> Self {
-        let place = match address.to_canonical() {
-            std::net::IpAddr::V4(v4) => v4.to_string(),
-            std::net::IpAddr::V6(v6) => {
-                let [a, b, c, d, ..] = v6.segments();
-                format!("{a:x}:{b:x}:{c:x}:{d:x}::")
-            }
-        };
-        Self { owner: Owner::stored(&format!("anon:{place}")), powers: Powers::Anonymous, trace: None }
+        Self { owner: Principal::anonymous(address), powers: Powers::Anonymous, trace: None }
     }
 
     /// An agent of this site that calls another one in the course of `owner`'s task.
     #[must_use]
-    pub fn inside(owner: Owner) -> Self {
+    pub fn inside(owner: Principal) -> Self {
         Self { owner, powers: Powers::Inside, trace: None }
     }
 
     /// To whom this caller's tasks belong.
     #[must_use]
-    pub fn owner(&self) -> &Owner {
+    pub fn owner(&self) -> &Principal {
         &self.owner
     }
 
@@ -289,7 +197,7 @@ impl Caller {
 
     /// Whether this caller may see a task of `owner`.
     #[must_use]
-    pub fn may_see(&self, owner: &Owner) -> bool {
+    pub fn may_see(&self, owner: &Principal) -> bool {
         self.is_admin() || self.owner == *owner
     }
 }
@@ -327,7 +235,7 @@ mod tests {
         let id: KeyId = "k1".parse().unwrap();
         let callers = [
             Caller::local(),
-            Caller::inside(Owner::stored("anon:1")),
+            Caller::inside(Principal::anonymous("192.0.2.7".parse().unwrap())),
             Caller::anonymous("2001:db8::1".parse().unwrap()),
             Caller::key(&id, [Scope::Admin]),
             Caller::key(&id, [Scope::Call]),

@@ -28,6 +28,7 @@ mod message;
 mod money;
 mod nesting;
 mod presence;
+mod principal;
 pub mod proto;
 mod push;
 mod query;
@@ -41,7 +42,7 @@ mod usage;
 mod world;
 
 pub use artifact::Artifact;
-pub use caller::{Caller, Owner, Scope, UnknownScope};
+pub use caller::{Caller, Scope, UnknownScope};
 pub use canonical::{NoCanonicalForm, canonical_json, read_unambiguous};
 pub use card::{
     AgentCapabilities, AgentCard, AgentInterface, AgentProvider, Skill, UnknownVisibility, Visibility,
@@ -60,6 +61,7 @@ pub use measure::{BadMeasure, ByteSize, Period};
 pub use message::{BadMessage, Message, Part, Role, TextKind};
 pub use money::{Asset, BadMoney, MAX_CODE, MAX_DECIMALS, Money};
 pub use nesting::{Nesting, TooNested};
+pub use principal::{Principal, PrincipalKind, UnknownPrincipal, account_of};
 pub use push::{BadPushConfig, PushAuthentication, PushConfig};
 pub use query::{
     BadQuery, DEFAULT_MATCHES, Filter, MAX_FILTER_VALUE, MAX_FILTER_VALUES, MAX_MATCHES, MAX_OFFSET,

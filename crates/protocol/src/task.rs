@@ -24,7 +24,8 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::{
-    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, Timestamp, Usage,
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, TaskId, Timestamp,
+    Usage,
 };
 
 /// Most events one task may have; Temporal warns at the same number. A task that says more than this fails,
@@ -41,7 +42,7 @@ pub struct TaskHead {
     /// The agent that works on it.
     pub agent: AgentName,
     /// To whom it belongs.
-    pub owner: Owner,
+    pub owner: Principal,
     /// Where it stands.
     pub state: TaskState,
     /// When it was accepted.

@@ -3,7 +3,7 @@
 //! Promises: an Entry is a value; what is too long or too many in it is cut by the index to the limits named
 //! there, never refused, because cards are foreign. It does not know where the texts come from.
 
-use agentsite_protocol::{Money, Owner, Timestamp, Visibility};
+use agentsite_protocol::{Money, Principal, Timestamp, Visibility};
 use serde::{Deserialize, Serialize};
 
 /// Something that can be found: an agent, or a passage of a document.
@@ -84,7 +84,7 @@ pub struct Audience {
     /// Entries of this visibility and of wider ones are seen (`Private` sees everything).
     pub sees: Visibility,
     /// Its own entries are seen too.
-    pub owner: Option<Owner>,
+    pub owner: Option<Principal>,
     /// These are seen too, by id.
     pub also: Vec<String>,
 }

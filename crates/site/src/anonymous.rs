@@ -6,7 +6,7 @@
 //! site: 128 bits that cannot be guessed. An id as it stands in the log, the journal, an agent's environment
 //! or an admin's list answers like one that does not exist. Standard clients need nothing for this: they send
 //! ids back as they got them. It does not count requests or bytes: that is done by address
-//! (`Owner::account`).
+//! (`Principal::account`).
 //!
 //! The cipher is a balanced Feistel network over SHA-256 (Luby and Rackoff 1988: four rounds give a strong
 //! permutation; six are made).

@@ -6,7 +6,7 @@
 
 use std::marker::PhantomData;
 
-use agentsite_protocol::Owner;
+use agentsite_protocol::Principal;
 use agentsite_store::{
     Admittance, Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
     Unjournaled,
@@ -75,7 +75,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     pub(crate) fn put(
         &self,
         key: &str,
-        owner: Option<&Owner>,
+        owner: Option<&Principal>,
         before: u64,
         value: &T,
     ) -> Result<RecordChange, SiteError> {
@@ -99,7 +99,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
         store: &SharedStore,
         list: &str,
         prefix: &str,
-        owner: impl Fn(&T) -> Owner,
+        owner: impl Fn(&T) -> Principal,
     ) -> Result<(), SiteError> {
         let Some(ids) = store.setting(list).await? else { return Ok(()) };
         let (mut values, mut settings) = (Vec::new(), vec![list.to_owned()]);
@@ -118,7 +118,7 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     pub(crate) async fn adopt(
         &self,
         store: &SharedStore,
-        values: Vec<(String, Option<Owner>, T)>,
+        values: Vec<(String, Option<Principal>, T)>,
         settings: Vec<String>,
     ) -> Result<(), SiteError> {
         let records = values.iter().map(|(key, owner, value)| self.put(key, owner.as_ref(), 0, value));

@@ -14,7 +14,7 @@ use agentsite_host::{
 };
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{
-    AgentInstance, AgentName, Ids, JournalKind, JournalLine, Owner, Period, Skill, Timestamp, Visibility,
+    AgentInstance, AgentName, Ids, JournalKind, JournalLine, Period, Principal, Skill, Timestamp, Visibility,
 };
 use agentsite_store::{Change, SharedStore};
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ const OLD_LIST: &str = "connected";
 pub(crate) struct Record {
     /// What it said of itself, cut to bounds; without a token.
     pub(crate) introduction: Introduction,
-    pub(crate) owner: Owner,
+    pub(crate) owner: Principal,
     /// SHA-256 of its resume token, in hexadecimal.
     token: String,
     pub(crate) registered_at: Timestamp,
@@ -146,7 +146,7 @@ impl Connected {
         (away, here)
     }
 
-    pub(crate) fn count_of(&self, owner: &Owner) -> usize {
+    pub(crate) fn count_of(&self, owner: &Principal) -> usize {
         self.lock().values().filter(|kept| kept.record.owner == *owner).count()
     }
 
@@ -164,7 +164,12 @@ impl Connected {
     }
 
     /// Writes one with its line in the journal; gives the revision that it has then.
-    pub(crate) async fn write(&self, record: &Record, actor: &Owner, text: String) -> Result<u64, SiteError> {
+    pub(crate) async fn write(
+        &self,
+        record: &Record,
+        actor: &Principal,
+        text: String,
+    ) -> Result<u64, SiteError> {
         let name = &record.introduction.name;
         let before = self.lock().get(name).map_or(0, |kept| kept.revision);
         let put = COLLECTION.put(name.as_str(), Some(&record.owner), before, record)?;
@@ -177,7 +182,7 @@ impl Connected {
     pub(crate) async fn remove(
         &self,
         name: &AgentName,
-        actor: &Owner,
+        actor: &Principal,
         text: String,
     ) -> Result<Option<Kept>, SiteError> {
         let Some(kept) = self.get(name) else { return Ok(None) };
@@ -196,7 +201,7 @@ impl Connected {
         format!("{TOKEN_PREFIX}{}", hex(&bytes))
     }
 
-    fn line(&self, kind: JournalKind, actor: &Owner, name: &AgentName, text: String) -> JournalLine {
+    fn line(&self, kind: JournalKind, actor: &Principal, name: &AgentName, text: String) -> JournalLine {
         JournalLine::new(kind, self.ids.clock().now(), actor.as_str(), text).about_agent(name.clone())
     }
 
@@ -211,7 +216,7 @@ impl Record {
         AgentInstance::of("connected", &[self.owner.as_str()])
     }
 
-    pub(crate) fn new(introduction: Introduction, owner: Owner, token: &str, now: Timestamp) -> Self {
+    pub(crate) fn new(introduction: Introduction, owner: Principal, token: &str, now: Timestamp) -> Self {
         let introduction = Introduction { resume: None, ..introduction };
         let token = hash(token);
         Self { introduction, owner, token, registered_at: now, seen_at: now, warnings: Vec::new() }
@@ -223,7 +228,7 @@ impl Record {
 pub(crate) fn claim(
     known: Option<&Record>,
     here: bool,
-    owner: &Owner,
+    owner: &Principal,
     token: Option<&str>,
 ) -> Result<Claim, SiteError> {
     let Some(known) = known else { return Ok(Claim::New) };
@@ -301,12 +306,12 @@ mod tests {
 
     fn record() -> Record {
         let introduction = Introduction::new("greeter".parse().unwrap(), "Greets.");
-        Record::new(introduction, Owner::stored("key:a"), "token", Timestamp::from_millis(0))
+        Record::new(introduction, "key:a".parse::<Principal>().unwrap(), "token", Timestamp::from_millis(0))
     }
 
     #[test]
     fn a_name_is_its_owners_and_a_connection_is_its_tokens() {
-        let (own, other) = (Owner::stored("key:a"), Owner::stored("key:b"));
+        let (own, other) = ("key:a".parse::<Principal>().unwrap(), "key:b".parse::<Principal>().unwrap());
         let known = record();
         let said =
             |here, owner, token| claim(Some(&known), here, owner, token).map_err(|error| error.to_string());

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agentsite_host::{CHANGE_QUEUE, Change};
-use agentsite_protocol::Owner;
+use agentsite_protocol::Principal;
 use tokio::sync::broadcast;
 use tokio::task::AbortHandle;
 
@@ -21,7 +21,7 @@ const MAX_WATCHED: usize = 256;
 #[derive(Debug, Default)]
 pub(crate) struct Feeds(
     // A std lock: held for a look-up, an insert or a send that does not wait, never across an await.
-    Mutex<HashMap<Owner, Feed>>,
+    Mutex<HashMap<Principal, Feed>>,
 );
 
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl Default for Feed {
 
 impl Feeds {
     /// Tells this owner from now on what changes.
-    pub(crate) fn listen(&self, owner: &Owner) -> broadcast::Receiver<Change> {
+    pub(crate) fn listen(&self, owner: &Principal) -> broadcast::Receiver<Change> {
         let mut feeds = self.lock();
         feeds.retain(|_, feed| feed.sender.receiver_count() > 0 || !feed.watched.is_empty());
         feeds.entry(owner.clone()).or_default().sender.subscribe()
@@ -84,7 +84,7 @@ impl Feeds {
 
     /// Tells one owner that a resource has changed; false when nobody listens, and then nobody watches it any
     /// more.
-    pub(crate) fn resource_changed(&self, owner: &Owner, uri: &str) -> bool {
+    pub(crate) fn resource_changed(&self, owner: &Principal, uri: &str) -> bool {
         let mut feeds = self.lock();
         let Some(feed) = feeds.get_mut(owner) else { return false };
         let heard = feed.sender.send(Change::Resource(uri.to_owned())).is_ok();
@@ -95,7 +95,7 @@ impl Feeds {
     }
 
     /// Counts one who watches; `follow` starts what looks out, for the first one only.
-    pub(crate) fn watch(&self, owner: &Owner, uri: &str, follow: impl FnOnce() -> Option<AbortHandle>) {
+    pub(crate) fn watch(&self, owner: &Principal, uri: &str, follow: impl FnOnce() -> Option<AbortHandle>) {
         let mut feeds = self.lock();
         let feed = feeds.entry(owner.clone()).or_default();
         if let Some(watched) = feed.watched.get_mut(uri) {
@@ -107,7 +107,7 @@ impl Feeds {
     }
 
     /// Counts one who watches no more.
-    pub(crate) fn unwatch(&self, owner: &Owner, uri: &str) {
+    pub(crate) fn unwatch(&self, owner: &Principal, uri: &str) {
         let mut feeds = self.lock();
         let Some(feed) = feeds.get_mut(owner) else { return };
         if let Some(watched) = feed.watched.get_mut(uri) {
@@ -118,7 +118,7 @@ impl Feeds {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Owner, Feed>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Principal, Feed>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -127,8 +127,8 @@ impl Feeds {
 mod tests {
     use super::*;
 
-    fn owner(name: &str) -> Owner {
-        Owner::stored(name)
+    fn owner(name: &str) -> Principal {
+        format!("key:{name}").parse().unwrap()
     }
 
     #[test]

@@ -17,7 +17,7 @@ use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
 use agentsite_library::IndexFolders;
-use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Owner, Skill, Timestamp, Visibility};
+use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Principal, Skill, Timestamp, Visibility};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -56,7 +56,7 @@ pub(crate) struct Entry {
 /// To whom an agent belongs that is not the site's own.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Holder {
-    pub(crate) owner: Owner,
+    pub(crate) owner: Principal,
     /// What tells it from every other holder of the name, so that tasks stay with the one they were opened
     /// with.
     pub(crate) instance: AgentInstance,

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{
-    Ids, JournalKind, JournalLine, JournalSubject, Match, Owner, PushConfig, Query, Timestamp,
+    Ids, JournalKind, JournalLine, JournalSubject, Match, Principal, PushConfig, Query, Timestamp,
 };
 use agentsite_store::{Admittance, Change, DeliveryChange, DeliveryRequest, SharedStore, StoreError};
 use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ pub struct KeptQuery {
     /// Its name.
     pub id: String,
     /// To whom it belongs.
-    pub owner: Owner,
+    pub owner: Principal,
     /// What is looked for.
     pub query: Query,
     /// The score from which on a match is told.
@@ -132,7 +132,7 @@ impl Queries {
     }
 
     /// The queries of an owner, by age.
-    pub(crate) fn of(&self, owner: &Owner) -> Vec<KeptQuery> {
+    pub(crate) fn of(&self, owner: &Principal) -> Vec<KeptQuery> {
         let kept = self.lock();
         let mut own: Vec<KeptQuery> =
             kept.values().filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone()).collect();
@@ -141,13 +141,13 @@ impl Queries {
     }
 
     /// One query of an owner.
-    pub(crate) fn get(&self, owner: &Owner, id: &str) -> Result<KeptQuery, SiteError> {
+    pub(crate) fn get(&self, owner: &Principal, id: &str) -> Result<KeptQuery, SiteError> {
         let kept = self.lock().get(id).filter(|one| one.kept.owner == *owner).map(|one| one.kept.clone());
         kept.ok_or_else(|| SiteError::NoSuchQuery(id.chars().take(60).collect()))
     }
 
     /// Forgets a query; what it still had to tell is not told.
-    pub(crate) async fn remove(&self, owner: &Owner, id: &str) -> Result<(), SiteError> {
+    pub(crate) async fn remove(&self, owner: &Principal, id: &str) -> Result<(), SiteError> {
         let _one_at_a_time = self.changing.lock().await;
         self.get(owner, id)?;
         let revision = self.lock().get(id).map_or(0, |stored| stored.revision);

@@ -12,7 +12,9 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use agentsite_egress::Egress;
-use agentsite_protocol::{AccessToken, BadToken, Caller, Ids, Owner, Period, Scope, Timestamp, TokenKeys};
+use agentsite_protocol::{
+    AccessToken, BadToken, Caller, Ids, Period, Principal, Scope, Timestamp, TokenKeys,
+};
 use serde_json::Value;
 use tokio::sync::Mutex;
 use url::Url;
@@ -65,7 +67,7 @@ pub(crate) struct Tokens {
     /// Held while keys are fetched, so that a hundred callers at once ask the issuer once.
     keys: Mutex<Option<Known>>,
     /// Who came with a token that is still good, and until when. A std lock: held for a look-up or an insert.
-    holders: std::sync::Mutex<HashMap<Owner, (Caller, Timestamp)>>,
+    holders: std::sync::Mutex<HashMap<Principal, (Caller, Timestamp)>>,
 }
 
 #[derive(Debug, Clone)]
@@ -117,7 +119,7 @@ impl Tokens {
 
     /// The holder of a token that is still good, for work that goes on after its request. Nothing is known of
     /// those who came before a restart.
-    pub(crate) fn holder(&self, owner: &Owner) -> Option<Caller> {
+    pub(crate) fn holder(&self, owner: &Principal) -> Option<Caller> {
         let now = self.ids.clock().now();
         let holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
         holders.get(owner).filter(|(_, until)| *until > now).map(|(caller, _)| caller.clone())

@@ -5,7 +5,7 @@
 //! stand in that task alone: here is only where it hangs in the tree. The tasks of its turns stay as long as
 //! the conversation does. It does not know SQL, and what makes a good title is `site`'s.
 
-use agentsite_protocol::{AgentName, ContextId, ConversationId, MessageId, Owner, TaskId, Timestamp};
+use agentsite_protocol::{AgentName, ContextId, ConversationId, MessageId, Principal, TaskId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// A tree of turns that a person has with agents.
@@ -14,7 +14,7 @@ pub struct Conversation {
     /// Its id.
     pub id: ConversationId,
     /// To whom it belongs.
-    pub owner: Owner,
+    pub owner: Principal,
     /// What it is called.
     pub title: String,
     /// Whether its owner chose the title.
@@ -100,7 +100,7 @@ pub enum ConversationChange {
         /// Which.
         id: ConversationId,
         /// To whom it belongs.
-        owner: Owner,
+        owner: Principal,
         /// The revision that was read.
         revision: u64,
     },
@@ -109,7 +109,7 @@ pub enum ConversationChange {
 impl ConversationChange {
     /// Which conversation it is about, whose it must be and at which revision (0 when it must not exist), and
     /// whether it is there afterwards; none for what needs no guard.
-    pub(crate) fn assumes(&self) -> Option<(ConversationId, &Owner, u64, bool)> {
+    pub(crate) fn assumes(&self) -> Option<(ConversationId, &Principal, u64, bool)> {
         match self {
             Self::Put(new) | Self::Said { conversation: new, .. } => {
                 Some((new.id, &new.owner, new.revision.saturating_sub(1), true))
@@ -132,7 +132,7 @@ impl ConversationChange {
 #[derive(Debug, Clone)]
 pub struct ConversationQuery {
     /// Of this owner.
-    pub owner: Owner,
+    pub owner: Principal,
     /// In whose title, questions or answers these words stand; each may be the beginning of a word.
     pub text: Option<String>,
 }

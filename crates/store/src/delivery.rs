@@ -49,7 +49,7 @@ impl EventDeliveries {
 /// What must leave the site: one row of the outbox without its state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeliveryRequest {
-    /// The account (`Owner::account`) that it counts on and that takes turns with others; empty for the
+    /// The account (`Principal::account`) that it counts on and that takes turns with others; empty for the
     /// site's own.
     pub account: String,
     /// The task it belongs to.

@@ -5,7 +5,7 @@
 //! no edit of its own: it writes records.
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, Scope, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, KeyId, MessageId, Principal, Scope, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
 };
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ impl TaskChange {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentKey {
     /// Who sent it.
-    pub owner: Owner,
+    pub owner: Principal,
     /// To which agent.
     pub agent: AgentName,
     /// The sender's id.
@@ -171,7 +171,7 @@ pub struct SettingChange {
     /// Its value.
     pub value: Option<String>,
     /// Whose storage it counts on; none for what the site itself keeps.
-    pub owner: Option<Owner>,
+    pub owner: Option<Principal>,
 }
 
 /// The value may be secret and is not shown.

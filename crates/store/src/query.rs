@@ -3,7 +3,8 @@
 //! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
 
 use agentsite_protocol::{
-    AgentName, ContextId, JournalKind, JournalLine, Owner, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
+    AgentName, ContextId, JournalKind, JournalLine, Principal, TaskEvent, TaskHead, TaskId, TaskState,
+    Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -69,7 +70,7 @@ pub struct TaskHistory {
 #[derive(Debug, Clone, Default)]
 pub struct TaskFilter {
     /// Of this owner.
-    pub owner: Option<Owner>,
+    pub owner: Option<Principal>,
     /// Of this agent.
     pub agent: Option<AgentName>,
     /// Of this conversation.

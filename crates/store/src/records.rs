@@ -5,7 +5,7 @@
 //! another. One that has an end goes when its time has come. What is in the body is the capability's own
 //! matter. Not meant for what grows with traffic: lists of a collection are read whole, in pages by key.
 
-use agentsite_protocol::{Owner, Timestamp};
+use agentsite_protocol::{Principal, Timestamp};
 
 use crate::StoreError;
 
@@ -15,7 +15,7 @@ pub struct StoredRecord {
     /// What tells it from all others of its collection.
     pub key: String,
     /// To whom it belongs; `None` for the site itself.
-    pub owner: Option<Owner>,
+    pub owner: Option<Principal>,
     /// 1 when it is new, one more with each change.
     pub revision: u64,
     /// When it goes by itself.
@@ -34,7 +34,7 @@ impl std::fmt::Debug for StoredRecord {
 impl StoredRecord {
     /// A record that there is not yet.
     #[must_use]
-    pub fn new(key: impl Into<String>, owner: Option<Owner>, body: String) -> Self {
+    pub fn new(key: impl Into<String>, owner: Option<Principal>, body: String) -> Self {
         Self { key: key.into(), owner, revision: 1, expires_at: None, body }
     }
 
@@ -90,7 +90,7 @@ pub struct RecordQuery {
     /// The collection.
     pub collection: &'static str,
     /// Only those of this owner.
-    pub owner: Option<Owner>,
+    pub owner: Option<Principal>,
     /// Only those behind this key, in the order of keys.
     pub after: Option<String>,
     /// At most so many.

@@ -8,7 +8,6 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use agentsite_protocol::Owner;
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
@@ -172,8 +171,7 @@ pub(crate) fn words(account: &str) -> String {
 pub(crate) type Growth = Vec<(String, u64)>;
 
 /// Adds to the growth of an owner's account.
-pub(crate) fn grow(growth: &mut Growth, owner: &Owner, bytes: u64) {
-    let account = owner.account();
+pub(crate) fn grow(growth: &mut Growth, account: &str, bytes: u64) {
     match growth.iter_mut().find(|(name, _)| name == account) {
         Some((_, sum)) => *sum += bytes,
         None => growth.push((account.to_owned(), bytes)),

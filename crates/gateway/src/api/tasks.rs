@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agentsite_protocol::{
-    AgentName, ContextId, ConversationId, Owner, Task, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
+    AgentName, ContextId, ConversationId, Principal, Task, TaskEvent, TaskHead, TaskId, TaskState, Timestamp,
     Usage, WireTask,
 };
 use agentsite_site::{AskedTask, SiteError, TaskFilter, TaskWatch};
@@ -103,7 +103,7 @@ struct TaskRow<'a> {
     #[schemars(with = "String")]
     agent: &'a AgentName,
     #[schemars(with = "String")]
-    owner: &'a Owner,
+    owner: &'a Principal,
     state: &'static str,
     #[schemars(with = "Moment")]
     created_at: Timestamp,
@@ -188,7 +188,7 @@ struct TaskView<'a> {
     #[serde(flatten)]
     task: WireTask<'a>,
     agent: &'a AgentName,
-    owner: &'a Owner,
+    owner: &'a Principal,
     seq: u64,
     created_at: Timestamp,
     updated_at: Timestamp,

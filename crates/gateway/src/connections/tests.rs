@@ -18,8 +18,8 @@ fn proxy() -> Source {
     Source::Proxy(std::net::IpAddr::from([10, 0, 0, 1]).into())
 }
 
-fn owner(number: u8) -> Owner {
-    Owner::stored(&format!("key:{number}"))
+fn owner(number: u8) -> Principal {
+    format!("key:{number}").parse().unwrap()
 }
 
 /// A connection in a test: what it does is part of its handle.

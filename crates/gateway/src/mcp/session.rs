@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::mcp::Abilities;
-use agentsite_protocol::{AgentName, Caller, Owner, Rng};
+use agentsite_protocol::{AgentName, Caller, Principal, Rng};
 use agentsite_site::{LogLevel, Toolkit};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -60,7 +60,7 @@ pub(super) struct Sessions {
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) id: String,
-    owner: Owner,
+    owner: Principal,
     agent: Option<AgentName>,
     pub(super) revision: Revision,
     pub(super) abilities: Abilities,

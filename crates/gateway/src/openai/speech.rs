@@ -5,7 +5,7 @@
 //! stand before the words they came with. Nothing is invented, nothing is dropped but calls of tools that no
 //! agent here can have made.
 
-use agentsite_protocol::{AgentName, Owner, Part};
+use agentsite_protocol::{AgentName, Part, Principal};
 use serde_json::Value;
 
 use super::{content, unsupported, wrong};
@@ -91,12 +91,12 @@ impl Speech {
     }
 
     /// The transcript before the message.
-    pub(super) fn earlier(&self, owner: &Owner, agent: &AgentName) -> Hashing {
+    pub(super) fn earlier(&self, owner: &Principal, agent: &AgentName) -> Hashing {
         hashed(Hashing::new(owner, agent), &self.entries[..self.message])
     }
 
     /// The transcript with the message and the agent's answer to it.
-    pub(super) fn answered(&self, owner: &Owner, agent: &AgentName, answer: &str) -> Hashing {
+    pub(super) fn answered(&self, owner: &Principal, agent: &AgentName, answer: &str) -> Hashing {
         let all = hashed(self.earlier(owner, agent), &self.entries[self.message..]);
         all.said(Speaker::Agent.word(), &[Part::text(answer)])
     }
@@ -194,8 +194,8 @@ mod tests {
         parts.iter().filter_map(|part| part.text.as_deref()).collect()
     }
 
-    fn owner() -> (Owner, AgentName) {
-        (Owner::stored("local"), "echo".parse().unwrap())
+    fn owner() -> (Principal, AgentName) {
+        ("local".parse::<Principal>().unwrap(), "echo".parse().unwrap())
     }
 
     #[test]

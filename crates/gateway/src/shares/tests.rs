@@ -16,7 +16,7 @@ fn address(last: u8) -> Holder {
 }
 
 fn owner(name: u8) -> Holder {
-    Holder::Owner(Owner::stored(&format!("key:{name}")))
+    Holder::Owner(format!("key:{name}").parse().unwrap())
 }
 
 fn holder() -> impl Strategy<Value = Holder> {

@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use agentsite_protocol::{ContextId, Owner};
+use agentsite_protocol::{ContextId, Principal};
 
 /// Conversations remembered per agent; at 200 bytes each this is a fifth of a megabyte.
 const MOST: usize = 1_024;
@@ -21,13 +21,13 @@ pub(super) struct Contexts {
 
 #[derive(Debug, Default)]
 struct Known {
-    remote: HashMap<(Owner, ContextId), (ContextId, u64)>,
+    remote: HashMap<(Principal, ContextId), (ContextId, u64)>,
     uses: u64,
 }
 
 impl Contexts {
     /// The agent's id for this conversation.
-    pub(super) fn find(&self, owner: &Owner, ours: &ContextId) -> Option<ContextId> {
+    pub(super) fn find(&self, owner: &Principal, ours: &ContextId) -> Option<ContextId> {
         let mut known = self.lock();
         known.uses += 1;
         let now = known.uses;
@@ -37,7 +37,7 @@ impl Contexts {
     }
 
     /// Remembers the agent's id for this conversation.
-    pub(super) fn remember(&self, owner: &Owner, ours: &ContextId, remote: ContextId) {
+    pub(super) fn remember(&self, owner: &Principal, ours: &ContextId, remote: ContextId) {
         let mut known = self.lock();
         known.uses += 1;
         let now = known.uses;
@@ -64,7 +64,8 @@ mod tests {
     #[test]
     fn a_conversation_belongs_to_its_owner() {
         let contexts = Contexts::default();
-        let (anna, bert) = (Owner::stored("key:anna"), Owner::stored("key:bert"));
+        let (anna, bert) =
+            ("key:anna".parse::<Principal>().unwrap(), "key:bert".parse::<Principal>().unwrap());
         contexts.remember(&anna, &id("holiday"), id("r1"));
         assert_eq!(contexts.find(&anna, &id("holiday")), Some(id("r1")));
         assert_eq!(contexts.find(&bert, &id("holiday")), None);
@@ -73,7 +74,7 @@ mod tests {
     #[test]
     fn the_one_unused_for_longest_is_forgotten() {
         let contexts = Contexts::default();
-        let owner = Owner::stored("local");
+        let owner = "local".parse::<Principal>().unwrap();
         for number in 0..MOST {
             contexts.remember(&owner, &id(&format!("c{number}")), id("r"));
         }

@@ -129,7 +129,7 @@ async fn a_second_task_of_a_conversation_goes_on_in_the_agents_own_conversation(
     let first = job("one");
     run(&runner, first.clone()).await;
     run(&runner, first.clone()).await;
-    run(&runner, Job { owner: agentsite_protocol::Owner::stored("key:other"), ..first }).await;
+    run(&runner, Job { owner: "key:other".parse().unwrap(), ..first }).await;
     let sent = troupe.asked("SendStreamingMessage");
     let contexts: Vec<&Value> = sent.iter().map(|call| &call["params"]["message"]["contextId"]).collect();
     assert_eq!(

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{ContextId, Owner, TaskId};
+use agentsite_protocol::{ContextId, Principal, TaskId};
 use serde_json::json;
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
@@ -25,7 +25,7 @@ const MOST: usize = 64;
 /// How long a turn may wait for a person; after a day the question is out of date.
 const LONGEST_WAIT: Duration = Duration::from_secs(24 * 3600);
 
-type Key = (Owner, ContextId);
+type Key = (Principal, ContextId);
 
 /// A conversation with the agent.
 #[derive(Debug, Default)]
@@ -113,7 +113,7 @@ pub(super) struct Session {
 
 impl Sessions {
     /// Waits for the right to speak in a conversation.
-    pub(super) async fn seat(&self, owner: &Owner, context: &ContextId) -> SessionGuard {
+    pub(super) async fn seat(&self, owner: &Principal, context: &ContextId) -> SessionGuard {
         let key = (owner.clone(), context.clone());
         let (seat, given_up) = {
             let mut known = self.lock();

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_egress::{Egress, EgressSettings};
-use agentsite_protocol::{Ids, Message, Outcome, Owner, Part, Step};
+use agentsite_protocol::{Ids, Message, Outcome, Part, Principal, Step};
 use serde_json::json;
 
 use super::*;
@@ -173,7 +173,7 @@ async fn each_conversation_of_each_owner_has_a_session_of_its_own() {
     assert_eq!(count(elsewhere("count", "a")).await, "session 1, prompt 1");
     assert_eq!(count(elsewhere("count", "b")).await, "session 2, prompt 1");
     assert_eq!(count(elsewhere("count", "a")).await, "session 1, prompt 2");
-    let other = Job { owner: Owner::stored("key:other"), ..elsewhere("count", "a") };
+    let other = Job { owner: "key:other".parse::<Principal>().unwrap(), ..elsewhere("count", "a") };
     assert_eq!(count(other).await, "session 3, prompt 1");
 }
 

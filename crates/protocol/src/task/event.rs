@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::{
-    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Owner, TaskId, TaskState,
+    AgentInstance, AgentName, Artifact, ContextId, ConversationId, Message, Principal, TaskId, TaskState,
     Timestamp, Usage,
 };
 
@@ -90,7 +90,7 @@ pub struct Opening {
     /// The conversation it belongs to.
     pub context: ContextId,
     /// Who asks.
-    pub owner: Owner,
+    pub owner: Principal,
     /// What is asked.
     pub message: Message,
     /// The task in whose course it was started.

@@ -19,7 +19,7 @@ fn opening() -> TaskEvent {
         conversation: None,
         agent: "echo".parse().unwrap(),
         context: "c1".parse().unwrap(),
-        owner: Owner::stored("local"),
+        owner: "local".parse::<Principal>().unwrap(),
         message: Message::text("m1".parse().unwrap(), Role::User, "hello"),
         parent: None,
         deadline: None,

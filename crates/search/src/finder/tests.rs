@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use agentsite_protocol::{Asset, Money, Owner, Timestamp, Visibility};
+use agentsite_protocol::{Asset, Money, Principal, Timestamp, Visibility};
 use futures::future::BoxFuture;
 use proptest::prelude::*;
 
@@ -299,7 +299,7 @@ fn any_filter() -> impl Strategy<Value = Filter> {
 fn any_audience() -> impl Strategy<Value = Audience> {
     (0..3usize, 0..3usize, 0..10u8).prop_map(|(sees, owner, also)| Audience {
         sees: [Visibility::Private, Visibility::Peers, Visibility::Public][sees],
-        owner: ["ann", "ben"].get(owner).map(|owner| Owner::stored(owner)),
+        owner: ["key:ann", "key:ben"].get(owner).map(|owner| owner.parse().unwrap()),
         also: vec![format!("agent-{also}")],
     })
 }
@@ -486,7 +486,7 @@ fn one_owner_does_not_fill_a_page_while_others_fit_nearly_as_well() {
     run(finder.put(loud.chain(others).collect(), true)).unwrap();
     let found = find(&finder, "weather maps");
     assert_eq!(ids(&found).iter().filter(|id| id.contains("loud")).count(), OWNER_SHARE);
-    let own = Audience { owner: Some(Owner::stored("loud")), ..Audience::everything() };
+    let own = Audience { owner: Some("key:loud".parse::<Principal>().unwrap()), ..Audience::everything() };
     let found = run(finder.find(&Ask { audience: own, ..Ask::of("weather maps", 10) })).unwrap();
     assert_eq!(
         ids(&found).iter().filter(|id| id.contains("loud")).count(),

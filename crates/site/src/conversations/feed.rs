@@ -3,7 +3,7 @@
 //! Promises: nothing here waits; a subscriber that is too slow learns that it missed something, and reads
 //! again. It keeps nothing: what happened before a subscription is read from the store.
 
-use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState};
+use agentsite_protocol::{ConversationId, Principal, TaskId, TaskState};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
@@ -26,7 +26,7 @@ pub(crate) enum FeedChange {
 /// One change of one conversation.
 #[derive(Debug, Clone)]
 pub(crate) struct FeedEvent {
-    pub(crate) owner: Owner,
+    pub(crate) owner: Principal,
     pub(crate) conversation: ConversationId,
     pub(crate) change: FeedChange,
 }
@@ -43,7 +43,7 @@ impl Default for Feed {
 
 impl Feed {
     /// Sends a change to all subscribers.
-    pub(crate) fn publish(&self, owner: &Owner, conversation: ConversationId, change: FeedChange) {
+    pub(crate) fn publish(&self, owner: &Principal, conversation: ConversationId, change: FeedChange) {
         let _ = self.0.send(FeedEvent { owner: owner.clone(), conversation, change });
     }
 

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::{Caller, Ids, KeyId, Owner, Scope, Timestamp};
+use agentsite_protocol::{Caller, Ids, KeyId, Principal, Scope, Timestamp};
 use agentsite_store::KeyRecord;
 
 use super::admin_only;
@@ -167,7 +167,7 @@ impl ApiKeys {
 
     /// The caller behind an owner, with no more powers than it has now: a key as it is kept, a token while it
     /// is good. Whoever is not known here counts as unknown.
-    pub(super) fn caller_of(&self, owner: &Owner) -> Caller {
+    pub(super) fn caller_of(&self, owner: &Principal) -> Caller {
         let unknown = || Caller::anonymous(std::net::Ipv4Addr::UNSPECIFIED.into());
         match owner.as_str().split_once(':') {
             None if owner.is_admin() => Caller::admin(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, AgentSession, ConnectedRunner, Presence, SessionEnd};
 use agentsite_protocol::link::{Introduction, LINK_VERSION};
-use agentsite_protocol::{AgentName, Caller, KeyId, Owner, Timestamp};
+use agentsite_protocol::{AgentName, Caller, KeyId, Principal, Timestamp};
 use agentsite_store::KeyRecord;
 use tokio_util::sync::CancellationToken;
 
@@ -135,8 +135,8 @@ impl ConnectedAgents {
     /// Takes out all agents of an owner who has lost the right to connect them.
     pub(super) async fn disconnect_owner(
         &self,
-        by: &Owner,
-        owner: &Owner,
+        by: &Principal,
+        owner: &Principal,
         why: &str,
     ) -> Result<(), SiteError> {
         let all = self.connected.all();
@@ -151,7 +151,7 @@ impl ConnectedAgents {
     pub(super) async fn give_way(&self, name: &AgentName) -> Result<(), SiteError> {
         let _one_at_a_time = self.connected.changing.lock().await;
         let text = format!("took {name} out: an agent of the site itself has its name now");
-        let gone = self.connected.remove(name, &Owner::stored("site"), text).await?;
+        let gone = self.connected.remove(name, &Principal::site(), text).await?;
         if let Some(kept) = gone {
             kept.runner.retire(SessionEnd::NameTaken);
         }
@@ -173,16 +173,16 @@ impl ConnectedAgents {
             return Ok(());
         }
         let text = format!("took {name} out: its program stayed away longer than its lease");
-        self.drop_kept(name, &Owner::stored("site"), text).await
+        self.drop_kept(name, &Principal::site(), text).await
     }
 
-    async fn take_out(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
+    async fn take_out(&self, name: &AgentName, by: &Principal, text: String) -> Result<(), SiteError> {
         let _one_at_a_time = self.connected.changing.lock().await;
         self.drop_kept(name, by, text).await
     }
 
     /// Takes an agent out of store, memory and hub; the lock is held by whoever calls.
-    async fn drop_kept(&self, name: &AgentName, by: &Owner, text: String) -> Result<(), SiteError> {
+    async fn drop_kept(&self, name: &AgentName, by: &Principal, text: String) -> Result<(), SiteError> {
         if let Some(kept) = self.connected.remove(name, by, text).await? {
             kept.runner.retire(SessionEnd::Removed);
             self.hub.uninstall(name);
@@ -228,7 +228,7 @@ impl ConnectedAgents {
         let now = self.connected.ids.clock().settled();
         let over = |key: &KeyRecord| key.expires_at.is_some_and(|end| end <= now);
         for key in self.keys.list().into_iter().filter(over) {
-            self.disconnect_owner(&Owner::stored("site"), &key_owner(&key.id), "has expired").await?;
+            self.disconnect_owner(&Principal::site(), &key_owner(&key.id), "has expired").await?;
         }
         Ok(())
     }
@@ -309,8 +309,8 @@ impl ConnectedAgents {
 }
 
 /// Whom what a key did belongs to.
-pub(super) fn key_owner(id: &KeyId) -> Owner {
-    Owner::stored(&format!("key:{id}"))
+pub(super) fn key_owner(id: &KeyId) -> Principal {
+    Principal::key(id)
 }
 
 fn is_here(runner: &ConnectedRunner) -> bool {

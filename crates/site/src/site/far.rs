@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{A2aRuntime, AgentLog, Limits, Manifest, McpRuntime, Runtime, Workshop};
 use agentsite_protocol::listing::Standing;
-use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Ids, Owner, Period, Visibility};
+use agentsite_protocol::{AgentInstance, AgentName, BadName, Caller, Ids, Period, Principal, Visibility};
 use agentsite_store::Registration;
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -93,7 +93,7 @@ impl Far {
         let manifest = manifest(&entry)?;
         let name = manifest.name.clone();
         let holder = Some(Holder {
-            owner: Owner::stored(&entry.listing.owner),
+            owner: entry.listing.owner.parse().unwrap_or_else(|_| Principal::site()),
             instance: instance(&entry),
             since: entry.listing.registered_at,
             warnings: entry.listing.warnings.clone(),

@@ -3,7 +3,7 @@
 //! Promises: an anonymous caller acts in the name of the conversation or task whose id it shows, and of
 //! nothing else. It does not know how ids are enciphered: see `anonymous`.
 
-use agentsite_protocol::{Caller, Message, Owner, TaskHead, TaskId};
+use agentsite_protocol::{Caller, Message, Principal, TaskHead, TaskId};
 use agentsite_store::{Page, TaskCursor, TaskFilter};
 
 use super::check::excerpt;
@@ -74,13 +74,13 @@ impl TaskSupervisor {
     }
 
     /// The owner of a task, when it is an anonymous caller's.
-    async fn anonymous_owner(&self, id: Option<TaskId>) -> Result<Option<Owner>, TaskError> {
+    async fn anonymous_owner(&self, id: Option<TaskId>) -> Result<Option<Principal>, TaskError> {
         let Some(id) = id else { return Ok(None) };
         let owner = match self.live.get(id).and_then(|live| live.log.task()) {
             Some(task) => Some(task.head.owner),
             None => self.store.task(id).await?.map(|head| head.owner),
         };
-        Ok(owner.filter(Owner::is_anonymous))
+        Ok(owner.filter(Principal::is_anonymous))
     }
 }
 

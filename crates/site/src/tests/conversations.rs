@@ -6,7 +6,7 @@
 
 use super::*;
 use crate::{ConversationEdit, ConversationView, ExportFormat, MAX_TITLE, Placing, TurnView, Utterance};
-use agentsite_protocol::{ConversationId, Owner, Part, Scope, TaskId};
+use agentsite_protocol::{ConversationId, Part, Principal, Scope, TaskId};
 use agentsite_store::ConversationReads;
 use tokio::sync::Semaphore;
 
@@ -499,5 +499,5 @@ async fn a_turn_survives_a_crash_in_the_middle_of_it() {
         talk.id,
         "the answer is found though another process wrote it"
     );
-    assert_eq!(story.store.count_conversations(&Owner::stored("admin")).await.unwrap(), 1);
+    assert_eq!(story.store.count_conversations(&Principal::admin()).await.unwrap(), 1);
 }

@@ -3,7 +3,7 @@
 //! They tell that a turn comes with its task in one commit, that paths are read from any place, and that the
 //! tasks of a conversation live as long as it and no longer. What a turn means is not looked at.
 
-use agentsite_protocol::{ConversationId, Owner, TaskId, TaskState, Timestamp};
+use agentsite_protocol::{ConversationId, Principal, TaskId, TaskState, Timestamp};
 
 use super::Fresh;
 use super::samples::{Life, at, bare, task_id};
@@ -20,7 +20,7 @@ fn id(number: u64) -> ConversationId {
 pub(crate) fn talk(number: u64, owner: &str, title: &str) -> Conversation {
     Conversation {
         id: id(number),
-        owner: Owner::stored(owner),
+        owner: owner.parse().unwrap(),
         title: title.into(),
         named: false,
         pinned: false,
@@ -72,7 +72,7 @@ pub(crate) fn end(talk: &mut Conversation, number: u64, words: &str) -> Change {
 }
 
 async fn all(store: &SharedStore, owner: &str, text: Option<&str>) -> Vec<ConversationMatch> {
-    let query = ConversationQuery { owner: Owner::stored(owner), text: text.map(Into::into) };
+    let query = ConversationQuery { owner: owner.parse().unwrap(), text: text.map(Into::into) };
     store.conversations(query, None, 100).await.unwrap().items
 }
 
@@ -100,19 +100,22 @@ pub(crate) async fn a_conversation_is_put_read_and_listed(mut fresh: Fresh) {
     assert_eq!(store.conversation(id(1)).await.unwrap(), Some(one));
     assert_eq!(store.conversation(id(9)).await.unwrap(), None);
     assert_eq!(titles(&all(&store, "key:a", None).await), ["two", "renamed"]);
-    assert_eq!(store.count_conversations(&Owner::stored("key:a")).await.unwrap(), 2);
+    assert_eq!(store.count_conversations(&"key:a".parse::<Principal>().unwrap()).await.unwrap(), 2);
 }
 
 pub(crate) async fn pinned_ones_come_first_and_pages_join(mut fresh: Fresh) {
     let store = fresh.store();
     for number in 1..=7 {
         let pinned = number % 3 == 0;
-        store.commit(put(&Conversation { pinned, ..talk(number, "a", &number.to_string()) })).await.unwrap();
+        store
+            .commit(put(&Conversation { pinned, ..talk(number, "key:a", &number.to_string()) }))
+            .await
+            .unwrap();
     }
     let store = fresh.reread().await;
     let (mut seen, mut after) = (Vec::new(), None);
     loop {
-        let query = ConversationQuery { owner: Owner::stored("a"), text: None };
+        let query = ConversationQuery { owner: "key:a".parse::<Principal>().unwrap(), text: None };
         let page = store.conversations(query, after, 2).await.unwrap();
         seen.extend(page.items.into_iter().map(|found| found.conversation.title));
         after = page.next;
@@ -125,21 +128,22 @@ pub(crate) async fn pinned_ones_come_first_and_pages_join(mut fresh: Fresh) {
 
 pub(crate) async fn a_conversation_keeps_its_owner_and_a_change_from_an_old_reading_is_refused(fresh: Fresh) {
     let store = fresh.store();
-    store.commit(put(&talk(1, "a", "one"))).await.unwrap();
+    store.commit(put(&talk(1, "key:a", "one"))).await.unwrap();
     let stale = |refusal: Result<(), StoreError>| matches!(refusal, Err(StoreError::Moved(_)));
-    assert!(stale(store.commit(put(&talk(1, "a", "again"))).await));
-    assert!(stale(store.commit(put(&Conversation { revision: 3, ..talk(1, "a", "x") })).await));
-    assert!(stale(store.commit(put(&Conversation { revision: 2, ..talk(2, "a", "x") })).await));
-    let foreign = store.commit(put(&Conversation { revision: 2, ..talk(1, "b", "mine") })).await;
+    assert!(stale(store.commit(put(&talk(1, "key:a", "again"))).await));
+    assert!(stale(store.commit(put(&Conversation { revision: 3, ..talk(1, "key:a", "x") })).await));
+    assert!(stale(store.commit(put(&Conversation { revision: 2, ..talk(2, "key:a", "x") })).await));
+    let foreign = store.commit(put(&Conversation { revision: 2, ..talk(1, "key:b", "mine") })).await;
     assert!(matches!(foreign, Err(StoreError::Foreign(_))), "{foreign:?}");
-    let gone = ConversationChange::Remove { id: id(1), owner: Owner::stored("a"), revision: 4 };
+    let gone =
+        ConversationChange::Remove { id: id(1), owner: "key:a".parse::<Principal>().unwrap(), revision: 4 };
     assert!(stale(store.commit(bare().edit(gone)).await));
-    assert_eq!(titles(&all(&store, "a", None).await), ["one"]);
+    assert_eq!(titles(&all(&store, "key:a", None).await), ["one"]);
 }
 
 pub(crate) async fn a_turn_comes_with_its_task_or_not_at_all(fresh: Fresh) {
     let store = fresh.store();
-    let mut one = talk(1, "a", "one");
+    let mut one = talk(1, "key:a", "one");
     store.commit(say(&mut one, None, 1, "hello")).await.unwrap();
     let mut stale = Conversation { revision: 1, turns: 0, ..one.clone() };
     assert!(store.commit(say(&mut stale, Some(1), 2, "late")).await.is_err());
@@ -154,7 +158,7 @@ pub(crate) async fn a_turn_comes_with_its_task_or_not_at_all(fresh: Fresh) {
 
 /// 1 - 2 - 3, 2' (4) - 5 beside 2, and 6 beside 1.
 async fn tree(store: &SharedStore) -> Conversation {
-    let mut one = talk(1, "a", "tree");
+    let mut one = talk(1, "key:a", "tree");
     for (parent, number) in [(None, 1), (Some(1), 2), (Some(2), 3), (Some(1), 4), (Some(4), 5), (None, 6)] {
         store.commit(say(&mut one, parent, number, "words")).await.unwrap();
     }
@@ -198,37 +202,37 @@ pub(crate) async fn all_turns_come_in_the_order_they_were_said(fresh: Fresh) {
 
 pub(crate) async fn words_are_found_in_titles_questions_and_answers(mut fresh: Fresh) {
     let store = fresh.store();
-    let (mut one, mut two) = (talk(1, "a", "Holiday plans"), talk(2, "a", "Cooking"));
+    let (mut one, mut two) = (talk(1, "key:a", "Holiday plans"), talk(2, "key:a", "Cooking"));
     store.commit(say(&mut one, None, 1, "Where is it warm in March?")).await.unwrap();
     store.commit(end(&mut one, 1, "In Sicily, and 西班牙南部 too.")).await.unwrap();
     store.commit(say(&mut two, None, 2, "A recipe for arancini")).await.unwrap();
     store.commit(end(&mut two, 2, "They are from Sicily.")).await.unwrap();
     store.commit(say(&mut two, Some(2), 3, "in MARCH?")).await.unwrap();
     let store = fresh.reread().await;
-    let found = all(&store, "a", Some("sicily")).await;
+    let found = all(&store, "key:a", Some("sicily")).await;
     assert_eq!(titles(&found), ["Cooking", "Holiday plans"]);
     assert_eq!(found[1].spot, Some(Spot::Answer(task_id(1))));
-    assert_eq!(all(&store, "a", Some("march")).await[0].spot, Some(Spot::Question(task_id(3))));
-    assert_eq!(all(&store, "a", Some("holi")).await[0].spot, Some(Spot::Title));
-    assert_eq!(titles(&all(&store, "a", Some("warm march")).await), ["Holiday plans"]);
-    assert_eq!(titles(&all(&store, "a", Some("班牙")).await), ["Holiday plans"]);
+    assert_eq!(all(&store, "key:a", Some("march")).await[0].spot, Some(Spot::Question(task_id(3))));
+    assert_eq!(all(&store, "key:a", Some("holi")).await[0].spot, Some(Spot::Title));
+    assert_eq!(titles(&all(&store, "key:a", Some("warm march")).await), ["Holiday plans"]);
+    assert_eq!(titles(&all(&store, "key:a", Some("班牙")).await), ["Holiday plans"]);
     for nothing in ["nowhere", "\" * (", "warm arancini"] {
-        assert!(all(&store, "a", Some(nothing)).await.is_empty(), "{nothing}");
+        assert!(all(&store, "key:a", Some(nothing)).await.is_empty(), "{nothing}");
     }
     (one.title, one.named, one.revision) = ("Winter".into(), true, one.revision + 1);
     store.commit(put(&one)).await.unwrap();
-    assert!(all(&store, "a", Some("holiday")).await.is_empty());
-    assert_eq!(all(&store, "a", Some("winter")).await.len(), 1);
+    assert!(all(&store, "key:a", Some("holiday")).await.is_empty());
+    assert_eq!(all(&store, "key:a", Some("winter")).await.len(), 1);
     let read = store.conversation(id(2)).await.unwrap().unwrap();
     assert_eq!(read.revision, two.revision, "the end of a turn counts");
 }
 
 pub(crate) async fn nobody_finds_the_words_of_another(fresh: Fresh) {
     let store = fresh.store();
-    let mut one = talk(1, "a", "secret");
+    let mut one = talk(1, "key:a", "secret");
     store.commit(say(&mut one, None, 1, "secret")).await.unwrap();
-    assert_eq!(all(&store, "a", Some("secret")).await.len(), 1);
-    assert!(all(&store, "b", Some("secret")).await.is_empty());
+    assert_eq!(all(&store, "key:a", Some("secret")).await.len(), 1);
+    assert!(all(&store, "key:b", Some("secret")).await.is_empty());
 }
 
 /// Everything that may go, goes.
@@ -253,10 +257,10 @@ async fn expire(store: &SharedStore) -> usize {
 
 pub(crate) async fn a_conversation_keeps_its_tasks(mut fresh: Fresh) {
     let store = fresh.store();
-    let mut one = talk(1, "a", "one");
+    let mut one = talk(1, "key:a", "one");
     store.commit(say(&mut one, None, 1, "hello")).await.unwrap();
     store.commit(end(&mut one, 1, "hi")).await.unwrap();
-    store.commit(Life::new(2).owner("a").whole(TaskState::Completed, 2)).await.unwrap();
+    store.commit(Life::new(2).owner("key:a").whole(TaskState::Completed, 2)).await.unwrap();
     let filter = crate::TaskFilter::default();
     assert_eq!(store.tasks(filter.clone(), None, 9).await.unwrap().items.len(), 2);
     assert_eq!(store.count_tasks(filter).await.unwrap(), 2);
@@ -275,7 +279,9 @@ pub(crate) async fn a_removed_conversation_goes_with_its_tasks(mut fresh: Fresh)
     }
     let gone = ConversationChange::Remove { id: id(1), owner: one.owner.clone(), revision: one.revision };
     store.commit(bare().edit(gone)).await.unwrap();
-    assert!(all(&store, "a", None).await.is_empty() && all(&store, "a", Some("words")).await.is_empty());
+    assert!(
+        all(&store, "key:a", None).await.is_empty() && all(&store, "key:a", Some("words")).await.is_empty()
+    );
     assert_eq!(store.conversation(id(1)).await.unwrap(), None);
     assert_eq!(store.turn(task_id(1)).await.unwrap(), None);
     assert!(path(&store, 5, 9).await.is_empty() && store.turns(id(1), None, 9).await.unwrap().is_empty());

@@ -2,7 +2,7 @@
 //!
 //! They tell that memory and disk stay bounded and that no work is lost for it.
 
-use agentsite_protocol::{Owner, TaskState};
+use agentsite_protocol::{Principal, TaskState};
 
 use super::Fresh;
 use super::samples::{Life, at, bare, delivery, line, outbox_change, sent, task_id, task_of};
@@ -46,7 +46,7 @@ pub(crate) async fn old_tasks_go_with_their_events_and_keys(mut fresh: Fresh) {
     assert_eq!(left(&store).await, [4, 5]);
     assert!(store.events(task_id(3), 0, 10).await.unwrap().is_empty());
     assert_eq!(store.events(task_id(4), 0, 10).await.unwrap().len(), 3);
-    let (owner, agent) = (Owner::stored("local"), "echo".parse().unwrap());
+    let (owner, agent) = ("local".parse::<Principal>().unwrap(), "echo".parse().unwrap());
     assert_eq!(store.sent(&owner, &agent, &"m3".parse().unwrap()).await.unwrap(), None);
     assert_eq!(store.sent(&owner, &agent, &"m4".parse().unwrap()).await.unwrap(), Some(task_id(4)));
     // The same ids may come again, as if they had never been.

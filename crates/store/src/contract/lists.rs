@@ -54,7 +54,7 @@ pub(crate) async fn every_filter_narrows_the_list(mut fresh: Fresh) {
     .await;
     let store = fresh.reread().await;
     let all = TaskFilter::default;
-    let owner = Some(agentsite_protocol::Owner::stored("key:a"));
+    let owner = Some("key:a".parse().unwrap());
     let agent = Some("calc".parse().unwrap());
     let context = Some("talk".parse().unwrap());
     let parent = Some(task_id(3));

@@ -2,7 +2,7 @@
 //!
 //! What counts against the storage of an owner is in `storage`.
 
-use agentsite_protocol::Owner;
+use agentsite_protocol::Principal;
 
 use super::Fresh;
 use super::samples::{at, bare};
@@ -28,7 +28,7 @@ async fn keys(store: &SharedStore, query: RecordQuery) -> Vec<String> {
 
 pub(crate) async fn a_record_is_put_read_and_removed(mut fresh: Fresh) {
     let store = fresh.store();
-    let owner = Some(Owner::stored("key:a"));
+    let owner = Some("key:a".parse::<Principal>().unwrap());
     let first = StoredRecord { expires_at: Some(at(90)), ..StoredRecord::new("k", owner, "one".into()) };
     commit(&store, vec![put(&first)]).await.unwrap();
     assert_eq!(store.record(COLLECTION, "k").await.unwrap(), Some(first.clone()));
@@ -65,7 +65,7 @@ pub(crate) async fn a_record_is_changed_only_from_its_last_revision(mut fresh: F
 pub(crate) async fn records_are_listed_by_key_and_owner(mut fresh: Fresh) {
     let store = fresh.store();
     for (key, owner) in [("c", "key:a"), ("a", "key:b"), ("b", "key:a")] {
-        let record = StoredRecord::new(key, Some(Owner::stored(owner)), key.repeat(3));
+        let record = StoredRecord::new(key, Some(owner.parse().unwrap()), key.repeat(3));
         commit(&store, vec![put(&record)]).await.unwrap();
     }
     let elsewhere = RecordChange::Put { collection: "u", record: StoredRecord::new("z", None, "z".into()) };
@@ -74,7 +74,10 @@ pub(crate) async fn records_are_listed_by_key_and_owner(mut fresh: Fresh) {
     let all = RecordQuery::of(COLLECTION, 10);
     assert_eq!(keys(&store, all.clone()).await, ["a", "b", "c"]);
     assert_eq!(keys(&store, RecordQuery { after: Some("a".into()), limit: 1, ..all.clone() }).await, ["b"]);
-    assert_eq!(keys(&store, RecordQuery { owner: Some(Owner::stored("key:a")), ..all }).await, ["b", "c"]);
+    assert_eq!(
+        keys(&store, RecordQuery { owner: Some("key:a".parse::<Principal>().unwrap()), ..all }).await,
+        ["b", "c"]
+    );
 }
 
 pub(crate) async fn a_record_goes_when_its_time_has_come(mut fresh: Fresh) {

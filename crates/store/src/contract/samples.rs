@@ -4,8 +4,8 @@
 //! small numbers after a fixed moment, ids sort by their number.
 
 use agentsite_protocol::{
-    JournalKind, JournalLine, Message, Opening, Owner, PushConfig, Role, TaskEvent, TaskEventKind, TaskHead,
-    TaskId, TaskState, Timestamp, Usage,
+    JournalKind, JournalLine, Message, Opening, Principal, PushConfig, Role, TaskEvent, TaskEventKind,
+    TaskHead, TaskId, TaskState, Timestamp, Usage,
 };
 
 use crate::{
@@ -45,7 +45,7 @@ impl Life {
                 id: task_id(number),
                 context: format!("c{number}").parse().unwrap(),
                 agent: "echo".parse().unwrap(),
-                owner: Owner::stored("local"),
+                owner: "local".parse::<Principal>().unwrap(),
                 state: TaskState::Submitted,
                 created_at: moment,
                 updated_at: moment,
@@ -56,7 +56,7 @@ impl Life {
     }
 
     pub(crate) fn owner(mut self, owner: &str) -> Self {
-        self.head.owner = Owner::stored(owner);
+        self.head.owner = owner.parse().unwrap();
         self
     }
 

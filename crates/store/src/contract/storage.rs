@@ -3,7 +3,7 @@
 //! They tell that the sums of the accounts equal a recount after every kind of change, and that removing
 //! everything leaves nothing. What the limits refuse is tested beside `storage` and beside each store.
 
-use agentsite_protocol::{Owner, TaskState};
+use agentsite_protocol::{Principal, TaskState};
 
 use super::Fresh;
 use super::conversations::{end, say, talk};
@@ -51,12 +51,12 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     let row = DeliveryChange::Add(in_lane("x", "news", 0));
     grows(&store, outbox_change(row), "local").await;
     let setting = |value: Option<&str>| {
-        let owner = Some(Owner::stored("key:b"));
+        let owner = Some("key:b".parse::<Principal>().unwrap());
         bare().edit(SettingChange { name: "query".into(), value: value.map(Into::into), owner })
     };
     grows(&store, setting(Some("short")), "key:b").await;
     grows(&store, setting(Some("something longer")), "key:b").await;
-    let record = StoredRecord::new("k", Some(Owner::stored("key:b")), "a body".into());
+    let record = StoredRecord::new("k", Some("key:b".parse::<Principal>().unwrap()), "a body".into());
     let recorded = |record: StoredRecord| bare().edit(RecordChange::Put { collection: "things", record });
     grows(&store, recorded(record.clone()), "key:b").await;
     grows(&store, recorded(record.next("a longer body".into())), "key:b").await;

@@ -2,7 +2,7 @@
 //!
 //! They tell what a site may rely on when it decides, commits and answers.
 
-use agentsite_protocol::{Owner, TaskState};
+use agentsite_protocol::{Principal, TaskState};
 
 use super::Fresh;
 use super::samples::{Life, at, delivery, line, opening, sent, task_id, task_of, used};
@@ -72,7 +72,7 @@ pub(crate) async fn a_repeated_message_is_told_from_an_id_used_twice(mut fresh: 
     old.open();
     let refused = store.commit(sent(old.go(TaskState::Submitted, 2, 1), "m2", 2)).await;
     assert!(matches!(refused, Err(StoreError::Duplicate { same_body: true, .. })), "{refused:?}");
-    let (owner, agent) = (Owner::stored("local"), "echo".parse().unwrap());
+    let (owner, agent) = ("local".parse::<Principal>().unwrap(), "echo".parse().unwrap());
     assert_eq!(store.sent(&owner, &agent, &"m2".parse().unwrap()).await.unwrap(), Some(task_id(1)));
     assert_eq!(store.sent(&owner, &agent, &"m3".parse().unwrap()).await.unwrap(), None);
 }
@@ -83,7 +83,9 @@ pub(crate) async fn messages_of_others_are_no_repeats(mut fresh: Fresh) {
     store.commit(sent(Life::new(2).owner("key:a").open(), "m1", 1)).await.unwrap();
     store.commit(sent(Life::new(3).agent("calc").open(), "m1", 1)).await.unwrap();
     let store = fresh.reread().await;
-    let found = store.sent(&Owner::stored("key:a"), &"echo".parse().unwrap(), &"m1".parse().unwrap()).await;
+    let found = store
+        .sent(&"key:a".parse::<Principal>().unwrap(), &"echo".parse().unwrap(), &"m1".parse().unwrap())
+        .await;
     assert_eq!(found.unwrap(), Some(task_id(2)));
 }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use agentsite_protocol::{
-    AgentName, KeyId, MessageId, Owner, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
+    AgentName, KeyId, MessageId, Principal, PushConfig, TaskEvent, TaskHead, TaskId, Timestamp, Usage,
 };
 
 use super::conversations::Conversations;
@@ -15,7 +15,7 @@ use super::outbox::Outbox;
 use super::records::Records;
 use crate::{Change, ConversationChange, Edit, KeyRecord, StorageLimits, StoreError, StoredLine};
 
-type SentId = (Owner, AgentName, MessageId);
+type SentId = (Principal, AgentName, MessageId);
 
 #[derive(Default)]
 pub(super) struct Content {
@@ -26,7 +26,7 @@ pub(super) struct Content {
     pub(super) push: BTreeMap<(TaskId, String), PushConfig>,
     pub(super) outbox: Outbox,
     pub(super) keys: BTreeMap<KeyId, KeyRecord>,
-    pub(super) settings: BTreeMap<String, (String, Option<Owner>)>,
+    pub(super) settings: BTreeMap<String, (String, Option<Principal>)>,
     pub(super) records: Records,
     pub(super) listings: Listings,
     pub(super) conversations: Conversations,

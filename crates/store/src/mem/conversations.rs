@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use agentsite_protocol::{ConversationId, Owner, TaskId};
+use agentsite_protocol::{ConversationId, Principal, TaskId};
 
 use super::MemStore;
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
@@ -31,7 +31,7 @@ impl ConversationReads for MemStore {
         self.reply(|content| content.conversations.list(&query, after, limit))
     }
 
-    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+    fn count_conversations(&self, owner: &Principal) -> Reply<'_, u64> {
         self.reply(|content| content.conversations.count(owner))
     }
 
@@ -73,7 +73,7 @@ impl Conversations {
         &self,
         changes: impl Iterator<Item = &'a ConversationChange>,
     ) -> Result<(), StoreError> {
-        let mut meanwhile: BTreeMap<ConversationId, Option<(&Owner, u64)>> = BTreeMap::new();
+        let mut meanwhile: BTreeMap<ConversationId, Option<(&Principal, u64)>> = BTreeMap::new();
         for change in changes {
             let Some((id, owner, expected, stays)) = change.assumes() else { continue };
             let kept = || self.kept.get(&id).map(|kept| (&kept.owner, kept.revision));
@@ -166,7 +166,7 @@ impl Conversations {
         turns.take(SEARCHED).find_map(fits).or_else(|| wanted.fits(&kept.title).then_some(Spot::Title))
     }
 
-    pub(super) fn count(&self, owner: &Owner) -> u64 {
+    pub(super) fn count(&self, owner: &Principal) -> u64 {
         self.kept.values().filter(|kept| kept.owner == *owner).count() as u64
     }
 

@@ -3,7 +3,7 @@
 //! Promises: which receivers a task has is looked up at the moment of the change that notifies them. The rows
 //! are in `outbox`.
 
-use agentsite_protocol::{Owner, PushConfig, TaskId};
+use agentsite_protocol::{Principal, PushConfig, TaskId};
 
 use super::MemStore;
 use super::content::Content;
@@ -44,7 +44,7 @@ impl Content {
     pub(super) fn notify(&mut self, notify: &EventDeliveries) {
         let configs: Vec<String> = self.configs_of(notify.task).map(|((_, id), _)| id.clone()).collect();
         let owner = self.tasks.get(&notify.task).map(|kept| kept.head.owner.clone());
-        let account = owner.as_ref().map_or("", Owner::account);
+        let account = owner.as_ref().map_or("", Principal::account);
         for row in configs.iter().flat_map(|config| notify.rows(account, config)) {
             self.outbox.add(row);
         }

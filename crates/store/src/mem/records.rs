@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::Bound;
 
-use agentsite_protocol::{Owner, Timestamp};
+use agentsite_protocol::{Principal, Timestamp};
 
 use super::MemStore;
 use crate::query::MAX_PAGE;
@@ -88,11 +88,11 @@ impl Records {
 
     /// What each record takes, by owner.
     pub(super) fn sizes(&self) -> impl Iterator<Item = (&str, u64)> {
-        self.0.values().map(|record| (record.owner.as_ref().map_or("", Owner::as_str), size(record)))
+        self.0.values().map(|record| (record.owner.as_ref().map_or("", Principal::as_str), size(record)))
     }
 
     /// What a change would add, and to whose storage.
-    pub(super) fn adds<'a>(&self, change: &'a RecordChange) -> Option<(&'a Owner, u64)> {
+    pub(super) fn adds<'a>(&self, change: &'a RecordChange) -> Option<(&'a Principal, u64)> {
         let RecordChange::Put { collection, record } = change else { return None };
         let before = self.0.get(&place(collection, &record.key)).map_or(0, size);
         Some((record.owner.as_ref()?, size(record).saturating_sub(before)))

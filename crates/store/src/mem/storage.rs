@@ -3,7 +3,7 @@
 //! Promises: the shortest statement of what every store counts. It keeps no sums, so it cannot be wrong about
 //! them.
 
-use agentsite_protocol::{Owner, PushConfig, TaskId};
+use agentsite_protocol::{Principal, PushConfig, TaskId, account_of};
 
 use super::content::Content;
 use crate::sqlite::REDACTED;
@@ -12,7 +12,7 @@ use crate::{Change, ConversationChange, DeliveryChange, Edit, PushChange, Storag
 
 /// What an account is called; the site's own has no owner.
 fn account(owner: &str) -> String {
-    if owner.is_empty() { SITE.into() } else { Owner::stored(owner).account().to_owned() }
+    if owner.is_empty() { SITE.into() } else { account_of(owner).to_owned() }
 }
 
 fn receiver(config: &PushConfig) -> u64 {
@@ -28,13 +28,13 @@ impl Content {
             count(kept.head.owner.as_str(), fixed::TASK + kept.bytes);
         }
         for ((task, _), config) in &self.push {
-            count(self.owner_of(*task).as_ref().map_or("", Owner::as_str), receiver(config));
+            count(self.owner_of(*task).as_ref().map_or("", Principal::as_str), receiver(config));
         }
         self.outbox.sizes().for_each(|(account, bytes)| count(account, bytes));
         self.listings.sizes().for_each(|(owner, bytes)| count(owner, bytes));
         self.conversations.sizes().for_each(|(owner, bytes)| count(owner, bytes));
         for (name, (value, owner)) in &self.settings {
-            let owner = owner.as_ref().map_or("", Owner::as_str);
+            let owner = owner.as_ref().map_or("", Principal::as_str);
             count(owner, fixed::SETTING + (name.len() + value.len()) as u64);
         }
         self.records.sizes().for_each(|(owner, bytes)| count(owner, bytes));
@@ -45,7 +45,7 @@ impl Content {
         accounts
     }
 
-    fn owner_of(&self, task: TaskId) -> Option<Owner> {
+    fn owner_of(&self, task: TaskId) -> Option<Principal> {
         self.tasks.get(&task).map(|kept| kept.head.owner.clone())
     }
 
@@ -68,29 +68,30 @@ impl Content {
     }
 
     /// What an edit would add, and to whose storage.
-    fn adds(&self, change: &Change, edit: &Edit) -> Option<(Owner, u64)> {
+    fn adds(&self, change: &Change, edit: &Edit) -> Option<(String, u64)> {
+        let of = |owner: &Principal| owner.account().to_owned();
         match edit {
             Edit::Task(task) => {
                 let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-                Some((task.head.owner.clone(), first + super::tasks::size(&task.events)))
+                Some((of(&task.head.owner), first + super::tasks::size(&task.events)))
             }
             Edit::Push(push) => {
                 let PushChange::Put(task, config) = &**push else { return None };
                 let opened = change.tasks().find(|opened| opened.head.id == *task);
                 let owner = opened.map(|opened| opened.head.owner.clone()).or_else(|| self.owner_of(*task));
-                Some((owner?, receiver(config)))
+                Some((of(&owner?), receiver(config)))
             }
             Edit::Delivery(DeliveryChange::Add(row)) => {
-                Some((Owner::stored(&row.account), fixed::DELIVERY + row.body.len() as u64))
+                Some((row.account.clone(), fixed::DELIVERY + row.body.len() as u64))
             }
             Edit::Setting(setting) => {
                 let (owner, value) = setting.owner.as_ref().zip(setting.value.as_ref())?;
                 let before = self.settings.get(&setting.name).map_or(0, |(value, _)| value.len());
-                Some((owner.clone(), value.len().saturating_sub(before) as u64))
+                Some((of(owner), value.len().saturating_sub(before) as u64))
             }
-            Edit::Record(change) => self.records.adds(change).map(|(owner, bytes)| (owner.clone(), bytes)),
+            Edit::Record(change) => self.records.adds(change).map(|(owner, bytes)| (of(owner), bytes)),
             Edit::Listing(change) => {
-                self.listings.adds(change).map(|(owner, bytes)| (Owner::stored(owner), bytes))
+                self.listings.adds(change).map(|(owner, bytes)| (account_of(owner).to_owned(), bytes))
             }
             Edit::Conversation(change) => {
                 let (new, words) = match change {
@@ -101,7 +102,7 @@ impl Content {
                     ConversationChange::Ended { .. } | ConversationChange::Remove { .. } => return None,
                 };
                 let first = if new.revision == 1 { fixed::CONVERSATION + new.title.len() as u64 } else { 0 };
-                Some((new.owner.clone(), first + words))
+                Some((of(&new.owner), first + words))
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 //!
 //! Promises: the shortest statement of what every store must do with tasks; every query looks at all of them.
 
-use agentsite_protocol::{AgentName, MessageId, Owner, TaskEvent, TaskHead, TaskId, Usage};
+use agentsite_protocol::{AgentName, MessageId, Principal, TaskEvent, TaskHead, TaskId, Usage};
 
 use super::MemStore;
 use super::content::{Content, MemTask};
@@ -25,7 +25,7 @@ impl TaskReads for MemStore {
         self.reply(|content| content.histories(&ids, events, started))
     }
 
-    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
+    fn sent(&self, owner: &Principal, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
         self.reply(|content| content.sent(owner, agent, message))
     }
 
@@ -127,7 +127,7 @@ impl Content {
         histories
     }
 
-    pub(super) fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Option<TaskId> {
+    pub(super) fn sent(&self, owner: &Principal, agent: &AgentName, message: &MessageId) -> Option<TaskId> {
         self.sent.get(&(owner.clone(), agent.clone(), message.clone())).map(|(task, _)| *task)
     }
 

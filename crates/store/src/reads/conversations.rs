@@ -2,7 +2,7 @@
 //!
 //! Promises: lists are bounded. It does not decide who may read a conversation.
 
-use agentsite_protocol::{ConversationId, Owner, TaskId};
+use agentsite_protocol::{ConversationId, Principal, TaskId};
 
 use crate::{
     Conversation, ConversationCursor, ConversationMatch, ConversationQuery, Page, Reply, Turn, TurnPosition,
@@ -23,7 +23,7 @@ pub trait ConversationReads {
     ) -> Reply<'_, Page<ConversationMatch, ConversationCursor>>;
 
     /// How many conversations an owner has.
-    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64>;
+    fn count_conversations(&self, owner: &Principal) -> Reply<'_, u64>;
 
     /// The turn of a conversation that a task answers.
     fn turn(&self, task: TaskId) -> Reply<'_, Option<Turn>>;

@@ -2,7 +2,7 @@
 //!
 //! Promises: reads see only what is committed; every list has a limit. It changes nothing.
 
-use agentsite_protocol::{AgentName, MessageId, Owner, TaskEvent, TaskHead, TaskId, Usage};
+use agentsite_protocol::{AgentName, MessageId, Principal, TaskEvent, TaskHead, TaskId, Usage};
 
 use crate::{Page, Reply, TaskCursor, TaskFilter, TaskHistory};
 
@@ -20,7 +20,7 @@ pub trait TaskReads {
     fn histories(&self, ids: Vec<TaskId>, events: usize, started: usize) -> Reply<'_, Vec<TaskHistory>>;
 
     /// Which task a message opened or continued, if it was accepted before.
-    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>>;
+    fn sent(&self, owner: &Principal, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>>;
 
     /// Tasks that match, newest change first, with a cursor to the next page.
     fn tasks(

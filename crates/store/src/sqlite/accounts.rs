@@ -5,7 +5,7 @@
 //! they include, and whatever came later is added when the file is opened. Every other change writes the sums
 //! in its own transaction. See `storage` for the rules and docs/decisions for the reasons.
 
-use agentsite_protocol::Owner;
+use agentsite_protocol::{Principal, account_of};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::vault::SEAL;
@@ -68,7 +68,7 @@ impl Books {
     }
 
     /// Counts a row of events.
-    pub(super) fn events(&mut self, owner: &Owner, body: usize, first: bool) {
+    pub(super) fn events(&mut self, owner: &Principal, body: usize, first: bool) {
         self.appended += 1;
         let task = if first { fixed::TASK } else { 0 };
         self.accounts.append(owner.account(), fixed::EVENTS + task + body as u64);
@@ -123,7 +123,7 @@ impl Books {
 pub(super) fn account(owner: Option<&str>) -> String {
     match owner {
         None | Some("") => SITE.to_owned(),
-        Some(owner) => Owner::stored(owner).account().to_owned(),
+        Some(owner) => account_of(owner).to_owned(),
     }
 }
 

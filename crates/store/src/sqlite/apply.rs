@@ -4,7 +4,7 @@
 //! guards only the engine itself can fail, and then the whole group is rolled back. The outer result of
 //! [`apply`] is the engine's, the inner one the change's.
 
-use agentsite_protocol::{Owner, TaskId};
+use agentsite_protocol::{TaskId, account_of};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::Books;
@@ -102,7 +102,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
         match edit {
             ReadyEdit::Task(task) => {
                 let first = if task.expect_seq == 0 { fixed::TASK } else { 0 };
-                grow(&mut growth, &task.head.owner, fixed::EVENTS + first + task.body.len() as u64);
+                grow(&mut growth, task.head.owner.account(), fixed::EVENTS + first + task.body.len() as u64);
             }
             ReadyEdit::Push(push) => {
                 if let (Some(id), bytes) = push::adds(push) {
@@ -111,28 +111,28 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
                         Some(task) => Some(task.head.owner.clone()),
                         None => push::owner(db, id)?,
                     };
-                    owner.iter().for_each(|owner| grow(&mut growth, owner, bytes));
+                    owner.iter().for_each(|owner| grow(&mut growth, owner.account(), bytes));
                 }
             }
             ReadyEdit::Delivery(DeliveryChange::Add(row)) => {
-                grow(&mut growth, &Owner::stored(&row.account), outbox::bytes(row));
+                grow(&mut growth, &row.account, outbox::bytes(row));
             }
             ReadyEdit::Setting(change) => {
                 if let Some((owner, bytes)) = keys::setting_adds(db, change)? {
-                    grow(&mut growth, owner, bytes);
+                    grow(&mut growth, owner.account(), bytes);
                 }
             }
             ReadyEdit::Record(change) => {
                 if let Some((owner, bytes)) = records::adds(db, change)? {
-                    grow(&mut growth, owner, bytes);
+                    grow(&mut growth, owner.account(), bytes);
                 }
             }
             ReadyEdit::Listing(change) => {
-                grow(&mut growth, &Owner::stored(&change.owner), listings::adds(db, change)?);
+                grow(&mut growth, account_of(&change.owner), listings::adds(db, change)?);
             }
             ReadyEdit::Conversation(change) => {
                 if let Some((owner, bytes)) = conversations::adds(change) {
-                    grow(&mut growth, owner, bytes);
+                    grow(&mut growth, owner.account(), bytes);
                 }
             }
             _ => {}

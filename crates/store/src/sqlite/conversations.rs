@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 
-use agentsite_protocol::{ConversationId, Owner, TaskId, Timestamp};
+use agentsite_protocol::{ConversationId, Principal, TaskId, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 use sha2::{Digest, Sha256};
 
 use super::SqliteStore;
 use super::accounts::{Books, account};
-use super::fault::damaged;
+use super::fault::{damaged, principal};
 use super::seal::{number, time};
 use crate::conversation::{MAX_SIBLINGS, SEARCHED};
 use crate::query::MAX_PAGE;
@@ -42,7 +42,7 @@ impl ConversationReads for SqliteStore {
         self.readers.read(move |db| list(db, &query, after, limit))
     }
 
-    fn count_conversations(&self, owner: &Owner) -> Reply<'_, u64> {
+    fn count_conversations(&self, owner: &Principal) -> Reply<'_, u64> {
         let owner = owner.clone();
         self.readers.read(move |db| count(db, &owner))
     }
@@ -69,7 +69,7 @@ pub(super) fn refusal<'a>(
     db: &Connection,
     changes: impl Iterator<Item = &'a ConversationChange>,
 ) -> rusqlite::Result<Option<StoreError>> {
-    let mut meanwhile: HashMap<ConversationId, Option<(Owner, u64)>> = HashMap::new();
+    let mut meanwhile: HashMap<ConversationId, Option<(Principal, u64)>> = HashMap::new();
     for change in changes {
         let Some((id, owner, expected, stays)) = change.assumes() else { continue };
         let found = match meanwhile.remove(&id) {
@@ -94,10 +94,9 @@ pub(super) fn refusal<'a>(
 }
 
 /// Whose a conversation is and how often it was changed, removed ones included.
-fn guarded(db: &Connection, id: ConversationId) -> rusqlite::Result<Option<(Owner, u64)>> {
+fn guarded(db: &Connection, id: ConversationId) -> rusqlite::Result<Option<(Principal, u64)>> {
     let mut find = db.prepare_cached("SELECT owner, revision FROM conversations WHERE id = ?1")?;
-    let read =
-        |row: &Row<'_>| Ok((Owner::stored(row.get_ref(0)?.as_str()?), row.get::<_, i64>(1)?.unsigned_abs()));
+    let read = |row: &Row<'_>| Ok((principal(row, 0)?, row.get::<_, i64>(1)?.unsigned_abs()));
     find.query_row([id.as_bytes().as_slice()], read).optional()
 }
 
@@ -109,7 +108,7 @@ fn turn_of(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Conversatio
 }
 
 /// What a change would add, and to whose storage; answers are counted when they are there.
-pub(super) fn adds(change: &ConversationChange) -> Option<(&Owner, u64)> {
+pub(super) fn adds(change: &ConversationChange) -> Option<(&Principal, u64)> {
     let new = |conversation: &Conversation| match conversation.revision {
         1 => fixed::CONVERSATION + conversation.title.len() as u64,
         _ => 0,
@@ -208,7 +207,7 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Bo
     let sql = "SELECT t.row, c.row, c.owner FROM turns t JOIN conversations c ON c.row = t.conversation
                WHERE t.task = ?1 AND c.gone = 0";
     let found = db.prepare_cached(sql)?.query_row([task.as_bytes().as_slice()], |row| {
-        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, Owner::stored(row.get_ref(2)?.as_str()?)))
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, principal(row, 2)?))
     });
     let Some((turn, conversation, owner)) = found.optional()? else { return Ok(()) };
     let sql =
@@ -223,18 +222,18 @@ fn end(db: &Connection, task: TaskId, words: &str, at: Timestamp, books: &mut Bo
     index(db, "turn_words", turn * 2 + 1, &owner, words)
 }
 
-fn index(db: &Connection, table: &str, row: i64, owner: &Owner, words: &str) -> rusqlite::Result<()> {
+fn index(db: &Connection, table: &str, row: i64, owner: &Principal, words: &str) -> rusqlite::Result<()> {
     if words.is_empty() {
         return Ok(());
     }
     let sql = format!("INSERT INTO {table} (rowid, owner, words) VALUES (?1, ?2, ?3)");
-    db.prepare_cached(&sql)?.execute(params![row, mark(owner), spaced(words)])?;
+    db.prepare_cached(&sql)?.execute(params![row, mark(owner.as_str()), spaced(words)])?;
     Ok(())
 }
 
 /// An owner as one word of the index, so that a search looks at no other owner's.
-fn mark(owner: &Owner) -> String {
-    let digest = Sha256::digest(owner.as_str().as_bytes());
+fn mark(owner: &str) -> String {
+    let digest = Sha256::digest(owner.as_bytes());
     digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -313,11 +312,11 @@ pub(super) fn list(
 
 /// The conversations in which the words stand: those with the newest turns that fit, and those whose title
 /// does.
-fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<ConversationMatch>, StoreError> {
+fn search(db: &Connection, owner: &Principal, text: &str) -> Result<Vec<ConversationMatch>, StoreError> {
     let Some(wanted) = SearchPhrases::read(text) else { return Ok(Vec::new()) };
     // The words of conversations that were an admin's before version 8 still bear the former name.
-    let former = if owner.is_admin() { Owner::stored("local") } else { owner.clone() };
-    let marks = format!("owner : (\"{}\" OR \"{}\")", mark(owner), mark(&former));
+    let marks: Vec<String> = owner.stored_forms().map(|form| format!("\"{}\"", mark(form))).collect();
+    let marks = format!("owner : ({})", marks.join(" OR "));
     let wanted = format!("({marks}) AND {}", wanted.query());
     let mut spots: HashMap<i64, Spot> = HashMap::new();
     let sql =
@@ -348,7 +347,7 @@ fn search(db: &Connection, owner: &Owner, text: &str) -> Result<Vec<Conversation
     Ok(found)
 }
 
-pub(super) fn count(db: &Connection, owner: &Owner) -> Result<u64, StoreError> {
+pub(super) fn count(db: &Connection, owner: &Principal) -> Result<u64, StoreError> {
     let sql =
         "SELECT count(*) FROM conversations INDEXED BY conversations_owner WHERE owner = ?1 AND gone = 0";
     Ok(db.prepare_cached(sql)?.query_row([owner.as_str()], |row| row.get::<_, i64>(0))?.unsigned_abs())
@@ -443,7 +442,7 @@ fn conversation(row: &Row<'_>) -> Result<Conversation, StoreError> {
     let agent = row.get_ref(5)?.as_str().ok().and_then(|name| name.parse().ok());
     Ok(Conversation {
         id,
-        owner: Owner::stored(&row.get::<_, String>(1)?),
+        owner: principal(row, 1)?,
         title: row.get(2)?,
         named: row.get(3)?,
         pinned: row.get(4)?,

@@ -3,10 +3,10 @@
 //! Promises: a head is checked against its seal before it is handed out; what does not fit is
 //! [`StoreError::Corrupt`].
 
-use agentsite_protocol::{Owner, TaskHead, TaskId};
+use agentsite_protocol::{TaskHead, TaskId};
 use rusqlite::{Connection, Row};
 
-use super::fault::damaged;
+use super::fault::{damaged, principal};
 use super::seal::{self, time};
 use crate::StoreError;
 
@@ -24,7 +24,7 @@ pub(super) fn head(row: &Row<'_>) -> Result<TaskHead, StoreError> {
         id,
         context: text(9)?.parse().map_err(|_| wrong("the context"))?,
         agent: text(7)?.parse().map_err(|_| wrong("the agent"))?,
-        owner: Owner::stored(text(8)?),
+        owner: principal(row, 8).map_err(|_| wrong("the owner"))?,
         state: seal::state(state).ok_or_else(|| wrong("the state"))?,
         created_at: time(row.get(3)?),
         updated_at: time(updated_at),

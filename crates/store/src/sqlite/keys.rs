@@ -3,7 +3,7 @@
 //! Promises: keys are rows with the hash of the key; the value of a setting is encrypted and opens only under
 //! its own name. The sums of the accounts follow every change of a setting.
 
-use agentsite_protocol::{KeyId, Owner};
+use agentsite_protocol::{KeyId, Principal};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::accounts::{Books, account};
@@ -124,7 +124,7 @@ fn setting_bytes(db: &Connection, name: &str) -> rusqlite::Result<Option<(String
 pub(super) fn setting_adds<'a>(
     db: &Connection,
     change: &'a SettingChange,
-) -> rusqlite::Result<Option<(&'a Owner, u64)>> {
+) -> rusqlite::Result<Option<(&'a Principal, u64)>> {
     let (Some(owner), Some(value)) = (&change.owner, &change.value) else { return Ok(None) };
     let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
     let before = setting_bytes(db, &change.name)?.map_or(0, |(_, bytes)| bytes);
@@ -143,7 +143,7 @@ pub(super) fn change_setting(
     }
     match &change.value {
         Some(value) => {
-            let owner = change.owner.as_ref().map(Owner::as_str);
+            let owner = change.owner.as_ref().map(Principal::as_str);
             let sealed = secrets::seal_setting(vault, &change.name, value);
             let bytes = fixed::SETTING + (change.name.len() + value.len()) as u64;
             books.accounts.add(&account(owner), bytes);

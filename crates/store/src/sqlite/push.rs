@@ -4,21 +4,20 @@
 //! receiver goes with everything that was still to be sent to it; all of a task's go with the task. The
 //! configs hold secrets of callers and are encrypted in their rows. It sends nothing.
 
-use agentsite_protocol::{Owner, PushConfig, TaskId};
+use agentsite_protocol::{Principal, PushConfig, TaskId};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::accounts::{Books, account};
-use super::fault::damaged;
+use super::fault::{damaged, principal};
 use super::vault::{SEAL, Vault};
 use super::{outbox, secrets};
 use crate::storage::fixed;
 use crate::{EventDeliveries, PushChange, StoreError};
 
 /// The owner of a task.
-pub(super) fn owner(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Owner>> {
+pub(super) fn owner(db: &Connection, task: TaskId) -> rusqlite::Result<Option<Principal>> {
     let sql = "SELECT owner FROM tasks WHERE id = ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok(Owner::stored(row.get_ref(0)?.as_str()?));
-    db.prepare_cached(sql)?.query_row([task.as_bytes().as_slice()], read).optional()
+    db.prepare_cached(sql)?.query_row([task.as_bytes().as_slice()], |row| principal(row, 0)).optional()
 }
 
 /// What a change adds, and to the receivers of which task.
@@ -95,7 +94,7 @@ pub(super) fn notify(db: &Connection, notify: &EventDeliveries, books: &mut Book
         return Ok(());
     }
     let owner = owner(db, notify.task)?;
-    let account = owner.as_ref().map_or("", Owner::account);
+    let account = owner.as_ref().map_or("", Principal::account);
     for row in configs.iter().flat_map(|config| notify.rows(account, config)) {
         outbox::add(db, &row, books)?;
     }

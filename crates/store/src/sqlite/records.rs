@@ -3,11 +3,12 @@
 //! Promises: guards are checked before anything is written; a body opens only in the row that it was written
 //! for. The sums of the accounts follow every change.
 
-use agentsite_protocol::{Owner, Timestamp};
+use agentsite_protocol::{Principal, Timestamp};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::SqliteStore;
 use super::accounts::{Books, account};
+use super::fault::principal;
 use super::seal::number;
 use super::vault::{SEAL, Vault};
 use crate::query::MAX_PAGE;
@@ -45,7 +46,7 @@ pub(super) fn refusal<'a>(
 pub(super) fn adds<'a>(
     db: &Connection,
     change: &'a RecordChange,
-) -> rusqlite::Result<Option<(&'a Owner, u64)>> {
+) -> rusqlite::Result<Option<(&'a Principal, u64)>> {
     let RecordChange::Put { collection, record } = change else { return Ok(None) };
     let Some(owner) = &record.owner else { return Ok(None) };
     let before = bytes(db, collection, &record.key)?.map_or(0, |(_, bytes)| bytes);
@@ -79,7 +80,7 @@ pub(super) fn change(
     }
     match change {
         RecordChange::Put { record, .. } => {
-            let owner = record.owner.as_ref().map(Owner::as_str);
+            let owner = record.owner.as_ref().map(Principal::as_str);
             books.accounts.add(&account(owner), size(record));
             let sealed = vault.seal(&place(collection, key), record.body.as_bytes());
             let sql = "INSERT OR REPLACE INTO records (collection, key, owner, revision, expires_at, body)
@@ -147,7 +148,7 @@ pub(super) fn list(
     );
     let mut find = db.prepare_cached(&sql)?;
     let (after, owner) =
-        (query.after.as_deref().unwrap_or_default(), query.owner.as_ref().map(Owner::as_str));
+        (query.after.as_deref().unwrap_or_default(), query.owner.as_ref().map(Principal::as_str));
     let most = number(query.limit.min(MAX_PAGE) as u64);
     let mut rows = find.query(params![query.collection, after, owner, most])?;
     let mut found = Vec::new();
@@ -164,9 +165,9 @@ fn read(row: &Row<'_>, collection: &str, vault: &Vault) -> Result<StoredRecord, 
     let body = opened.and_then(|bytes| String::from_utf8(bytes).ok()).ok_or_else(|| {
         StoreError::Tampered(format!("the record {key} of {collection} was changed outside of agentsite"))
     })?;
-    let owner: Option<String> = row.get(1)?;
+    let is_owned = row.get_ref(1)? != rusqlite::types::ValueRef::Null;
     Ok(StoredRecord {
-        owner: owner.map(|owner| Owner::stored(&owner)),
+        owner: if is_owned { Some(principal(row, 1)?) } else { None },
         revision: row.get::<_, i64>(2)?.unsigned_abs(),
         expires_at: row.get::<_, Option<i64>>(3)?.map(Timestamp::from_millis),
         key,

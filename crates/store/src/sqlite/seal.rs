@@ -4,11 +4,11 @@
 //! the same key. SHA-256 cut short: no secret is involved, chance is the only opponent of a seal, and sixteen
 //! bytes of a key leave no hope of a collision.
 
-use agentsite_protocol::{AgentName, MessageId, Owner, TaskHead, TaskId, TaskState, Timestamp};
+use agentsite_protocol::{AgentName, MessageId, Principal, TaskHead, TaskId, TaskState, Timestamp};
 use sha2::{Digest, Sha256};
 
 /// By what a repeated message is found: sixteen bytes of the hash of sender, agent and message id.
-pub(super) fn sent_key(owner: &Owner, agent: &AgentName, message: &MessageId) -> [u8; 16] {
+pub(super) fn sent_key(owner: &Principal, agent: &AgentName, message: &MessageId) -> [u8; 16] {
     let mut hash = Sha256::new();
     for part in [owner.as_str(), agent.as_str(), message.as_str()] {
         add_text(&mut hash, part);
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn keys_tell_apart_what_runs_together() {
         let key = |owner: &str, agent: &str| {
-            sent_key(&Owner::stored(owner), &agent.parse().unwrap(), &"m".parse().unwrap())
+            sent_key(&format!("key:{owner}").parse().unwrap(), &agent.parse().unwrap(), &"m".parse().unwrap())
         };
         assert_ne!(key("a", "bc"), key("ab", "c"));
         assert_eq!(key("a", "bc"), key("a", "bc"));

@@ -4,7 +4,7 @@
 //! are handed out; what does not fit is [`StoreError::Corrupt`]. Lists with filters are in `list`, writing is
 //! in `apply`.
 
-use agentsite_protocol::{AgentName, MessageId, Owner, TaskEvent, TaskHead, TaskId, Usage};
+use agentsite_protocol::{AgentName, MessageId, Principal, TaskEvent, TaskHead, TaskId, Usage};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::fault::damaged;
@@ -27,7 +27,7 @@ impl TaskReads for SqliteStore {
         self.readers.read(move |db| histories(db, &ids, events, started))
     }
 
-    fn sent(&self, owner: &Owner, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
+    fn sent(&self, owner: &Principal, agent: &AgentName, message: &MessageId) -> Reply<'_, Option<TaskId>> {
         let key = seal::sent_key(owner, agent, message);
         self.readers.read(move |db| Ok(find_sent(db, &key)?.map(|(task, _)| task)))
     }

@@ -8,7 +8,7 @@ mod deletion;
 mod model;
 mod tampering;
 
-use agentsite_protocol::{Owner, TaskEvent, TaskHead};
+use agentsite_protocol::{Principal, TaskEvent, TaskHead};
 use tempfile::TempDir;
 use tokio::sync::oneshot;
 
@@ -119,7 +119,7 @@ async fn conversations_of_the_former_owner_local_belong_to_the_admins() {
     db.execute(row, []).unwrap();
     drop(db);
     let store = open(&path);
-    let query = crate::ConversationQuery { owner: agentsite_protocol::Owner::stored("admin"), text: None };
+    let query = crate::ConversationQuery { owner: agentsite_protocol::Principal::admin(), text: None };
     assert_eq!(store.conversations(query, None, 5).await.unwrap().items.len(), 1);
 }
 

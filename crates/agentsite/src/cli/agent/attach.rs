@@ -17,7 +17,9 @@ use agentsite_host::{
     Workshop,
 };
 use agentsite_protocol::link::{Assignment, Introduction, Progress};
-use agentsite_protocol::{AgentName, Ids, Message, Outcome, Owner, Step, TraceContext, Usage, Visibility};
+use agentsite_protocol::{
+    AgentName, Ids, Message, Outcome, Principal, Step, TraceContext, Usage, Visibility,
+};
 use agentsite_site::World;
 use clap::Args;
 use tokio_util::sync::CancellationToken;
@@ -222,7 +224,7 @@ fn job(ids: Ids, agent: AgentName, given: Assignment, cancel: &CancellationToken
         task: given.task,
         context: given.context,
         agent,
-        owner: Owner::stored("site"),
+        owner: Principal::site(),
         message: given.message,
         history: given.history,
         conversation: Vec::new(),

@@ -74,7 +74,7 @@ async fn deleted_conversations_are_in_no_file_not_even_in_the_index_of_words() {
     let store = open(&path);
     let mut all = Vec::new();
     for number in 1..=40 {
-        let mut talk = talks::talk(number, "ann", &format!("title{number:03}wombat"));
+        let mut talk = talks::talk(number, "key:ann", &format!("title{number:03}wombat"));
         let said = talks::say(&mut talk, None, 1_000 + number, &format!("{} question", words(number)));
         store.commit(said).await.unwrap();
         let ended = talks::end(&mut talk, 1_000 + number, &format!("answer{number:03}numbat"));
@@ -101,7 +101,10 @@ async fn deleted_conversations_are_in_no_file_not_even_in_the_index_of_words() {
             if place % 2 == 0 {
                 assert!(found.is_empty(), "{word}: {found:?}");
             } else {
-                let query = ConversationQuery { owner: Owner::stored("ann"), text: Some(word.clone()) };
+                let query = ConversationQuery {
+                    owner: "key:ann".parse::<Principal>().unwrap(),
+                    text: Some(word.clone()),
+                };
                 assert_eq!(store.conversations(query, None, 9).await.unwrap().items.len(), 1, "{word}");
             }
         }

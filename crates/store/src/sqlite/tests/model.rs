@@ -99,7 +99,7 @@ async fn act(store: &dyn Store, moment: i64, deed: &Operation) -> String {
             );
         }
         Operation::Setting { name, owner, length } => {
-            let owner = (*owner > 0).then(|| Owner::stored(OWNERS[*owner]));
+            let owner = (*owner > 0).then(|| OWNERS[*owner].parse().unwrap());
             let value = length.map(|length| "x".repeat(length));
             bare().edit(SettingChange { name: format!("s{name}"), value, owner })
         }
@@ -134,7 +134,7 @@ async fn everything(store: &dyn Store) -> String {
     let mut told = String::new();
     for filter in [
         TaskFilter::default(),
-        TaskFilter { owner: Some(Owner::stored("key:a")), ..TaskFilter::default() },
+        TaskFilter { owner: Some("key:a".parse::<Principal>().unwrap()), ..TaskFilter::default() },
         TaskFilter { states: vec![TaskState::Working, TaskState::Failed], ..TaskFilter::default() },
         TaskFilter { context: Some("c3".parse().unwrap()), ..TaskFilter::default() },
         TaskFilter {
@@ -160,7 +160,8 @@ async fn everything(store: &dyn Store) -> String {
         }
     }
     for message in 0..6 {
-        let (owner, message) = (Owner::stored("local"), format!("m{message}").parse().unwrap());
+        let (owner, message) =
+            ("local".parse::<Principal>().unwrap(), format!("m{message}").parse().unwrap());
         told.push_str(&format!("{:?}\n", store.sent(&owner, &"echo".parse().unwrap(), &message).await));
     }
     let sums = StorageQuery { largest: 9, ..StorageQuery::default() };

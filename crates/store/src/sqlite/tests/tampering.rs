@@ -124,6 +124,7 @@ async fn every_edit_of_a_row_is_found_and_named() {
             "row first of the table keys",
         ),
         ("UPDATE tasks SET owner = 'mallory' WHERE row = 3", "task"),
+        ("UPDATE tasks SET owner = 'key:mallory' WHERE row = 3", "task"),
         ("UPDATE tasks SET state = 6 WHERE row = 3", "task"),
         ("UPDATE task_events SET body = replace(body, 'a', 'b') WHERE row = 5", "events"),
         ("DELETE FROM task_events WHERE row = 5", "task"),
