@@ -135,6 +135,8 @@ pub(super) fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, Store
     // Only the writer empties the log, when it closes in good order; after an error nothing may touch the
     // file again.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    // Plans do not depend on bound values; without it a cached statement is planned anew at each new value.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     db.pragma_update(None, "cache_size", -CACHE_KIB)?;
     db.pragma_update(None, "foreign_keys", false)?;
     db.pragma_update(None, "temp_store", "MEMORY")?;

@@ -123,6 +123,25 @@ async fn conversations_of_the_former_owner_local_belong_to_the_admins() {
     assert_eq!(store.conversations(query, None, 5).await.unwrap().items.len(), 1);
 }
 
+#[test]
+fn a_cached_statement_is_planned_once_whatever_is_bound_to_it() {
+    let (_folder, path) = folder();
+    drop(open(&path));
+    let db = super::file::connect(&path, rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    for sql in [
+        "SELECT id FROM push_configs WHERE task = ?1 ORDER BY id",
+        "SELECT row, seq, state, updated_at, seal FROM tasks WHERE id = ?1",
+        "SELECT owner, revision FROM conversations WHERE id = ?1",
+    ] {
+        for number in 0..5_u8 {
+            let mut find = db.prepare_cached(sql).unwrap();
+            assert!(find.query([[number; 16].as_slice()]).unwrap().next().unwrap().is_none());
+        }
+        let planned_again = db.prepare_cached(sql).unwrap().get_status(rusqlite::StatementStatus::RePrepare);
+        assert_eq!(planned_again, 0, "{sql}");
+    }
+}
+
 #[tokio::test]
 async fn what_is_no_database_of_ours_is_refused_with_a_sentence() {
     let (folder, path) = folder();
