@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use futures::future::BoxFuture;
 
 use load::{Load, Measured, Request};
 use process::{Child, Figures};
@@ -78,11 +79,16 @@ enum Subject {
     Search,
 }
 
-/// Measures what was asked for.
+/// Measures what was asked for. Boxed, so that the load is compiled in this crate and not for size like the
+/// binary.
 ///
 /// # Errors
 /// [`BenchError`] when a process cannot be started, stops, or does not answer.
-pub async fn run(args: &BenchArgs, progress: &Progress) -> Result<Report, BenchError> {
+pub fn run<'a>(args: &'a BenchArgs, progress: &'a Progress) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(choose(args, progress))
+}
+
+async fn choose(args: &BenchArgs, progress: &Progress) -> Result<Report, BenchError> {
     let folder = Folder::make()?;
     match args.subject {
         Subject::Site => measure(args, &folder.0, progress).await,

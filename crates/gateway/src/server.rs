@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use agentsite_site::Site;
 use axum::Router;
+use futures::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -135,7 +136,14 @@ impl Gateway {
     }
 
     /// Serves until `stop` is cancelled, then lets requests finish within the site's drain period.
-    pub async fn serve(self, stop: CancellationToken) {
+    ///
+    /// Boxed here, so that the code of every connection is compiled in this crate, which is optimised for
+    /// speed: the body of an `async fn` is compiled by the crate that awaits it.
+    pub fn serve(self, stop: CancellationToken) -> BoxFuture<'static, ()> {
+        Box::pin(self.accept_all(stop))
+    }
+
+    async fn accept_all(self, stop: CancellationToken) {
         let front = Front::new(self.settings, self.site, self.registry, self.local, stop.clone());
         let connections = TaskTracker::new();
         let (drawing, until) = (Arc::clone(&front), stop.clone());

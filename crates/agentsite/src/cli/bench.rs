@@ -29,7 +29,7 @@ pub(super) async fn serve_bare(output: Output) -> Result<Exit, CliError> {
         // The bench reads the address; when it is gone, stdin is closed and the server ends.
         let _ = output.line(address);
     };
-    bench::serve_bare(announce).await?;
+    bench::serve_bare(Box::new(announce)).await?;
     Ok(Exit::Ok)
 }
 

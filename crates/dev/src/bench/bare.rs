@@ -8,13 +8,19 @@ use std::io::Read;
 use crate::bench::BenchError;
 use axum::routing::post;
 use axum::{Json, Router};
+use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Serves until stdin closes; `announce` gets the address first.
+/// Serves until stdin closes; `announce` gets the address first. Boxed, so that it is compiled in this crate and
+/// not for size like the binary.
 ///
 /// # Errors
 /// [`BenchError`] when no port is free or the server fails.
-pub async fn serve_bare(announce: impl FnOnce(&str)) -> Result<(), BenchError> {
+pub fn serve_bare<'a>(announce: Box<dyn FnOnce(&str) + Send + 'a>) -> BoxFuture<'a, Result<(), BenchError>> {
+    Box::pin(serve(announce))
+}
+
+async fn serve(announce: Box<dyn FnOnce(&str) + Send + '_>) -> Result<(), BenchError> {
     let failed = |error: std::io::Error| BenchError::error(format!("the bare server failed: {error}"));
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;

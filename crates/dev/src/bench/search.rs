@@ -16,6 +16,7 @@ use std::process::Stdio;
 
 use agentsite_search::population::{Population, Sample};
 use clap::{Args, ValueEnum};
+use futures::future::BoxFuture;
 
 use super::BenchArgs;
 use super::process::this_program;
@@ -91,7 +92,11 @@ pub(super) async fn measure(
 ///
 /// # Errors
 /// [`BenchError`] when the index cannot be built or opened.
-pub async fn measure_part(args: SearchPartArgs, progress: &Progress) -> Result<Report, BenchError> {
+pub fn measure_part(args: SearchPartArgs, progress: &Progress) -> BoxFuture<'_, Result<Report, BenchError>> {
+    Box::pin(part(args, progress))
+}
+
+async fn part(args: SearchPartArgs, progress: &Progress) -> Result<Report, BenchError> {
     let SearchPartArgs { part, folder, sizes, seconds } = args;
     match part {
         Part::Cards => cards::make(&folder),
