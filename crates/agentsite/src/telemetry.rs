@@ -32,7 +32,7 @@ const TRACED: &str = "agentsite";
 
 /// The calls that a site answers and the work on its tasks; their spans lie below the level of the log, so
 /// that they cost nothing when no traces are sent.
-const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_site::tasks"];
+const CALLS: [&str; 2] = ["agentsite_gateway::a2a", "agentsite_tasks"];
 
 /// The log and the traces of a running site.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::Timestamp;
-use agentsite_site::{Site, SiteFigures};
+use agentsite_site::{Site, TaskFigures};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
@@ -40,7 +40,7 @@ const COARSE: usize = 720;
 struct Reading {
     at: Timestamp,
     requests: Sums,
-    site: SiteFigures,
+    site: TaskFigures,
     cpu: f64,
     memory: u64,
 }
@@ -64,7 +64,7 @@ struct Point {
     at: Timestamp,
     seconds: f64,
     requests: Sums,
-    site: SiteFigures,
+    site: TaskFigures,
     cpu: f64,
     memory: u64,
 }
@@ -82,7 +82,7 @@ impl Point {
                 failed: gone(old.failed, new.failed),
                 took: std::array::from_fn(|bucket| gone(old.took[bucket], new.took[bucket])),
             },
-            site: SiteFigures {
+            site: TaskFigures {
                 started: gone(before.site.started, after.site.started),
                 failed: gone(before.site.failed, after.site.failed),
                 tokens_in: gone(before.site.tokens_in, after.site.tokens_in),
@@ -106,7 +106,7 @@ impl Point {
                 failed: sum.requests.failed + next.requests.failed,
                 took: std::array::from_fn(|bucket| sum.requests.took[bucket] + next.requests.took[bucket]),
             },
-            site: SiteFigures {
+            site: TaskFigures {
                 started: sum.site.started + next.site.started,
                 failed: sum.site.failed + next.site.failed,
                 tokens_in: sum.site.tokens_in + next.site.tokens_in,

@@ -12,7 +12,7 @@ use agentsite_protocol::{AgentName, Caller, Ids, Message, Role, Task, TaskState}
 use futures::future::BoxFuture;
 
 use crate::hub::Hub;
-use crate::tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
+use agentsite_tasks::{CancelGuard, Origin, TaskError, TaskRequest, TaskWatch, Tasks, WeakTasks};
 use tools::Neighbour;
 
 /// Longest chain of agents that call each other; people's own delegations are three or four deep.

@@ -9,7 +9,7 @@ use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_search::FindError;
 use agentsite_store::StoreError;
 
-use crate::tasks::TaskError;
+use agentsite_tasks::TaskError;
 
 /// Why a site did not do what was asked.
 #[derive(Debug, thiserror::Error)]

@@ -26,7 +26,7 @@ use tokio::sync::Notify;
 use crate::SiteError;
 use crate::feeds::Feeds;
 use crate::registry::{OwnName, shape_of};
-use crate::tasks::TaskAgent;
+use agentsite_tasks::TaskAgent;
 
 pub(crate) use card::for_both_versions;
 
@@ -265,7 +265,7 @@ impl Hub {
     }
 }
 
-/// The manifest, the runner and the lane are those of the agent.
+/// The manifest, the runner and the slots are those of the agent.
 impl Deref for Entry {
     type Target = TaskAgent;
 
@@ -329,8 +329,8 @@ impl Entry {
             health: health.word(),
             reason: health.reason().map(Into::into),
             notice: self.runner.notice().or_else(|| self.notice.clone()),
-            running: self.lane.running(),
-            queued: self.lane.waiting(),
+            running: self.running(),
+            queued: self.waiting(),
             concurrency: self.manifest.limits.concurrency,
             queue: self.manifest.limits.queue,
             folder: self.folder.as_ref().map(|folder| folder.display().to_string()),

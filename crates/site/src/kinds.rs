@@ -1,4 +1,5 @@
-//! The kinds of journal lines, declared in one place for each capability.
+//! The kinds of journal lines of the capabilities in this crate, declared in one place for each; those of
+//! tasks are in `tasks`.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it. The sentences are written where the events happen.
@@ -18,19 +19,6 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Tasks.
-    task {
-        OPENED = "task.opened",
-        ANSWERED = "task.answered",
-        REQUEUED = "task.requeued",
-        COMPLETED = "task.completed",
-        FAILED = "task.failed",
-        CANCELED = "task.canceled",
-        REJECTED = "task.rejected",
-        INPUT_REQUIRED = "task.input_required",
-        AUTH_REQUIRED = "task.auth_required",
-        REMOVED = "task.removed",
-    }
     /// Conversations.
     conversation {
         CREATED = "conversation.created",

@@ -3,12 +3,11 @@
 //! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers
 //! only after that. A foreign id answers like one that does not exist. Nothing here waits without a bound.
 //!
-//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins `host` and `store`, which do not
-//! know each other.
+//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins the capabilities (`tasks`, `library`)
+//! and the ground below them (`host`, `store`, `search`), whose crates do not know each other.
 
 #![forbid(unsafe_code)]
 
-mod anonymous;
 mod audit;
 mod calls;
 mod challenges;
@@ -22,7 +21,6 @@ mod hub;
 mod identity;
 mod keys;
 mod kinds;
-mod lifetime;
 mod logins;
 mod metrics;
 mod names;
@@ -34,11 +32,8 @@ mod secret;
 mod settings;
 mod settled;
 mod site;
-mod submission;
-mod tasks;
 mod tokens;
 mod usage;
-mod workers;
 mod world;
 
 #[cfg(test)]
@@ -52,6 +47,10 @@ pub use agentsite_store::{
     ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
 };
+pub use agentsite_tasks::{
+    AskedTask, Recovery, Sent, Submission, TaskError, TaskFigures, TaskGraph, TaskWatch, Tasks, Worker,
+    WorkerView, Workers,
+};
 pub use audit::verify_heads;
 pub use challenges::{Challenges, ServedChallenge};
 pub use conversations::export::ExportFormat;
@@ -64,7 +63,7 @@ pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
-pub use metrics::{SiteFigures, SiteMetrics};
+pub use metrics::SiteMetrics;
 pub use names::{Names, ReleasedName};
 pub use push::{DeliveryView, DeliveryView as Letter};
 pub use queries::{Appeared, KeptQuery};
@@ -76,10 +75,7 @@ pub use site::{
     HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
     ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
 };
-pub use submission::Submission;
-pub use tasks::{AskedTask, Recovery, Sent, TaskError, TaskGraph, TaskWatch, Tasks};
 pub use tokens::TokenIssuer;
-pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};
 
 /// Reads any bytes as what a hub is handed by others, for the fuzzer.

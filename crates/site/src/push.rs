@@ -29,9 +29,9 @@ pub(crate) use attempt::DeliveryAttempt;
 pub(crate) use hook::NewReceiver;
 pub use outbox::DeliveryView;
 
-use crate::anonymous::IdCipher;
 use crate::identity::Identity;
 use crate::{PushSettings, SiteError, SiteMetrics, kinds};
+use agentsite_tasks::IdCipher;
 use hook::LiveReceivers;
 
 /// Receivers that one task may have: its caller, a supervisor and a few dashboards; each costs a row for

@@ -15,14 +15,14 @@ use crate::challenges::Challenges;
 use crate::error::admin_only;
 use crate::hub::Hub;
 use crate::identity::Identity;
-use crate::lifetime::Lifetime;
 use crate::names::Names;
 use crate::push::{Courier, Push};
 use crate::registry::{EgressScout, Registry, Scout};
 use crate::retention::Expirer;
 use crate::secret::Secret;
-use crate::tasks::{TaskHook, TaskRequest, Tasks};
 use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
+use agentsite_tasks::Lifetime;
+use agentsite_tasks::{TaskHook, TaskRequest, Tasks};
 
 mod access;
 mod agents;
@@ -149,7 +149,7 @@ impl Site {
         let state = SiteState::read(settings, world, store, workshop, scout).await?;
         let log = AgentLog::new(state.ids.clock().clone());
         let running = state.run(&metrics, courier, hooks);
-        let inner = Arc::new(state.join(running, metrics));
+        let inner = Arc::new(state.join(running, metrics.tasks().clone()));
         inner.hub.put(concierge::entry(Arc::downgrade(&inner), log));
         inner.connected.expect_programs();
         Ok(Self(inner))

@@ -34,8 +34,8 @@ use agentsite_protocol::{AgentName, Caller, Clock, Message, Rng, Role, Task, Tas
 use agentsite_store::{MemStore, SharedStore};
 
 use crate::site::SiteParts;
-use crate::tasks::TaskHook;
 use crate::{Sent, Site, SiteError, SiteMetrics, SiteSettings, TaskWatch, World};
+use agentsite_tasks::TaskHook;
 
 /// A clock that moves only when a story moves it.
 #[derive(Debug, Default)]

@@ -9,18 +9,17 @@ use agentsite_protocol::{TaskEventKind, Usage};
 use agentsite_store::{SharedStore, UsageChange};
 use futures::future::BoxFuture;
 
-use crate::SiteMetrics;
-use crate::tasks::{Contribution, TaskError, TaskHook, TaskMoment};
+use agentsite_tasks::{Contribution, TaskError, TaskHook, TaskMetrics, TaskMoment};
 
 /// Adds up what agents use.
 #[derive(Debug)]
 pub(crate) struct UsageHook {
     store: SharedStore,
-    metrics: SiteMetrics,
+    metrics: TaskMetrics,
 }
 
 impl UsageHook {
-    pub(crate) fn new(store: SharedStore, metrics: SiteMetrics) -> Self {
+    pub(crate) fn new(store: SharedStore, metrics: TaskMetrics) -> Self {
         Self { store, metrics }
     }
 }

@@ -20,7 +20,17 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     ("dev", &["search", "host", "client", "egress", "protocol"]),
     ("gateway", &["site", "protocol"]),
-    ("site", &["library", "mesh", "search", "host", "trust", "store", "client", "egress", "protocol"]),
+    (
+        "site",
+        &[
+            "rooms", "tasks", "library", "mesh", "search", "host", "trust", "store", "client", "egress",
+            "protocol",
+        ],
+    ),
+    // A capability: a turn of a conversation is a task.
+    ("rooms", &["tasks", "store", "protocol"]),
+    // A capability: tasks are kept in the store and run by the host.
+    ("tasks", &["host", "store", "protocol"]),
     // A capability: it runs as an agent (host) and finds passages (search).
     ("library", &["host", "search", "protocol"]),
     ("host", &["client", "egress", "protocol"]),
@@ -38,6 +48,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "agentsite",
             "gateway",
             "site",
+            "rooms",
+            "tasks",
             "library",
             "mesh",
             "search",

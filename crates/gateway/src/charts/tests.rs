@@ -9,7 +9,7 @@ fn reading(step: i64, requests: u64) -> Reading {
     let mut sums = Sums::default();
     sums.requests[Face::A2a as usize] = requests;
     sums.took[3] = requests;
-    let site = SiteFigures { started: requests, tokens_out: requests * 7, ..SiteFigures::default() };
+    let site = TaskFigures { started: requests, tokens_out: requests * 7, ..TaskFigures::default() };
     let at = Timestamp::from_millis(step * 10_000);
     Reading { at, requests: sums, site, cpu: step as f64 * 5.0, memory: 1_000 + step as u64 }
 }

@@ -10,7 +10,7 @@ use agentsite_protocol::mcp::{Reply, Tool, ToolCall, ToolResult};
 use futures::future::BoxFuture;
 
 use crate::hub::Entry;
-use crate::tasks::{Admission, Slot};
+use agentsite_tasks::Slot;
 
 /// The tools of an agent of this site.
 #[derive(Debug)]
@@ -21,15 +21,10 @@ pub(super) struct Neighbour {
 
 impl Neighbour {
     async fn admitted(&self) -> Result<Slot, ToolFault> {
-        match self.entry.lane.admit(false) {
-            Ok(Admission::Now(slot)) => Ok(slot),
-            Ok(Admission::Later(place)) => Ok(place.slot().await),
-            Err(later) => Err(ToolFault::Down(format!(
-                "{} is busy; try again in {} s",
-                self.entry.manifest.name,
-                later.as_secs().max(1)
-            ))),
-        }
+        self.entry.slot().await.map_err(|later| {
+            let (name, seconds) = (&self.entry.manifest.name, later.as_secs().max(1));
+            ToolFault::Down(format!("{name} is busy; try again in {seconds} s"))
+        })
     }
 }
 

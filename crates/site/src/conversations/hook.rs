@@ -7,7 +7,7 @@ use agentsite_store::{Conversation, ConversationChange, Turn};
 
 use super::decide::start;
 use super::feed::{Feed, FeedChange};
-use crate::tasks::{Contribution, Origin, TaskHook, TaskMoment};
+use agentsite_tasks::{Contribution, Origin, TaskHook, TaskMoment};
 
 /// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
 const INDEXED: usize = 64 << 10;

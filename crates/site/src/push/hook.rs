@@ -13,7 +13,7 @@ use agentsite_protocol::{PushConfig, TaskId};
 use agentsite_store::{EventDeliveries, PushChange};
 
 use super::Push;
-use crate::tasks::{Contribution, TaskHook, TaskMoment};
+use agentsite_tasks::{Contribution, TaskHook, TaskMoment};
 
 /// The live tasks that are known to have receivers.
 #[derive(Debug, Default)]

@@ -16,11 +16,11 @@ use tokio::sync::broadcast::error::RecvError;
 use super::connect::ConnectedAgents;
 use super::{admin_only, login};
 use crate::hub::{Entry, Hub};
-use crate::lifetime::Lifetime;
 use crate::logins::Logins;
 use crate::names::Names;
-use crate::tasks::Tasks;
 use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
+use agentsite_tasks::Lifetime;
+use agentsite_tasks::Tasks;
 
 /// The agents that a site runs.
 #[derive(Debug, Clone)]

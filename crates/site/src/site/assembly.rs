@@ -26,7 +26,6 @@ use super::login::AgentLogins;
 use super::operation::Operations;
 use super::push::Deliveries;
 use super::queries::SavedQueries;
-use crate::anonymous::IdCipher;
 use crate::calls::SiteCalls;
 use crate::challenges::Challenges;
 use crate::connected::Connected;
@@ -35,7 +34,6 @@ use crate::federation::Federation;
 use crate::hub::{CONCIERGE, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
-use crate::lifetime::Lifetime;
 use crate::logins::Logins;
 use crate::names::Names;
 use crate::push::{Courier, Push, PushParts};
@@ -44,10 +42,12 @@ use crate::registry::{Registry, Scout};
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::settled::SettledClock;
-use crate::tasks::{AgentDirectory, TaskHook, TaskHooks, TaskParts, Tasks};
 use crate::tokens::Tokens;
 use crate::usage::UsageHook;
 use crate::{SiteError, SiteMetrics, SiteSettings, Workers, World};
+use agentsite_tasks::IdCipher;
+use agentsite_tasks::Lifetime;
+use agentsite_tasks::{AgentDirectory, TaskHook, TaskHooks, TaskMetrics, TaskParts, Tasks};
 
 /// The state of each capability, as the store has it.
 pub(super) struct SiteState {
@@ -154,13 +154,13 @@ impl SiteState {
             cipher,
         });
         let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
-        let usage = Arc::new(UsageHook::new(self.store.clone(), metrics.clone()));
+        let usage = Arc::new(UsageHook::new(self.store.clone(), metrics.tasks().clone()));
         // The order of the hooks: what is counted, what leaves the site, what people follow.
         let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
         let parts = TaskParts {
             store: self.store.clone(),
             ids: self.ids.clone(),
-            metrics: metrics.clone(),
+            metrics: metrics.tasks().clone(),
             cipher,
             hooks: TaskHooks::new(own.into_iter().chain(hooks).collect()),
             agents: directory(&self.hub),
@@ -172,7 +172,7 @@ impl SiteState {
     }
 
     /// Makes the handles and what they share.
-    pub(super) fn join(self, running: TaskRuntime, metrics: SiteMetrics) -> Inner {
+    pub(super) fn join(self, running: TaskRuntime, metrics: TaskMetrics) -> Inner {
         let concierge: AgentName = CONCIERGE.parse().expect("the concierge's name is a name");
         let intake = MessageIntake { hub: self.hub.clone(), settings: self.settings.clone() };
         let expirer = self.expirer();

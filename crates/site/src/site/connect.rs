@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use crate::connected::{Claim, Connected, Kept, Record, claim, manifest};
 use crate::hub::{Entry, Holder, Hub};
 use crate::keys::Keys;
-use crate::lifetime::Lifetime;
 use crate::names::Names;
 use crate::registry::{Draft, Registry};
 use crate::{SiteError, SiteSettings, Worker};
+use agentsite_tasks::Lifetime;
 
 /// How often leases are looked at when nothing else happens.
 const LOOK_AGAIN: Duration = Duration::from_secs(60);

@@ -30,8 +30,8 @@ use crate::conversations::{
 };
 use crate::hub::Hub;
 use crate::retention::Expirer;
-use crate::tasks::{Origin, REMEMBERED, TaskRequest, Tasks};
 use crate::{SiteError, Submission, kinds};
+use agentsite_tasks::{Origin, REMEMBERED, TaskRequest, Tasks};
 pub use export::ConversationExport;
 pub use follow::ConversationWatch;
 use follow::event;

@@ -20,7 +20,7 @@ use super::agents::Agents;
 use crate::SiteError;
 use crate::hub::{Entry, Holder, Hub};
 use crate::registry::Registry;
-use crate::tasks::Tasks;
+use agentsite_tasks::Tasks;
 
 /// Most entries that are open at once: each costs a supervisor and perhaps a connection.
 const MAX_OPEN: usize = 64;
@@ -135,8 +135,7 @@ impl Far {
             return Ok(());
         }
         let idle = |name: &AgentName| {
-            let lane = self.hub.get(name).map(|entry| entry.lane.clone());
-            lane.is_none_or(|lane| lane.running() == 0 && lane.waiting() == 0)
+            self.hub.get(name).is_none_or(|entry| entry.running() == 0 && entry.waiting() == 0)
         };
         let Some((idle, _)) = others.iter().find(|(_, name)| idle(name)) else {
             self.open.closed(id);

@@ -9,8 +9,8 @@ use agentsite_host::Ephemeral;
 use agentsite_protocol::{AgentName, Caller};
 
 use crate::hub::{Entry, Hub};
-use crate::tasks::{TaskRequest, check_message};
 use crate::{SiteError, SiteSettings, Submission};
+use agentsite_tasks::{TaskRequest, check_message};
 
 /// Checks messages for the agents of a site.
 #[derive(Debug, Clone)]

@@ -10,11 +10,12 @@ use agentsite_protocol::{Caller, Ids, JournalLine, Timestamp};
 use agentsite_store::{
     Change, Disk, JournalQuery, SharedStore, StorageQuery, StorageUse, StoreStats, StoredLine,
 };
+use agentsite_tasks::TaskMetrics;
 use serde::Serialize;
 
 use super::finding::SearchStatus;
 use super::{MAX_PAGE, admin_only};
-use crate::{AgentView, BrokenAgent, SiteError, SiteFigures, SiteMetrics, WorkerView, kinds};
+use crate::{AgentView, BrokenAgent, SiteError, TaskFigures, WorkerView, kinds};
 
 /// Accounts that a status names: those with most, as many as fit a screen.
 const LARGEST: usize = 10;
@@ -50,7 +51,7 @@ pub struct StatusReport {
 pub struct Operations {
     pub(super) store: SharedStore,
     pub(super) ids: Ids,
-    pub(super) metrics: SiteMetrics,
+    pub(super) metrics: TaskMetrics,
 }
 
 impl Operations {
@@ -88,7 +89,7 @@ impl Operations {
 
     /// Sums since the start. They tell nothing about anybody, so whoever holds the site may read them.
     #[must_use]
-    pub fn figures(&self) -> SiteFigures {
+    pub fn figures(&self) -> TaskFigures {
         self.metrics.figures()
     }
 

@@ -10,8 +10,8 @@ use agentsite_store::DeliveryQuery;
 
 use super::{MAX_PAGE, admin_only};
 use crate::push::{NewReceiver, Push};
-use crate::tasks::{TaskHook, Tasks, excerpt};
 use crate::{DeliveryView, SiteError};
+use agentsite_tasks::{TaskHook, Tasks, excerpt};
 
 /// What leaves the site about tasks: to which receivers, and how the deliveries fare.
 #[derive(Debug, Clone)]

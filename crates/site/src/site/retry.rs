@@ -6,8 +6,8 @@
 use agentsite_protocol::{Caller, Task, TaskId};
 
 use super::Site;
-use crate::tasks::TaskRequest;
 use crate::{Placing, SiteError, Submission, Utterance};
+use agentsite_tasks::TaskRequest;
 
 impl Site {
     /// Asks the agent of an ended task the same again: a new task, in a conversation a turn beside the old

@@ -215,7 +215,7 @@ impl Toolkit {
         };
         let site = &self.site;
         match offer {
-            None => Err(ToolFault::NoSuchTool(crate::tasks::excerpt(&call.name)).into()),
+            None => Err(ToolFault::NoSuchTool(agentsite_tasks::excerpt(&call.name)).into()),
             Some(Offer::Service(service)) => Box::pin(service.call(site, exchange, call)).await,
             Some(Offer::Agent(entry)) => talk::say(site, &entry, exchange, call.arguments, &call.round).await,
             Some(Offer::Skill(entry, at)) => {

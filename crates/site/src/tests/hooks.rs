@@ -1,190 +1,28 @@
-//! What hooks of tasks can rely on.
-//!
-//! Shown with a hook that writes a record in each commit and remembers each notification; the hooks of push,
-//! usage and conversations are tested with their capabilities.
+//! How the site's own capabilities take part in tasks; what every hook can rely on is told in `tasks`.
 
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
-use agentsite_protocol::{ConversationId, TaskId, Usage};
-use agentsite_store::{RecordChange, RecordQuery, RecordReads, StoreError, StoredRecord, TaskReads, Upkeep};
+use agentsite_protocol::Usage;
+use agentsite_store::TaskReads;
+use agentsite_tasks::{Origin, TaskMoment};
 
 use super::*;
-use crate::tasks::{Contribution, Origin, TaskIntent, TaskMoment};
-use crate::{Placing, TaskError, Utterance};
+use crate::{Placing, Utterance};
 
-/// The collection of the hook.
-const COLLECTION: &str = "witness";
-
-/// Writes a record with the number of the last event for each commit of a task, and remembers what it heard.
+/// Remembers where the tasks came from that it heard of.
 #[derive(Debug, Default)]
-struct Witness {
-    heard: Mutex<Vec<(TaskId, u64, bool)>>,
-    origins: Mutex<Vec<Origin>>,
-    refuses: AtomicBool,
-}
+struct Origins(Mutex<Vec<Origin>>);
 
-impl TaskHook for Witness {
-    fn admit(&self, intent: &TaskIntent<'_>) -> Result<(), TaskError> {
-        if !self.refuses.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let TaskIntent { caller, agent, message, origin, task } = intent;
-        let (owner, words) = (caller.owner().as_str(), message.plain_text());
-        let words = format!("{owner} may not say {words} to {agent} now ({origin:?}, {task:?})");
-        Err(TaskError::Forbidden(words))
-    }
-
-    fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
-        let head = &moment.task.head;
-        let key = format!("{}-{:04}", head.id, head.seq);
-        let record = StoredRecord::new(key, None, moment.events.len().to_string());
-        contribution.add(RecordChange::Put { collection: COLLECTION, record });
-    }
-
+impl TaskHook for Origins {
     fn committed(&self, moment: &TaskMoment<'_>) {
-        let head = &moment.task.head;
-        self.heard.lock().unwrap().push((head.id, head.seq, moment.ends()));
-        self.origins.lock().unwrap().push(moment.origin());
-    }
-}
-
-impl Witness {
-    /// The number of the last event of each commit of a task that the hook heard of.
-    fn heard(&self, task: TaskId) -> Vec<u64> {
-        let heard = self.heard.lock().unwrap();
-        heard.iter().filter(|(id, ..)| *id == task).map(|(_, seq, _)| *seq).collect()
-    }
-}
-
-/// The same numbers as the store has them.
-async fn written(story: &Story, task: TaskId) -> Vec<u64> {
-    let records = story.store.records(RecordQuery::of(COLLECTION, 1_000)).await.unwrap();
-    let prefix = format!("{task}-");
-    records.iter().filter_map(|record| record.key.strip_prefix(&prefix)?.parse().ok()).collect()
-}
-
-#[tokio::test]
-async fn a_hook_writes_in_every_commit_of_a_task_and_hears_of_each_once() {
-    let witness = Arc::new(Witness::default());
-    let story = Story::with_hook(witness.clone()).await;
-    let agent = story.agent("asker", ScriptedRunner::new().chunk("half").ask("which?"));
-    let task = story.ask(&agent, "x").await;
-    let Sent::Task(watch) =
-        story.try_send(&Caller::local(), &agent, story.answers(&task, "y")).await.unwrap()
-    else {
-        panic!("it continues its task")
-    };
-    watch.settled().await;
-    story.site.tasks().cancel(&Caller::local(), task.head.id).await.unwrap();
-    let last = story.site.tasks().get(&Caller::local(), task.head.id).await.unwrap().head.seq;
-    let heard = witness.heard(task.head.id);
-    assert_eq!(heard, written(&story, task.head.id).await, "contributed and heard are the same commits");
-    assert!(heard.is_sorted_by(|one, next| one < next), "none twice: {heard:?}");
-    assert_eq!(heard.last(), Some(&last));
-    let ends = witness.heard.lock().unwrap().iter().filter(|(.., ends)| *ends).count();
-    assert_eq!(ends, 1, "a task ends once");
-}
-
-#[tokio::test]
-async fn what_the_store_refuses_leaves_nothing_of_a_hook() {
-    let witness = Arc::new(Witness::default());
-    let story = Story::with_hook(witness.clone()).await;
-    let agent = story.agent("echo", echo());
-    story.store.fail_next(StoreError::Full);
-    story.try_send(&Caller::local(), &agent, story.says("x")).await.unwrap_err();
-    assert!(witness.heard.lock().unwrap().is_empty());
-    assert!(story.store.records(RecordQuery::of(COLLECTION, 10)).await.unwrap().is_empty());
-    assert_eq!(story.store.stats().await.unwrap().tasks, 0);
-}
-
-#[tokio::test]
-async fn a_hook_whose_contribution_does_not_fit_refuses_the_task() {
-    /// Always writes the same new record.
-    #[derive(Debug)]
-    struct Once;
-    impl TaskHook for Once {
-        fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
-            if moment.task.head.seq == moment.events.len() as u64 {
-                let record = StoredRecord::new("only", None, String::new());
-                contribution.add(RecordChange::Put { collection: COLLECTION, record });
-            }
-        }
-    }
-    let story = Story::with_hook(Arc::new(Once)).await;
-    let agent = story.agent("echo", echo());
-    assert_eq!(state(&story.ask(&agent, "first").await), TaskState::Completed);
-    let refused = story.try_send(&Caller::local(), &agent, story.says("second")).await.unwrap_err();
-    assert!(matches!(refused, SiteError::Store(StoreError::Moved(_))), "{refused}");
-    assert_eq!(story.store.stats().await.unwrap().tasks, 1);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_commit_that_is_tried_again_is_heard_once() {
-    let witness = Arc::new(Witness::default());
-    let story = Story::with_hook(witness.clone()).await;
-    let gate = Arc::new(tokio::sync::Semaphore::new(0));
-    let agent = story.agent("slow", ScriptedRunner::new().gate(&gate).chunk("kept"));
-    let watch = story.send(&agent, "go").await;
-    story.store.fail_next(StoreError::Full);
-    gate.add_permits(2);
-    let task = watch.settled().await;
-    assert_eq!(witness.heard(task.head.id), written(&story, task.head.id).await);
-}
-
-#[tokio::test]
-async fn recovery_after_a_crash_is_a_commit_like_any_other() {
-    let story = Story::with_hook(Arc::new(Witness::default())).await;
-    let runner = Arc::new(ScriptedRunner::new().hold());
-    let agent = story.agent_with("one", "[limits]\nretry = 1", runner.clone());
-    let retried = story.send(&agent, "go").await.id();
-    let doomed = story.agent_with("two", "", Arc::new(ScriptedRunner::new().hold()));
-    let failed = story.send(&doomed, "go").await.id();
-    runner.started(1).await;
-    let before = [written(&story, retried).await, written(&story, failed).await];
-
-    let witness = Arc::new(Witness::default());
-    let story = story.crash_to(vec![witness.clone()]).await;
-    story.agent_with("one", "[limits]\nretry = 1", Arc::new(echo()));
-    story.agent("two", echo());
-    story.site.start().await.unwrap();
-    story.site.tasks().watch(&Caller::local(), retried, 0).await.unwrap().settled().await;
-    for (task, before) in [retried, failed].into_iter().zip(before) {
-        let heard = witness.heard(task);
-        assert!(!heard.is_empty());
-        let all: Vec<u64> = before.into_iter().chain(heard).collect();
-        assert_eq!(all, written(&story, task).await);
+        self.0.lock().unwrap().push(moment.origin());
     }
 }
 
 #[tokio::test]
-async fn a_refusal_leaves_nothing_and_takes_no_slot() {
-    let witness = Arc::new(Witness::default());
-    let story = Story::with_hook(witness.clone()).await;
-    let asker =
-        story.agent_with("asker", "[limits]\nconcurrency = 1", Arc::new(ScriptedRunner::new().ask("which?")));
-    let text = "name = \"brief\"\ndescription = \"d\"\nanswers = \"message\"\n[runtime]\nkind = \"builtin\"\nbuiltin = \"echo\"\n";
-    story.site.agents().install_runner(Manifest::read(text).unwrap(), Arc::new(echo()));
-    let brief: AgentName = "brief".parse().unwrap();
-    let task = story.ask(&asker, "x").await;
-    let heard = witness.heard.lock().unwrap().len();
-    witness.refuses.store(true, Ordering::Relaxed);
-    for (agent, message) in
-        [(&asker, story.says("new")), (&asker, story.answers(&task, "more")), (&brief, story.says("quick"))]
-    {
-        let refused = story.try_send(&Caller::local(), agent, message).await.unwrap_err();
-        assert!(matches!(refused, SiteError::Forbidden(_)), "{refused}");
-    }
-    assert_eq!(witness.heard.lock().unwrap().len(), heard);
-    assert_eq!(story.store.stats().await.unwrap().tasks, 1);
-    let view = story.site.agents().get(&Caller::local(), &asker).unwrap();
-    assert_eq!((view.running, view.queued), (0, 0));
-}
-
-#[tokio::test]
-async fn a_task_says_where_it_came_from() {
-    let witness = Arc::new(Witness::default());
-    let story = Story::with_hook(witness.clone()).await;
+async fn a_turn_says_that_it_came_from_its_conversation() {
+    let heard = Arc::new(Origins::default());
+    let story = Story::with_hook(heard.clone()).await;
     let agent = story.agent("echo", echo());
     story.ask(&agent, "x").await;
     let first =
@@ -192,9 +30,8 @@ async fn a_task_says_where_it_came_from() {
     let me = Caller::local();
     let (kept, turn) = story.site.conversations().begin(&me, Some(agent), None, Some(first)).await.unwrap();
     story.site.tasks().watch(&me, turn.unwrap().id, 0).await.unwrap().settled().await;
-    let origins = witness.origins.lock().unwrap();
-    let id: ConversationId = kept.id;
-    assert!(origins.contains(&Origin::Call) && origins.contains(&Origin::Conversation(id)), "{origins:?}");
+    let heard = heard.0.lock().unwrap();
+    assert!(heard.contains(&Origin::Call) && heard.contains(&Origin::Conversation(kept.id)), "{heard:?}");
 }
 
 #[tokio::test]

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Errand;
 use super::choice::Candidate;
 use crate::calls::{Begun, begin, unfinished};
-use crate::tasks::{CancelGuard, TaskWatch};
+use agentsite_tasks::{CancelGuard, TaskWatch};
 
 /// Agents asked one after the other for one request; whoever needs more had better name one.
 const MAX_ASKED: usize = 3;

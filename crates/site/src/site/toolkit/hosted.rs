@@ -22,7 +22,7 @@ use super::{Called, ToolkitError};
 use crate::SiteError;
 use crate::hub::Entry;
 use crate::site::Site;
-use crate::tasks::{Admission, TaskRequest, check_message};
+use agentsite_tasks::{TaskRequest, check_message};
 
 /// The name of the extension by which clients follow tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";
@@ -102,12 +102,11 @@ pub(super) async fn within<T>(
 ) -> Result<Reply<T>, ToolkitError> {
     let (name, limits) = (&entry.manifest.name, &entry.manifest.limits);
     let given_up = || ToolFault::Failed(format!("the call of {name} was given up"));
-    let _slot = match site.0.tasks.admit(entry)? {
-        Admission::Now(slot) => slot,
-        Admission::Later(place) => tokio::select! {
-            slot = place.slot() => slot,
-            () = cancel.cancelled() => return Err(given_up().into()),
-        },
+    let _slot = tokio::select! {
+        // In this order: a free slot is taken, whatever the client does meanwhile.
+        biased;
+        slot = site.0.tasks.slot(entry) => slot?,
+        () = cancel.cancelled() => return Err(given_up().into()),
     };
     let began = site.ids().clock().now();
     let ended = tokio::select! {
@@ -118,7 +117,7 @@ pub(super) async fn within<T>(
         }
         () = cancel.cancelled() => return Err(given_up().into()),
     };
-    entry.lane.took(site.ids().clock().now().since(began));
+    entry.took(site.ids().clock().now().since(began));
     let broke = |_| ToolFault::Failed(format!("{name} broke down; its log may say more"));
     let reply = ended.map_err(broke)??;
     if let Reply::Done(result) = &reply

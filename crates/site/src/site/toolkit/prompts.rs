@@ -53,7 +53,7 @@ impl Toolkit {
         let entries = self.agents(caller);
         let found = askable(&entries).find(|(name, ..)| *name == call.name);
         let (_, entry, skill) =
-            found.ok_or_else(|| ToolFault::NoSuchPrompt(crate::tasks::excerpt(&call.name)))?;
+            found.ok_or_else(|| ToolFault::NoSuchPrompt(agentsite_tasks::excerpt(&call.name)))?;
         let request = call.arguments.get(REQUEST).map(String::as_str).filter(|text| !text.trim().is_empty());
         let words = format!(
             "Use the agent `{}` for this: {}",

@@ -124,7 +124,7 @@ impl Toolkit {
         caller: &Caller,
         uri: &str,
     ) -> Result<Vec<Contents>, ToolkitError> {
-        let nothing = || ToolkitError::from(ToolFault::NoSuchResource(crate::tasks::excerpt(uri)));
+        let nothing = || ToolkitError::from(ToolFault::NoSuchResource(agentsite_tasks::excerpt(uri)));
         let hidden = |error: SiteError| match error {
             SiteError::NoSuchTask(_) | SiteError::NoSuchAgent(_) => nothing(),
             other => other.into(),

@@ -136,14 +136,14 @@ async fn list(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Too
 /// The agent that the arguments name, if it is for this caller.
 fn visible(site: &Site, exchange: &Exchange, arguments: &Value) -> Result<Arc<Entry>, SiteError> {
     let name = arguments["agent"].as_str().unwrap_or_default();
-    let missing = || SiteError::NoSuchAgent(crate::tasks::excerpt(name));
+    let missing = || SiteError::NoSuchAgent(agentsite_tasks::excerpt(name));
     let name: AgentName = name.parse().map_err(|_| missing())?;
     site.0.hub.visible(&exchange.caller, &name)
 }
 
 fn task_id(arguments: &Value) -> Result<TaskId, SiteError> {
     let id = arguments["task"].as_str().unwrap_or_default();
-    id.parse().map_err(|_| SiteError::NoSuchTask(crate::tasks::excerpt(id)))
+    id.parse().map_err(|_| SiteError::NoSuchTask(agentsite_tasks::excerpt(id)))
 }
 
 /// How many are wanted.

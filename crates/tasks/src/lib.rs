@@ -1,0 +1,74 @@
+//! Tasks: how a message becomes work, and how work is followed, continued and ended.
+//!
+//! Promises: one runner owns each live task; everything else reads its log. A task is changed in one commit
+//! with what the hooks of other capabilities add, and shown only after it. Tasks that ended or wait for their
+//! caller cost no memory. A foreign id answers like one that does not exist.
+//!
+//! Start reading at [`Tasks`] (the verbs) and [`TaskHook`] (how another capability takes part); the owner of
+//! a live task is `runner.rs`. The background work of a site is here, too, because the runs of tasks are
+//! most of it and every capability above needs it: [`Lifetime`] says when it stops, [`Workers`] shows it.
+//!
+//! It names no other capability: they register a [`TaskHook`]. The rules of the lifecycle are in `protocol`;
+//! how agents run is in `host`; which agents there are comes through an [`AgentDirectory`].
+
+#![forbid(unsafe_code)]
+
+mod agent;
+mod anonymous;
+mod anonymous_caller;
+mod asked;
+mod cancel_guard;
+mod check;
+mod commit;
+mod contribution;
+mod error;
+mod follow;
+mod graph;
+mod handle;
+mod hook;
+mod job;
+mod journal;
+mod kinds;
+mod lane;
+mod lifetime;
+mod live;
+mod log;
+mod message_only;
+mod metrics;
+mod origin;
+mod paused;
+mod recover;
+mod replay;
+mod request;
+mod runner;
+mod send;
+mod submission;
+mod supervisor;
+mod watch;
+mod workers;
+
+#[cfg(test)]
+mod tests;
+
+pub use agent::{AgentDirectory, TaskAgent};
+pub use anonymous::IdCipher;
+pub use asked::AskedTask;
+pub use cancel_guard::CancelGuard;
+pub use check::{check_message, excerpt};
+pub use contribution::Contribution;
+pub use error::TaskError;
+pub use graph::TaskGraph;
+pub use handle::{Tasks, WeakTasks};
+pub use hook::{TaskHook, TaskHooks, TaskIntent, TaskMoment};
+pub use job::REMEMBERED;
+pub use lane::Slot;
+pub use lifetime::Lifetime;
+pub use metrics::{TaskFigures, TaskMetrics};
+pub use origin::Origin;
+pub use recover::Recovery;
+pub use request::TaskRequest;
+pub use send::Sent;
+pub use submission::Submission;
+pub use supervisor::TaskParts;
+pub use watch::TaskWatch;
+pub use workers::{Worker, WorkerView, Workers};

@@ -1,0 +1,98 @@
+//! The live tasks: those that wait for a slot or run, and how each is reached.
+//!
+//! Promises: at most one runner for a task. A task that becomes live wakes the watchers that waited for it.
+//! It starts and ends nothing itself.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use agentsite_protocol::TaskId;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::log::TaskLog;
+use crate::metrics::TaskMetrics;
+use crate::paused::{PausedWatcher, PausedWatchers};
+
+/// Orders that may wait for a runner: it reads them between commits, and all of them say "cancel".
+const ORDERS: usize = 4;
+
+/// What others ask of a live task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum TaskOrder {
+    /// End the task.
+    Cancel,
+}
+
+/// How a live task is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct LiveTask {
+    /// What is committed of it.
+    pub(crate) log: Arc<TaskLog>,
+    /// The mailbox of its runner.
+    pub(crate) orders: mpsc::Sender<TaskOrder>,
+}
+
+/// All live tasks of a site.
+#[derive(Debug)]
+pub(crate) struct LiveTasks {
+    metrics: TaskMetrics,
+    paused: Arc<PausedWatchers>,
+    // A std lock: held for an insert, a look-up or a removal, never across an await.
+    tasks: Mutex<HashMap<TaskId, LiveTask>>,
+}
+
+impl LiveTasks {
+    pub(crate) fn new(metrics: TaskMetrics, stopping: CancellationToken) -> Arc<Self> {
+        Arc::new(Self { metrics, paused: PausedWatchers::new(stopping), tasks: Mutex::default() })
+    }
+
+    /// Makes a task live; `None` when it is already.
+    pub(crate) fn insert(&self, id: TaskId, log: &Arc<TaskLog>) -> Option<mpsc::Receiver<TaskOrder>> {
+        let (orders, mailbox) = mpsc::channel(ORDERS);
+        let mut tasks = self.lock();
+        if tasks.contains_key(&id) {
+            return None;
+        }
+        tasks.insert(id, LiveTask { log: log.clone(), orders });
+        self.count(tasks.len());
+        drop(tasks);
+        self.paused.wake(id);
+        Some(mailbox)
+    }
+
+    /// Removes a task, if it is still the one with this log.
+    pub(crate) fn remove(&self, id: TaskId, log: &Arc<TaskLog>) {
+        let mut tasks = self.lock();
+        if tasks.get(&id).is_some_and(|known| Arc::ptr_eq(&known.log, log)) {
+            tasks.remove(&id);
+        }
+        self.count(tasks.len());
+    }
+
+    pub(crate) fn get(&self, id: TaskId) -> Option<LiveTask> {
+        self.lock().get(&id).cloned()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Subscribes to a task that waits for its caller.
+    pub(crate) fn wait_for(&self, id: TaskId) -> PausedWatcher {
+        self.paused.subscribe(id)
+    }
+
+    /// Wakes the watchers of a task that changed while it was not live.
+    pub(crate) fn wake(&self, id: TaskId) {
+        self.paused.wake(id);
+    }
+
+    fn count(&self, live: usize) {
+        self.metrics.live.set(i64::try_from(live).unwrap_or(i64::MAX));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, LiveTask>> {
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
