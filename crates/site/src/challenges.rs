@@ -9,10 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, CardSignature, Ids, JournalLine, Timestamp};
-use agentsite_store::{Change, RecordChange, SharedStore};
+use agentsite_store::{Change, Collection, RecordChange, Revised, SharedStore};
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Collection, Revised};
 use crate::error::admin_only;
 use crate::identity::Identity;
 use crate::{SiteError, kinds};

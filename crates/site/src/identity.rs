@@ -13,13 +13,12 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
-use agentsite_store::{Change, JournalHead, RecordChange, SharedStore, SignedHead};
+use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::collection::Collection;
 use crate::{SiteError, kinds};
 
 /// The collection of the keys, which has one record. `agentsite audit verify` reads it from the file.
@@ -333,5 +332,5 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
 async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
     let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
     let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
-    KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await
+    Ok(KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await?)
 }

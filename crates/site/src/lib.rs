@@ -12,7 +12,6 @@ mod anonymous;
 mod audit;
 mod calls;
 mod challenges;
-mod collection;
 mod connected;
 mod conversations;
 mod error;

@@ -16,11 +16,10 @@ use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, JournalSubject, Timestamp};
 use agentsite_store::{
-    Admittance, Change, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
+    Admittance, Change, Collection, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::collection::Collection;
 use crate::error::admin_only;
 use crate::{SiteError, kinds};
 
