@@ -16,13 +16,13 @@ use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{
     AgentInstance, AgentName, Ids, JournalKind, JournalLine, Period, Principal, Skill, Timestamp, Visibility,
 };
+use agentsite_registry::{NameChange, Names};
 use agentsite_store::{Change, Collection, Revised, SharedStore};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
-use crate::names::{NameChange, Names};
 use crate::{SiteError, kinds};
 
 /// Most skills of one agent, as in an `agent.toml`.

@@ -13,6 +13,7 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
+use agentsite_registry::{ChallengeSigner, TRUST_MANIFEST};
 use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -43,9 +44,6 @@ const MAX_FORMER: usize = 8 * ALGORITHMS.len();
 
 /// Where keys are published below a site's address.
 const JWKS_PATH: &str = "/.well-known/jwks.json";
-
-/// The type that the header of a trust manifest's signature names, so that no other signature passes for one.
-pub(crate) const TRUST_MANIFEST: &str = "trust-manifest+jose";
 
 /// The type that the header of a head's signature names, so that no other signature passes for one.
 pub(crate) const JOURNAL_HEAD: &str = "journal-head+jose";
@@ -201,12 +199,6 @@ impl Identity {
         Ok(SignedHead { seq: head.seq, at, hash: head.hash, signature })
     }
 
-    /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a
-    /// card.
-    pub(crate) fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
-        answer_challenge(&self.ring.load().keys[0], entry, word)
-    }
-
     /// Signs a trust manifest that is served under `base` with the Ed25519 key; gives the detached JWS.
     pub(crate) fn sign_manifest(&self, manifest: &Value, base: &str) -> Option<String> {
         let signed =
@@ -267,6 +259,13 @@ impl Identity {
     #[cfg(test)]
     pub(crate) fn remembered(&self) -> usize {
         self.signed.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Challenges are answered with the Ed25519 key, which is the first to sign a card.
+impl ChallengeSigner for Identity {
+    fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
+        answer_challenge(&self.ring.load().keys[0], entry, word)
     }
 }
 

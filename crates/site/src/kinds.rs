@@ -1,4 +1,5 @@
-//! The kinds of journal lines, declared in one place for each capability.
+//! The kinds of journal lines, declared in one place for each capability; those of a crate of its own are
+//! declared there.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it. The sentences are written where the events happen.
@@ -54,25 +55,11 @@ kinds! {
         SIGNED_IN = "key.signed_in",
         ADMIN_TOKEN = "key.admin_token",
     }
-    /// Agents of the site, and those that connect.
+    /// Agents that connect, and logins of agents.
     agent {
-        ADDED = "agent.added",
-        REMOVED = "agent.removed",
         CONNECTED = "agent.connected",
         DISCONNECTED = "agent.disconnected",
         LOGIN = "agent.login",
-    }
-    /// Names that are reserved.
-    name {
-        RELEASED = "name.released",
-    }
-    /// The registry.
-    listing {
-        REGISTERED = "listing.registered",
-        CHANGED = "listing.changed",
-        CHECKED = "listing.checked",
-        REMOVED = "listing.removed",
-        IMPORTED = "listing.imported",
     }
     /// Saved queries.
     query {
@@ -84,7 +71,6 @@ kinds! {
     site {
         FOUNDED = "site.founded",
         KEYS_CHANGED = "site.keys_changed",
-        CHALLENGE = "site.challenge",
         NOTE = "site.note",
     }
 }

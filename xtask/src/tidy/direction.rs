@@ -14,15 +14,21 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "agentsite",
         &[
-            "dev", "gateway", "site", "library", "mesh", "search", "host", "trust", "store", "client",
-            "egress", "protocol",
+            "dev", "gateway", "site", "library", "registry", "mesh", "search", "host", "trust", "store",
+            "client", "egress", "protocol",
         ],
     ),
     ("dev", &["search", "host", "client", "egress", "protocol"]),
     ("gateway", &["site", "protocol"]),
-    ("site", &["library", "mesh", "search", "host", "trust", "store", "client", "egress", "protocol"]),
+    (
+        "site",
+        &["library", "registry", "mesh", "search", "host", "trust", "store", "client", "egress", "protocol"],
+    ),
     // A capability: it runs as an agent (host) and finds passages (search).
     ("library", &["host", "search", "protocol"]),
+    // A capability: it keeps entries (store), looks at what others publish (client, egress), and makes of an
+    // entry what an agent is started from (host).
+    ("registry", &["host", "store", "client", "egress", "protocol"]),
     ("host", &["client", "egress", "protocol"]),
     ("mesh", &["protocol"]),
     ("search", &["protocol"]),
@@ -39,6 +45,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "gateway",
             "site",
             "library",
+            "registry",
             "mesh",
             "search",
             "host",

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use agentsite_host::{AgentLog, Change, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids};
+use agentsite_registry::Names;
 use agentsite_store::SharedStore;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -18,7 +19,6 @@ use super::{admin_only, login};
 use crate::hub::{Entry, Hub};
 use crate::lifetime::Lifetime;
 use crate::logins::Logins;
-use crate::names::Names;
 use crate::tasks::Tasks;
 use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
 
