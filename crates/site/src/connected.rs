@@ -16,14 +16,13 @@ use agentsite_protocol::link::Introduction;
 use agentsite_protocol::{
     AgentInstance, AgentName, Ids, JournalKind, JournalLine, Period, Principal, Skill, Timestamp, Visibility,
 };
-use agentsite_store::{Change, SharedStore};
+use agentsite_registry::{NameChange, Names};
+use agentsite_store::{Change, Collection, Revised, SharedStore};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 
-use crate::collection::{Collection, Revised};
-use crate::names::{NameChange, Names};
 use crate::{SiteError, kinds};
 
 /// Most skills of one agent, as in an `agent.toml`.
@@ -289,7 +288,7 @@ fn skill(skill: &Skill) -> SkillEntry {
 
 /// Takes over what an earlier version kept in settings.
 async fn adopt(store: &SharedStore) -> Result<(), SiteError> {
-    COLLECTION.adopt_listed(store, OLD_LIST, OLD_LIST, |record| record.owner.clone()).await
+    Ok(COLLECTION.adopt_listed(store, OLD_LIST, OLD_LIST, |record| record.owner.clone()).await?)
 }
 
 fn hash(token: &str) -> String {

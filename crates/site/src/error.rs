@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
+use agentsite_registry::RegistryError;
 use agentsite_search::FindError;
 use agentsite_store::StoreError;
 
@@ -36,7 +37,7 @@ pub enum SiteError {
     #[error("{0}")]
     NameTaken(String),
     /// The name is not reserved.
-    #[error("The name `{0}` is not reserved. List the reserved names with `agentsite agent names`.")]
+    #[error("{}", RegistryError::NoSuchReservation(.0.clone()))]
     NoSuchReservation(String),
     /// The message names another conversation than its task's.
     #[error("{}", TaskError::ContextMismatch)]
@@ -84,19 +85,19 @@ pub enum SiteError {
     #[error("there is no letter {0} in the outbox; it may have been delivered")]
     NoSuchLetter(u64),
     /// There is none, or it is not for this caller.
-    #[error("there is no entry `{0}` in the hub")]
+    #[error("{}", RegistryError::NoSuchListing(.0.clone()))]
     NoSuchListing(String),
     /// What was to be registered cannot be taken, or an answer to a challenge does not hold.
     #[error("{0}")]
     BadListing(String),
     /// The caller has as many entries as it may.
-    #[error("you have {0} entries in the hub, as many as you may (hub.quota); remove one first")]
+    #[error("{}", RegistryError::TooManyListings(*.0))]
     TooManyListings(usize),
     /// As many programs are connected as the site takes.
     #[error("{0} agents are connected to this site, as many as may be (limits.sockets); try again later")]
     TooManyConnected(usize),
     /// The site serves as many challenges of other hubs as it may.
-    #[error("the site serves {0} challenges, as many as it may; withdraw one, or wait until one has run out")]
+    #[error("{}", RegistryError::TooManyChallenges(*.0))]
     TooManyChallenges(usize),
     /// There is none.
     #[error("the challenge `{0}` is not served here")]
@@ -173,11 +174,6 @@ impl SiteError {
     pub const fn is_store_full(&self) -> bool {
         matches!(self, Self::Store(StoreError::Full))
     }
-
-    /// Whether a concurrent change of the same data refused this one, so that it must be decided again.
-    pub(crate) const fn is_conflict(&self) -> bool {
-        matches!(self, Self::Store(StoreError::Moved(_) | StoreError::Foreign(_)))
-    }
 }
 
 impl From<StoreError> for SiteError {
@@ -206,6 +202,24 @@ impl From<TaskError> for SiteError {
             TaskError::Agent(why) => Self::Agent(why),
             TaskError::Stopping => Self::Stopping,
             TaskError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// The errors of the registry are told as those of the site, because the table of the gateway knows these.
+impl From<RegistryError> for SiteError {
+    fn from(error: RegistryError) -> Self {
+        match error {
+            RegistryError::NoSuchListing(id) => Self::NoSuchListing(id),
+            RegistryError::BadListing(why) => Self::BadListing(why),
+            RegistryError::TooManyListings(most) => Self::TooManyListings(most),
+            RegistryError::Unreachable(why) => Self::Unreachable(why),
+            RegistryError::Forbidden(why) => Self::Forbidden(why),
+            RegistryError::NameTaken(why) => Self::NameTaken(why),
+            RegistryError::NoSuchReservation(name) => Self::NoSuchReservation(name),
+            RegistryError::BadChallenge(why) => Self::BadMessage(why),
+            RegistryError::TooManyChallenges(most) => Self::TooManyChallenges(most),
+            RegistryError::Store(error) => error.into(),
         }
     }
 }

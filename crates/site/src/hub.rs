@@ -18,6 +18,7 @@ use agentsite_host::{
 };
 use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Principal, Skill, Timestamp, Visibility};
+use agentsite_registry::{OwnName, name_shape};
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -25,7 +26,6 @@ use tokio::sync::Notify;
 
 use crate::SiteError;
 use crate::feeds::Feeds;
-use crate::registry::{OwnName, shape_of};
 use agentsite_tasks::TaskAgent;
 
 pub(crate) use card::for_both_versions;
@@ -292,7 +292,7 @@ impl Entry {
         folder: Option<PathBuf>,
         holder: Option<Holder>,
     ) -> Self {
-        let shape = shape_of(manifest.name.as_str());
+        let shape = name_shape(manifest.name.as_str());
         let tenure = holder.as_ref().map(|holder| (holder.instance.clone(), holder.since));
         let agent = TaskAgent::new(manifest, runner, tenure);
         Self { agent, shape, log, folder, hidden: false, holder, notice: None }

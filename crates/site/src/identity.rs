@@ -13,13 +13,13 @@ use agentsite_protocol::{
     AgentCard, Algorithm, CardSignature, Delivery, DeliveryProof, Ids, JournalLine, PublicKey,
     RotationRecord, SigningKey, Timestamp, answer_challenge, sign_card, sign_detached,
 };
-use agentsite_store::{Change, JournalHead, RecordChange, SharedStore, SignedHead};
+use agentsite_registry::{ChallengeSigner, TRUST_MANIFEST};
+use agentsite_store::{Change, Collection, JournalHead, RecordChange, SharedStore, SignedHead};
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::collection::Collection;
 use crate::{SiteError, kinds};
 
 /// The collection of the keys, which has one record. `agentsite audit verify` reads it from the file.
@@ -44,9 +44,6 @@ const MAX_FORMER: usize = 8 * ALGORITHMS.len();
 
 /// Where keys are published below a site's address.
 const JWKS_PATH: &str = "/.well-known/jwks.json";
-
-/// The type that the header of a trust manifest's signature names, so that no other signature passes for one.
-pub(crate) const TRUST_MANIFEST: &str = "trust-manifest+jose";
 
 /// The type that the header of a head's signature names, so that no other signature passes for one.
 pub(crate) const JOURNAL_HEAD: &str = "journal-head+jose";
@@ -202,12 +199,6 @@ impl Identity {
         Ok(SignedHead { seq: head.seq, at, hash: head.hash, signature })
     }
 
-    /// Answers the challenge of an entry in another hub with the Ed25519 key, which is the first to sign a
-    /// card.
-    pub(crate) fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
-        answer_challenge(&self.ring.load().keys[0], entry, word)
-    }
-
     /// Signs a trust manifest that is served under `base` with the Ed25519 key; gives the detached JWS.
     pub(crate) fn sign_manifest(&self, manifest: &Value, base: &str) -> Option<String> {
         let signed =
@@ -268,6 +259,13 @@ impl Identity {
     #[cfg(test)]
     pub(crate) fn remembered(&self) -> usize {
         self.signed.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+}
+
+/// Challenges are answered with the Ed25519 key, which is the first to sign a card.
+impl ChallengeSigner for Identity {
+    fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
+        answer_challenge(&self.ring.load().keys[0], entry, word)
     }
 }
 
@@ -333,5 +331,5 @@ fn new_seeds(ids: &Ids) -> [[u8; 32]; 2] {
 async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
     let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
     let kept: Kept = serde_json::from_str(&text).map_err(|_| SiteError::Identity)?;
-    KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await
+    Ok(KEYS.adopt(store, vec![(RECORD.into(), None, kept)], vec![OLD_SETTING.into()]).await?)
 }

@@ -1,5 +1,5 @@
-//! The kinds of journal lines of the capabilities in this crate, declared in one place for each; those of
-//! tasks are in `tasks`.
+//! The kinds of journal lines, declared in one place for each capability; those of a crate of its own are
+//! declared there.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it. The sentences are written where the events happen.
@@ -42,25 +42,11 @@ kinds! {
         SIGNED_IN = "key.signed_in",
         ADMIN_TOKEN = "key.admin_token",
     }
-    /// Agents of the site, and those that connect.
+    /// Agents that connect, and logins of agents.
     agent {
-        ADDED = "agent.added",
-        REMOVED = "agent.removed",
         CONNECTED = "agent.connected",
         DISCONNECTED = "agent.disconnected",
         LOGIN = "agent.login",
-    }
-    /// Names that are reserved.
-    name {
-        RELEASED = "name.released",
-    }
-    /// The registry.
-    listing {
-        REGISTERED = "listing.registered",
-        CHANGED = "listing.changed",
-        CHECKED = "listing.checked",
-        REMOVED = "listing.removed",
-        IMPORTED = "listing.imported",
     }
     /// Saved queries.
     query {
@@ -72,7 +58,6 @@ kinds! {
     site {
         FOUNDED = "site.founded",
         KEYS_CHANGED = "site.keys_changed",
-        CHALLENGE = "site.challenge",
         NOTE = "site.note",
     }
 }

@@ -10,12 +10,9 @@
 
 mod audit;
 mod calls;
-mod challenges;
-mod collection;
 mod connected;
 mod conversations;
 mod error;
-mod federation;
 mod feeds;
 mod hub;
 mod identity;
@@ -23,10 +20,8 @@ mod keys;
 mod kinds;
 mod logins;
 mod metrics;
-mod names;
 mod push;
 mod queries;
-mod registry;
 mod retention;
 mod secret;
 mod settings;
@@ -43,6 +38,10 @@ pub use agentsite_host::{
     About, AgentSession, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun,
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
+pub use agentsite_registry::{
+    AskedElsewhere, Challenge, Challenges, Coverage, Elsewhere, Foreign, HubEdit, HubEntry, HubFormat,
+    HubSettings, Imported, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
+};
 pub use agentsite_store::{
     ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
@@ -52,28 +51,24 @@ pub use agentsite_tasks::{
     WorkerView, Workers,
 };
 pub use audit::verify_heads;
-pub use challenges::{Challenges, ServedChallenge};
 pub use conversations::export::ExportFormat;
 pub use conversations::{
     ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS,
     MAX_SEARCH, MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnView, Utterance,
 };
 pub use error::SiteError;
-pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use metrics::SiteMetrics;
-pub use names::{Names, ReleasedName};
 pub use push::{DeliveryView, DeliveryView as Letter};
 pub use queries::{Appeared, KeptQuery};
-pub use registry::{Imported, RefusedEntry};
-pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
+pub use settings::{PushSettings, Retention, SiteSettings};
 pub use site::{
-    AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
-    ConversationExport, ConversationWatch, Conversations, Deliveries, Figures, HubEdit, HubEntry, HubFormat,
-    HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
+    AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, ConversationExport,
+    ConversationWatch, Conversations, Deliveries, Figures, HubRegistry, Matches, Operations, QueryWatch,
+    SavedQueries, Search, SearchStatus, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError,
+    TurnPage, UsageDay, UsageReport,
 };
 pub use tokens::TokenIssuer;
 pub use world::{SystemClock, SystemRng, World};
@@ -81,6 +76,5 @@ pub use world::{SystemClock, SystemRng, World};
 /// Reads any bytes as what a hub is handed by others, for the fuzzer.
 #[doc(hidden)]
 pub fn fuzz_registry_draft(bytes: &[u8]) {
-    registry::fuzz_draft(bytes);
-    federation::fuzz_answer(bytes);
+    agentsite_registry::fuzz(bytes);
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use agentsite_client::mcp::{CredentialError, CredentialStore};
 use agentsite_protocol::{AgentName, Ids, JournalLine};
-use agentsite_store::{Change, SharedStore, Unjournaled};
+use agentsite_store::{Change, Collection, Revised, SharedStore, Unjournaled};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use futures::future::BoxFuture;
@@ -20,7 +20,6 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Mutex;
 use url::Url;
 
-use crate::collection::{Collection, Revised};
 use crate::secret::Secret;
 use crate::{SiteError, kinds};
 

@@ -10,11 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use agentsite_protocol::{
     Ids, JournalKind, JournalLine, JournalSubject, Match, Principal, PushConfig, Query, Timestamp,
 };
-use agentsite_store::{Admittance, Change, DeliveryChange, DeliveryRequest, SharedStore, StoreError};
+use agentsite_store::{
+    Admittance, Change, Collection, DeliveryChange, DeliveryRequest, Revised, SharedStore, StoreError,
+};
 use serde::{Deserialize, Serialize};
 use tokio::sync::broadcast;
 
-use crate::collection::{Collection, Revised};
 use crate::{SiteError, kinds};
 
 /// Kept queries of one owner; people follow a handful.

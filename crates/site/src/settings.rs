@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, ByteSize, Period};
+use agentsite_registry::HubSettings;
 use agentsite_search::{Embedders, FinderSettings, Hashed};
 
 use crate::TokenIssuer;
@@ -88,24 +89,6 @@ impl Default for PushSettings {
     fn default() -> Self {
         // A day outlasts a night's outage; the specification recommends 10 to 30 seconds for an answer.
         Self { enabled: true, deadline: Period::seconds(86_400), timeout: Period::seconds(10) }
-    }
-}
-
-/// How agents from elsewhere are registered and kept fresh.
-#[derive(Debug, Clone)]
-pub struct HubSettings {
-    /// Most entries of one owner; the people who run the site have no limit.
-    pub quota: usize,
-    /// How long an entry stands without answering.
-    pub lease: Period,
-    /// How long one look may take.
-    pub timeout: Period,
-}
-
-impl Default for HubSettings {
-    fn default() -> Self {
-        // A hundred agents are a large team's; a day outlasts a night's outage.
-        Self { quota: 100, lease: Period::seconds(86_400), timeout: Period::seconds(10) }
     }
 }
 

@@ -8,16 +8,14 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
+use agentsite_registry::{Challenges, EgressScout, Names, Registry, Scout};
 use agentsite_store::SharedStore;
 use futures::FutureExt as _;
 
-use crate::challenges::Challenges;
 use crate::error::admin_only;
 use crate::hub::Hub;
 use crate::identity::Identity;
-use crate::names::Names;
 use crate::push::{Courier, Push};
-use crate::registry::{EgressScout, Registry, Scout};
 use crate::retention::Expirer;
 use crate::secret::Secret;
 use crate::{Recovery, Sent, SiteError, SiteMetrics, SiteSettings, Submission, Workers, World, audit};
@@ -46,11 +44,13 @@ mod push;
 mod queries;
 mod retry;
 mod toolkit;
+mod upkeep;
 mod usage;
 
 use assembly::SiteState;
 use founding::Founding;
 use intake::MessageIntake;
+use upkeep::WorkerReport;
 
 pub use access::ApiKeys;
 pub use agents::Agents;
@@ -59,7 +59,7 @@ pub use connect::{ConnectedAgent, ConnectedAgents};
 pub use conversations::{ConversationExport, ConversationWatch, Conversations, TurnPage};
 pub use find::Matches;
 pub use finding::{Search, SearchStatus};
-pub use hub::{Challenge, HubEdit, HubEntry, HubFormat, HubRegistry};
+pub use hub::HubRegistry;
 pub use login::AgentLogins;
 pub use operation::{Operations, StatusReport};
 pub use push::Deliveries;
@@ -204,7 +204,7 @@ impl Site {
         self.0.lifetime.spawn(self.0.connected.clone().keep_connected(worker, stop.clone()));
         let worker =
             self.0.workers.register("hub", "Looks whether registered agents from elsewhere still answer.");
-        self.0.lifetime.spawn(self.0.entries.clone().keep_fresh(worker, stop));
+        self.0.lifetime.spawn(self.0.entries.clone().keep_fresh(WorkerReport(worker), stop));
         Ok(recovery)
     }
 

@@ -10,6 +10,7 @@
 
 mod audit;
 mod change;
+mod collection;
 #[cfg(test)]
 mod contract;
 mod conversation;
@@ -35,6 +36,7 @@ use futures::future::BoxFuture;
 
 pub use audit::{AuditReport, JournalHead, SignedHead};
 pub use change::{Change, Unjournaled};
+pub use collection::{Collection, Revised};
 pub use conversation::{
     Conversation, ConversationChange, ConversationCursor, ConversationMatch, ConversationQuery, MAX_SIBLINGS,
     Spot, Turn, TurnPosition,

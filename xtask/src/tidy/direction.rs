@@ -14,8 +14,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "agentsite",
         &[
-            "dev", "gateway", "site", "library", "mesh", "search", "host", "trust", "store", "client",
-            "egress", "protocol",
+            "dev", "gateway", "site", "library", "registry", "mesh", "search", "host", "trust", "store",
+            "client", "egress", "protocol",
         ],
     ),
     ("dev", &["search", "host", "client", "egress", "protocol"]),
@@ -23,8 +23,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     (
         "site",
         &[
-            "rooms", "tasks", "library", "mesh", "search", "host", "trust", "store", "client", "egress",
-            "protocol",
+            "rooms", "tasks", "registry", "library", "mesh", "search", "host", "trust", "store", "client",
+            "egress", "protocol",
         ],
     ),
     // A capability: a turn of a conversation is a task.
@@ -33,6 +33,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tasks", &["host", "store", "protocol"]),
     // A capability: it runs as an agent (host) and finds passages (search).
     ("library", &["host", "search", "protocol"]),
+    // A capability: it keeps entries (store), looks at what others publish (client, egress), and makes of an
+    // entry what an agent is started from (host).
+    ("registry", &["host", "store", "client", "egress", "protocol"]),
     ("host", &["client", "egress", "protocol"]),
     ("mesh", &["protocol"]),
     ("search", &["protocol"]),
@@ -51,6 +54,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "rooms",
             "tasks",
             "library",
+            "registry",
             "mesh",
             "search",
             "host",

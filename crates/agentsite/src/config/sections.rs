@@ -70,7 +70,7 @@ pub(crate) struct Config {
     /// How receivers are told about tasks (push notifications).
     pub(crate) push: PushSection,
     /// How agents from elsewhere are registered and kept fresh.
-    pub(crate) hub: HubSection,
+    pub(crate) hub: HubSettings,
     /// The authorization server whose tokens callers may show instead of a key (OAuth 2.1).
     pub(crate) oauth: OauthSection,
     /// How agents are found.
@@ -101,7 +101,7 @@ impl Default for Config {
             models: BTreeMap::new(),
             egress: EgressSection::default(),
             push: PushSection::default(),
-            hub: HubSection::default(),
+            hub: HubSettings::default(),
             oauth: OauthSection::default(),
             search: SearchSection::default(),
             telemetry: TelemetrySection::default(),
@@ -349,25 +349,6 @@ impl Default for PushSection {
     fn default() -> Self {
         let push = PushSettings::default();
         Self { enabled: push.enabled, deadline: push.deadline, timeout: push.timeout }
-    }
-}
-
-/// How agents from elsewhere are registered and kept fresh.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct HubSection {
-    /// Most entries that one key may register; the people who run the site have no limit.
-    pub(crate) quota: usize,
-    /// How long an entry stands without answering. It is looked at three times within that.
-    pub(crate) lease: Period,
-    /// Longest that one look at an entry may take.
-    pub(crate) timeout: Period,
-}
-
-impl Default for HubSection {
-    fn default() -> Self {
-        let hub = HubSettings::default();
-        Self { quota: hub.quota, lease: hub.lease, timeout: hub.timeout }
     }
 }
 

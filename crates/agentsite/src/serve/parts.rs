@@ -10,7 +10,7 @@ use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::{AnonymousAccess, Division, GatewaySettings, HttpLimits, Rate, Rates, TlsSettings};
 use agentsite_protocol::AgentName;
 use agentsite_site::{
-    HubSettings, PushSettings, Recovery, Retention, SiteSettings, StorageLimits, StorageSettings, TokenIssuer,
+    PushSettings, Recovery, Retention, SiteSettings, StorageLimits, StorageSettings, TokenIssuer,
 };
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -83,7 +83,7 @@ pub(super) fn site_settings(config: &Config) -> SiteSettings {
             deadline: config.push.deadline,
             timeout: config.push.timeout,
         },
-        hub: HubSettings { quota: config.hub.quota, lease: config.hub.lease, timeout: config.hub.timeout },
+        hub: config.hub.clone(),
         issuer: issuer(config),
         upstreams: config.site.upstreams.clone(),
         ..SiteSettings::default()

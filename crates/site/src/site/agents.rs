@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use agentsite_host::{AgentLog, Change, LogLine, Manifest, Runner, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids};
+use agentsite_registry::Names;
 use agentsite_store::SharedStore;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -17,7 +18,6 @@ use super::connect::ConnectedAgents;
 use super::{admin_only, login};
 use crate::hub::{Entry, Hub};
 use crate::logins::Logins;
-use crate::names::Names;
 use crate::{AgentView, BrokenAgent, SiteError, SiteSettings};
 use agentsite_tasks::Lifetime;
 use agentsite_tasks::Tasks;

@@ -6,11 +6,12 @@
 
 use agentsite_protocol::Caller;
 use agentsite_protocol::listing::{Listing, Standing};
+use agentsite_registry::sees;
 use agentsite_store::ListingFilter;
 
 use super::MAX_PAGE;
 use super::finding::Search;
-use crate::{SiteError, registry};
+use crate::SiteError;
 
 impl Search {
     /// The agents after `after` that this caller may see, by their names everywhere; at most 500. Fewer than
@@ -61,6 +62,6 @@ impl Search {
     /// The agent of this name that the site knows from elsewhere, if this caller may see it.
     async fn registered(&self, caller: &Caller, id: &str) -> Result<Option<Listing>, SiteError> {
         let found = self.store.listing(id).await?.map(|entry| entry.listing);
-        Ok(found.filter(|listing| registry::sees(caller, listing)))
+        Ok(found.filter(|listing| sees(caller, listing)))
     }
 }

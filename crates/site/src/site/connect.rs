@@ -11,14 +11,13 @@ use std::time::Duration;
 use agentsite_host::{AgentLog, AgentSession, ConnectedRunner, Presence, SessionEnd};
 use agentsite_protocol::link::{Introduction, LINK_VERSION};
 use agentsite_protocol::{AgentName, Caller, KeyId, Principal, Timestamp};
+use agentsite_registry::{Names, Registry, bounded_introduction};
 use agentsite_store::KeyRecord;
 use tokio_util::sync::CancellationToken;
 
 use crate::connected::{Claim, Connected, Kept, Record, claim, manifest};
 use crate::hub::{Entry, Holder, Hub};
 use crate::keys::Keys;
-use crate::names::Names;
-use crate::registry::{Draft, Registry};
 use crate::{SiteError, SiteSettings, Worker};
 use agentsite_tasks::Lifetime;
 
@@ -317,7 +316,7 @@ fn is_here(runner: &ConnectedRunner) -> bool {
     matches!(runner.presence(), Presence::Here { .. })
 }
 
-/// Cuts what a program says of itself to what the hub keeps.
+/// Cuts what a program says of itself to what the registry keeps of an entry.
 fn bounded(said: Introduction) -> Result<Introduction, SiteError> {
     let bad = |sentence: String| Err(SiteError::BadListing(sentence));
     if said.protocol != LINK_VERSION {
@@ -328,15 +327,5 @@ fn bounded(said: Introduction) -> Result<Introduction, SiteError> {
     if said.description.trim().is_empty() {
         return bad("say in `description` what the agent does; others find it by these words".into());
     }
-    let draft = Draft::of_introduction(&said)?;
-    let mut skills = draft.skills;
-    skills.retain(|skill| !skill.id.is_empty());
-    let mut ids: Vec<String> = Vec::new();
-    skills.retain(|skill| {
-        !ids.contains(&skill.id) && {
-            ids.push(skill.id.clone());
-            true
-        }
-    });
-    Ok(Introduction { description: draft.description, version: draft.version, skills, ..said })
+    Ok(bounded_introduction(said)?)
 }

@@ -9,13 +9,13 @@ use std::collections::{HashMap, HashSet};
 
 use agentsite_protocol::listing::{Listing, Standing, air_urn};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
+use agentsite_registry::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher, sees};
 use agentsite_search::{Ask, Audience, Hit};
 use serde::{Deserialize, Serialize};
 
 use super::finding::{Search, own_id, own_name};
 use super::listings::OWN_NAMESPACE;
-use crate::federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher};
-use crate::{SiteError, registry};
+use crate::SiteError;
 
 /// What was found.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -175,7 +175,7 @@ impl Search {
             return Ok(HashMap::new());
         }
         let entries = self.store.listings_of(ids).await?;
-        let seen = entries.into_iter().map(|entry| entry.listing).filter(|one| registry::sees(caller, one));
+        let seen = entries.into_iter().map(|entry| entry.listing).filter(|one| sees(caller, one));
         Ok(seen.map(|listing| (listing.id.clone(), listing)).collect())
     }
 

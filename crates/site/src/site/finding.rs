@@ -15,6 +15,7 @@ use std::time::Duration;
 use agentsite_host::Health;
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
+use agentsite_registry::{Federation, Registry};
 use agentsite_search::{Audience, EncodeProgress, Entry, Facts, FindError, Finder, FinderSettings, digest};
 use agentsite_store::SharedStore;
 use futures::future::BoxFuture;
@@ -25,8 +26,6 @@ use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
 use super::listings::{own_listing, searchable};
-use crate::federation::Federation;
-use crate::registry::Registry;
 use crate::{SiteError, SiteSettings, Worker, hub};
 use registered::Registered;
 

@@ -5,6 +5,7 @@
 use agentsite_protocol::{PublicKey, Scope, verify_challenge};
 
 use super::*;
+use crate::RegistryError;
 
 const ENTRY: &str = "urn:air:example.org:agents:echo";
 
@@ -32,7 +33,7 @@ async fn a_word_is_withdrawn_and_their_number_is_bounded() {
     }
     assert!(matches!(
         site.challenges().serve(&admin, "one-more").await,
-        Err(SiteError::TooManyChallenges(64))
+        Err(RegistryError::TooManyChallenges(64))
     ));
     site.challenges().serve(&admin, "w3").await.unwrap();
     assert!(site.challenges().withdraw(&admin, "w3").await.unwrap());
@@ -59,14 +60,14 @@ async fn only_those_who_run_the_site_do_this_and_only_with_words() {
     let story = Story::begin().await;
     let user = Caller::key(&"k1".parse().unwrap(), [Scope::Call]);
     let site = &story.site;
-    assert!(matches!(site.challenges().serve(&user, "word").await, Err(SiteError::Forbidden(_))));
-    assert!(matches!(site.challenges().withdraw(&user, "word").await, Err(SiteError::Forbidden(_))));
-    assert!(matches!(site.challenges().list(&user), Err(SiteError::Forbidden(_))));
-    assert!(matches!(site.challenges().answer(&user, ENTRY, "word"), Err(SiteError::Forbidden(_))));
+    assert!(matches!(site.challenges().serve(&user, "word").await, Err(RegistryError::Forbidden(_))));
+    assert!(matches!(site.challenges().withdraw(&user, "word").await, Err(RegistryError::Forbidden(_))));
+    assert!(matches!(site.challenges().list(&user), Err(RegistryError::Forbidden(_))));
+    assert!(matches!(site.challenges().answer(&user, ENTRY, "word"), Err(RegistryError::Forbidden(_))));
     let long = "x".repeat(129);
     for odd in ["", "two words", "a/b", "<script>", "é", long.as_str()] {
         let refused = site.challenges().serve(&Caller::admin(), odd).await;
-        assert!(matches!(refused, Err(SiteError::BadMessage(_))), "{odd}");
+        assert!(matches!(refused, Err(RegistryError::BadChallenge(_))), "{odd}");
         assert!(site.challenges().answer(&Caller::admin(), ENTRY, odd).is_err(), "{odd}");
     }
     assert!(site.challenges().answer(&Caller::admin(), "", "word").is_err());

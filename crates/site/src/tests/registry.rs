@@ -13,13 +13,13 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::registry::{Looked, Scout, ToolServer};
 use crate::{HubEdit, HubEntry};
 use agentsite_egress::{Answered, Fetched};
 use agentsite_protocol::listing::{Proof, Standing};
 use agentsite_protocol::{
     Algorithm, RotationRecord, Scope, SigningKey, Visibility, answer_challenge, sign_card,
 };
+use agentsite_registry::{Looked, Scout, ToolServer};
 use serde_json::{Value, json};
 use url::Url;
 

@@ -15,7 +15,6 @@ use serde_json::Value;
 use url::Url;
 
 use super::{Candidate, Registry};
-use crate::identity::TRUST_MANIFEST;
 
 /// Largest DID document that is read; ours have 2 kB.
 const MAX_DOCUMENT: usize = 64 << 10;
@@ -31,10 +30,13 @@ const AT_ONCE: usize = 8;
 /// manifest without `signature`. See docs/ard.md.
 const TRUST_SCHEMA: &str = "urn:agentsite:trust:detached-jws";
 
+/// The type of the signature of a trust manifest, as it stands in the header of its JWS.
+pub const TRUST_MANIFEST: &str = "trust-manifest+jose";
+
 /// The keys of a DID document by their names, or why there are none.
 type Keys = Result<Vec<(String, PublicKey)>, String>;
 
-/// What an entry of a catalogue says of who stands behind it.
+/// What an entry of a catalogue says of who published it.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     did: String,

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
-use crate::registry::Scout;
+use crate::scout::Scout;
 use memory::Memory;
 use rest::Rest;
 
@@ -59,8 +59,11 @@ pub struct AskedElsewhere {
 }
 
 impl AskedElsewhere {
-    /// A query in the terms of ARD; the error names a condition that no other registry can apply.
-    pub(crate) fn of(query: &Query) -> Result<Self, &'static str> {
+    /// A query in the terms of ARD.
+    ///
+    /// # Errors
+    /// The name of a condition that no other registry can apply.
+    pub fn of(query: &Query) -> Result<Self, &'static str> {
         let Filter { tags, protocols, live, max_price, min_trust, .. } = &query.filter;
         let (live, numbers) = (*live, [("maxPrice", max_price.is_some()), ("minTrust", min_trust.is_some())]);
         let lists = query.filter.lists();
@@ -164,7 +167,7 @@ impl Elsewhere {
 
 /// The registries elsewhere.
 #[derive(Debug)]
-pub(crate) struct Federation {
+pub struct Federation {
     upstreams: Vec<Upstream>,
     scout: Arc<dyn Scout>,
     clock: Arc<dyn Clock>,
@@ -186,7 +189,8 @@ struct Upstream {
 impl Federation {
     /// The registries with these search addresses; what is no address was refused before, and is left out
     /// here.
-    pub(crate) fn new(addresses: &[String], scout: Arc<dyn Scout>, clock: Arc<dyn Clock>) -> Self {
+    #[must_use]
+    pub fn new(addresses: &[String], scout: Arc<dyn Scout>, clock: Arc<dyn Clock>) -> Self {
         let upstream = |address: &String| {
             let url = Url::parse(address).ok()?;
             let whole = url.as_str().trim_end_matches('/');
@@ -198,13 +202,14 @@ impl Federation {
         Self { upstreams, scout, clock, memory: Mutex::default(), places: Semaphore::new(AT_ONCE) }
     }
 
-    /// Whether there is nobody to ask.
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether there is no registry to ask.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
         self.upstreams.is_empty()
     }
 
     /// Asks all of them.
-    pub(crate) async fn ask(&self, asked: &AskedElsewhere) -> Elsewhere {
+    pub async fn ask(&self, asked: &AskedElsewhere) -> Elsewhere {
         let mut coverage = Coverage { asked: self.upstreams.len(), ..Coverage::default() };
         let Ok(_place) = self.places.try_acquire() else {
             let why = "this site asks elsewhere for many others already; try again soon";
@@ -291,7 +296,8 @@ impl Federation {
 }
 
 /// Who publishes an agent, by its name everywhere.
-pub(crate) fn publisher(id: &str) -> &str {
+#[must_use]
+pub fn publisher(id: &str) -> &str {
     id.split(':').nth(2).unwrap_or_default()
 }
 

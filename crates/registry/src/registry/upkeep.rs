@@ -16,9 +16,10 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::draft::Draft;
+use super::listed::bare;
 use super::proof::MAX_CARD;
-use super::{OTHER_KEY, Registry, TRIES, bare, being_changed, chance, shape};
-use crate::{SiteError, Worker};
+use super::{OTHER_KEY, Registry, TRIES, being_changed, chance, shape};
+use crate::error::RegistryError;
 
 /// Looks that go on together: most of them wait.
 const AT_ONCE: usize = 16;
@@ -32,6 +33,18 @@ const LOOK: Duration = Duration::from_secs(1);
 /// The ceiling of the first wait after a look that failed; it doubles with each.
 const FIRST_WAIT: Duration = Duration::from_secs(60);
 
+/// Where the upkeep reports what it does, so that admins see it among the background work of the site.
+pub trait UpkeepReport: Send + Sync + 'static {
+    /// It works on something.
+    fn working(&self, detail: &str);
+
+    /// It waits.
+    fn idle(&self, detail: &str);
+
+    /// It failed and will try again.
+    fn failing(&self, detail: &str);
+}
+
 /// What one look found.
 enum Found {
     /// It is as before.
@@ -43,13 +56,13 @@ enum Found {
 }
 
 impl Registry {
-    /// Looks at what is due until the site stops.
-    pub(crate) async fn keep_fresh(self: Arc<Self>, worker: Worker, stop: CancellationToken) {
+    /// Looks at what is due until `stop`; it may be dropped at any time.
+    pub async fn keep_fresh(self: Arc<Self>, report: impl UpkeepReport, stop: CancellationToken) {
         loop {
             match self.round().await {
-                Ok(0) => worker.idle("every entry was looked at in time"),
-                Ok(count) => worker.working(&format!("looked at {count} entries")),
-                Err(error) => worker.failing(&error.to_string()),
+                Ok(0) => report.idle("every entry was looked at in time"),
+                Ok(count) => report.working(&format!("looked at {count} entries")),
+                Err(error) => report.failing(&error.to_string()),
             }
             tokio::select! {
                 () = tokio::time::sleep(LOOK) => {}
@@ -60,14 +73,14 @@ impl Registry {
     }
 
     /// Looks at what is due now; gives how many that were.
-    async fn round(&self) -> Result<usize, SiteError> {
+    async fn round(&self) -> Result<usize, RegistryError> {
         let due = self.store.due_listings(self.ids.clock().now(), ROUND).await?;
         let count = due.len();
         let looks = due.into_iter().map(|entry| async move { self.look(&entry).await });
         let mut done = futures::stream::iter(looks).buffer_unordered(AT_ONCE);
         while let Some(result) = done.next().await {
             match result {
-                // Somebody changed it meanwhile; what they wrote says when to look again.
+                // Another change came between; what it wrote says when to look again.
                 Ok(_) => {}
                 Err(error) if error.is_conflict() => {}
                 Err(error) => return Err(error),
@@ -76,8 +89,8 @@ impl Registry {
         Ok(count)
     }
 
-    /// Looks at one entry because somebody wants it now.
-    pub(crate) async fn refresh(&self, caller: &Caller, id: &str) -> Result<Registration, SiteError> {
+    /// Looks at one entry because a caller wants it now.
+    pub(super) async fn look_now(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
         for _ in 0..TRIES {
             let entry = self.own_entry(caller, id).await?;
             if entry.listing.standing == Standing::Suspended {
@@ -93,7 +106,7 @@ impl Registry {
 
     /// Looks at one entry and writes what was found. One that names no address cannot be looked at and stays
     /// as it is.
-    async fn look(&self, entry: &Registration) -> Result<Registration, SiteError> {
+    async fn look(&self, entry: &Registration) -> Result<Registration, RegistryError> {
         if entry.listing.url.is_none() && entry.endpoint.is_none() {
             return Ok(entry.clone());
         }

@@ -22,12 +22,15 @@ use url::Url;
 use super::admission::too_many_pending;
 use super::did::Claim;
 use super::draft::{Draft, bad};
+use super::identifier::name_everywhere;
 use super::interfaces::{self, Batch};
-use super::{Candidate, OwnName, Registry, TRIES, bare, being_changed, chance, name_everywhere};
-use crate::{SiteError, kinds};
+use super::listed::bare;
+use super::{Candidate, OwnName, Registry, TRIES, address, being_changed, chance};
+use crate::error::RegistryError;
+use crate::kinds;
 
 /// Most entries of one batch: one transaction of some milliseconds.
-pub(crate) const MAX_BATCH: usize = 1_000;
+const MAX_BATCH: usize = 1_000;
 
 /// Largest line of a batch, in bytes.
 const MAX_LINE: usize = 256 << 10;
@@ -114,8 +117,13 @@ struct Writes {
 }
 
 impl Registry {
-    /// Takes lines of JSON, each a card, an entry of a catalogue, a server file or a line of an export.
-    pub(crate) async fn import_lines(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, SiteError> {
+    /// Takes lines of JSON, each a card, an entry of a catalogue, a server file or a line of an export; in
+    /// one commit.
+    ///
+    /// # Errors
+    /// [`RegistryError::Forbidden`] for callers without a key; [`RegistryError::BadListing`] for too many
+    /// lines. Single bad lines are named in the answer.
+    pub async fn import_lines(&self, caller: &Caller, lines: &[u8]) -> Result<Imported, RegistryError> {
         let mut values = Vec::new();
         for (place, line) in (1..).zip(lines.split(|byte| *byte == b'\n')) {
             if line.trim_ascii().is_empty() {
@@ -134,13 +142,18 @@ impl Registry {
         self.import(caller, values).await
     }
 
-    /// Takes what an address has: a catalogue, a page of a registry, or one agent.
-    pub(crate) async fn import_from(
+    /// Takes what an address has: a catalogue, a page of a registry, or one agent. The answer names where it
+    /// continues.
+    ///
+    /// # Errors
+    /// As [`Self::register`].
+    pub async fn import_from(
         &self,
         caller: &Caller,
-        url: &Url,
+        url: &str,
         own: &[OwnName],
-    ) -> Result<Imported, SiteError> {
+    ) -> Result<Imported, RegistryError> {
+        let url = &address(url)?;
         self.check_may_register(caller).await?;
         let (value, from) = self.source(url).await?;
         let (value, from, note) = self.whole_list(value, from).await;
@@ -165,9 +178,14 @@ impl Registry {
     }
 
     /// Takes the one agent at an address.
-    async fn import_one(&self, caller: &Caller, url: &Url, own: &[OwnName]) -> Result<Imported, SiteError> {
+    async fn import_one(
+        &self,
+        caller: &Caller,
+        url: &Url,
+        own: &[OwnName],
+    ) -> Result<Imported, RegistryError> {
         let known = self.store.count_listings(ListingFilter::default()).await?;
-        self.register(caller, url, Visibility::Public, own).await?;
+        self.register_at(caller, url, Visibility::Public, own).await?;
         let added = self.store.count_listings(ListingFilter::default()).await? > known;
         let (added, renewed) = (usize::from(added), usize::from(!added));
         Ok(Imported { added, renewed, listed: 1, ..Imported::default() })
@@ -201,7 +219,7 @@ impl Registry {
     }
 
     /// The document at an address, or what a site has at its well-known places.
-    async fn source(&self, url: &Url) -> Result<(Value, Url), SiteError> {
+    async fn source(&self, url: &Url) -> Result<(Value, Url), RegistryError> {
         let mut well_known = url.clone();
         well_known.set_path(&format!("{}/.well-known/ai-catalog.json", url.path().trim_end_matches('/')));
         let mut why = String::new();
@@ -219,7 +237,7 @@ impl Registry {
         if self.scout.meet(url.clone(), self.settings.timeout.0).await.is_ok() {
             return Ok((Value::Null, url.clone()));
         }
-        Err(SiteError::Unreachable(why))
+        Err(RegistryError::Unreachable(why))
     }
 
     /// Takes one batch in one commit.
@@ -227,7 +245,7 @@ impl Registry {
         &self,
         caller: &Caller,
         values: Vec<(usize, Result<Value, String>)>,
-    ) -> Result<Imported, SiteError> {
+    ) -> Result<Imported, RegistryError> {
         if caller.is_anonymous() && !caller.is_admin() {
             self.check_may_register(caller).await?;
         }
@@ -268,7 +286,12 @@ impl Registry {
         Err(being_changed())
     }
 
-    async fn write_batch(&self, caller: &Caller, writes: Writes, done: &Imported) -> Result<(), SiteError> {
+    async fn write_batch(
+        &self,
+        caller: &Caller,
+        writes: Writes,
+        done: &Imported,
+    ) -> Result<(), RegistryError> {
         let Writes { put, removed } = writes;
         let mut entries: Vec<Registration> = put.into_values().collect();
         if entries.is_empty() {
@@ -278,7 +301,7 @@ impl Registry {
         let mut ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
         ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
         let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
-        let line = self.line(kinds::listing::IMPORTED, caller.owner().as_str(), text);
+        let line = self.line(kinds::LISTING_IMPORTED, caller.owner().as_str(), text);
         let removed = removed.into_iter().map(|Registration { listing, revision, .. }| {
             ListingChange::Remove { id: listing.id, owner: listing.owner, revision }
         });
@@ -292,7 +315,12 @@ impl Registry {
     }
 
     /// The entries of a batch that may be written.
-    async fn batch(&self, caller: &Caller, drafts: Batch, done: &mut Imported) -> Result<Writes, SiteError> {
+    async fn batch(
+        &self,
+        caller: &Caller,
+        drafts: Batch,
+        done: &mut Imported,
+    ) -> Result<Writes, RegistryError> {
         let related = drafts.iter().flat_map(|(id, (_, one))| {
             let main = interfaces::main_ids(id, &one.draft);
             main.into_iter().chain(interfaces::further_ids(id, &one.draft)).chain([id.clone()])
@@ -350,7 +378,7 @@ impl Registry {
         candidate: &Candidate,
         before: Option<&Registration>,
         (room, pending_room): &mut (usize, usize),
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), RegistryError> {
         if let Some(before) = before {
             self.check_may_change(caller, before)?;
             if before.listing.standing == Standing::Suspended {
@@ -366,7 +394,7 @@ impl Registry {
         }
         self.check_released(caller, id, candidate)?;
         if *room == 0 {
-            return Err(SiteError::TooManyListings(self.settings.quota));
+            return Err(RegistryError::TooManyListings(self.settings.quota));
         }
         let waits = !caller.is_admin() && candidate.proof == Proof::None;
         if waits && *pending_room == 0 {
@@ -431,7 +459,7 @@ impl Registry {
         before: Option<&Registration>,
     ) -> Registration {
         let visibility = candidate.draft.visibility.unwrap_or(Visibility::Public);
-        let mut entry = self.entry(caller, candidate, id, before);
+        let mut entry = self.admitted(caller, candidate, id, before);
         entry.listing.visibility = visibility;
         for one in before.map(|before| before.listing.interfaces.clone()).unwrap_or_default() {
             let listing = &mut entry.listing;
@@ -449,7 +477,7 @@ impl Registry {
     }
 
     /// How many entries this caller may still add.
-    async fn room(&self, caller: &Caller) -> Result<usize, SiteError> {
+    async fn room(&self, caller: &Caller) -> Result<usize, RegistryError> {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }
@@ -459,7 +487,7 @@ impl Registry {
     }
 
     /// Warns of names that look exactly alike; slips of a letter are not looked for in bulk.
-    async fn warn_of_same_names(&self, entries: &mut [Registration]) -> Result<(), SiteError> {
+    async fn warn_of_same_names(&self, entries: &mut [Registration]) -> Result<(), RegistryError> {
         let shapes: BTreeSet<String> = entries.iter().map(|entry| entry.shape.clone()).collect();
         let holders = self.store.name_holders(shapes.into_iter().collect()).await?;
         for entry in entries {

@@ -52,7 +52,7 @@ fn what_is_no_agent_is_refused_with_a_sentence() {
         json!({ "packages": [] }),
         json!({ "mediaType": 3, "owner": "x" }),
     ] {
-        assert!(matches!(Draft::read(&value), Err(SiteError::BadListing(_))), "{value}");
+        assert!(matches!(Draft::read(&value), Err(RegistryError::BadListing(_))), "{value}");
     }
 }
 

@@ -9,26 +9,27 @@ use agentsite_protocol::{Caller, JournalLine, JournalSubject, Visibility};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 
 use super::draft::bad;
-use super::{
-    Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, bare, being_changed, name_everywhere, shape,
-};
+use super::identifier::name_everywhere;
+use super::listed::bare;
+use super::{Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, being_changed, shape};
+use crate::error::RegistryError;
+use crate::kinds;
 use crate::names::NameChange;
-use crate::{SiteError, kinds};
 
-/// Most entries of one owner that wait for a proof; the people who run the site have no limit. Each of them
-/// keeps a name from others who have no proof either, and half of the default quota is more than anybody
-/// proves in a day.
+/// Most entries of one owner that wait for a proof; admins have no limit. Each of them
+/// keeps a name from others who have no proof either, and half of the default quota is more than
+/// an owner proves in a day.
 const MAX_PENDING: usize = 50;
 
 impl Registry {
     /// Takes a new entry in, or a new version of the caller's own.
-    pub(crate) async fn admit(
+    pub(super) async fn admit(
         &self,
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
         own: &[OwnName],
-    ) -> Result<Registration, SiteError> {
+    ) -> Result<Registration, RegistryError> {
         let _one_at_a_time = self.adding.lock().await;
         for _ in 0..TRIES {
             match self.admit_once(caller, candidate.clone(), visibility, own).await {
@@ -45,7 +46,7 @@ impl Registry {
         candidate: Candidate,
         visibility: Visibility,
         own: &[OwnName],
-    ) -> Result<Registration, SiteError> {
+    ) -> Result<Registration, RegistryError> {
         let id = name_everywhere(&candidate, false);
         let found = self.store.listing(&id).await?;
         let (known, displaced) = match found {
@@ -58,7 +59,7 @@ impl Registry {
             self.check_may_register(caller).await?;
             self.check_released(caller, &id, &candidate)?;
         }
-        let mut entry = self.entry(caller, candidate, id, known.as_ref());
+        let mut entry = self.admitted(caller, candidate, id, known.as_ref());
         if known.is_none() && entry.listing.standing == Standing::Pending {
             self.check_pending(caller).await?;
         }
@@ -76,7 +77,7 @@ impl Registry {
         entry: &Registration,
         anew: bool,
         displaced: Option<Registration>,
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), RegistryError> {
         let (name, id) = (JournalLine::excerpt(&entry.listing.name), entry.listing.id.clone());
         let did = if anew { "registered anew" } else { "registered" };
         let mut text = format!("{did} {name} as {id}");
@@ -88,7 +89,7 @@ impl Registry {
             owner: listing.owner,
             revision,
         });
-        let line = self.line(kinds::listing::REGISTERED, caller.owner().as_str(), text);
+        let line = self.line(kinds::LISTING_REGISTERED, caller.owner().as_str(), text);
         let change = Change::new(line.about(JournalSubject::Listing(id.clone())))
             .edits(removed)
             .edit(ListingChange::Put(Box::new(entry.clone())));
@@ -104,12 +105,12 @@ impl Registry {
         caller: &Caller,
         id: &str,
         candidate: &Candidate,
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), RegistryError> {
         if candidate.proof == Proof::None { self.names.check(caller, id) } else { Ok(()) }
     }
 
     /// Refuses one more entry without proof than an owner may have.
-    async fn check_pending(&self, caller: &Caller) -> Result<(), SiteError> {
+    async fn check_pending(&self, caller: &Caller) -> Result<(), RegistryError> {
         if self.pending_room(caller).await? == 0 {
             return Err(bad(too_many_pending()));
         }
@@ -117,7 +118,7 @@ impl Registry {
     }
 
     /// How many more entries without proof this caller may add.
-    pub(super) async fn pending_room(&self, caller: &Caller) -> Result<usize, SiteError> {
+    pub(super) async fn pending_room(&self, caller: &Caller) -> Result<usize, RegistryError> {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }
@@ -128,7 +129,7 @@ impl Registry {
     }
 
     /// The entry of a candidate, in the place of `known` if there is one.
-    pub(super) fn entry(
+    pub(super) fn admitted(
         &self,
         caller: &Caller,
         candidate: Candidate,

@@ -2,7 +2,7 @@
 //!
 //! Promises: whatever a document holds, a draft is small: texts are cut, lists are cut, control characters
 //! go. A document that is none of the known forms is refused with a sentence. It decides nothing about who
-//! stands behind it.
+//! published it.
 
 use agentsite_protocol::link::Introduction;
 use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
@@ -10,8 +10,8 @@ use agentsite_protocol::{AgentCard, Money, Skill, Visibility, legacy};
 use serde_json::Value;
 use url::Url;
 
-use super::scout::ToolServer;
-use crate::SiteError;
+use crate::error::RegistryError;
+use crate::scout::ToolServer;
 
 /// Longest name, in letters; people read it in one line.
 const MAX_NAME: usize = 200;
@@ -40,37 +40,37 @@ const MCP_SERVER: &str = "application/mcp-server+json";
 
 /// What a foreign document says of an agent.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Draft {
+pub(super) struct Draft {
     /// The name everywhere that it claims.
-    pub(crate) id: Option<String>,
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) version: String,
-    pub(crate) media_type: String,
+    pub(super) id: Option<String>,
+    pub(super) name: String,
+    pub(super) description: String,
+    pub(super) version: String,
+    pub(super) media_type: String,
     /// Where its document is.
-    pub(crate) url: Option<String>,
+    pub(super) url: Option<String>,
     /// Its document, where it lies nowhere else.
-    pub(crate) document: Option<Value>,
+    pub(super) document: Option<Value>,
     /// Where it is called.
-    pub(crate) endpoint: Option<String>,
-    pub(crate) skills: Vec<Skill>,
-    pub(crate) tags: Vec<String>,
-    pub(crate) protocols: Vec<String>,
+    pub(super) endpoint: Option<String>,
+    pub(super) skills: Vec<Skill>,
+    pub(super) tags: Vec<String>,
+    pub(super) protocols: Vec<String>,
     /// Further interfaces of the same agent.
-    pub(crate) interfaces: Vec<ListedInterface>,
+    pub(super) interfaces: Vec<ListedInterface>,
     /// The identifier of the agent of which this is a further interface.
-    pub(crate) interface_of: Option<String>,
-    pub(crate) input_modes: Vec<String>,
-    pub(crate) output_modes: Vec<String>,
-    pub(crate) visibility: Option<Visibility>,
-    pub(crate) price: Option<Money>,
-    pub(crate) region: Option<String>,
+    pub(super) interface_of: Option<String>,
+    pub(super) input_modes: Vec<String>,
+    pub(super) output_modes: Vec<String>,
+    pub(super) visibility: Option<Visibility>,
+    pub(super) price: Option<Money>,
+    pub(super) region: Option<String>,
 }
 
 impl Draft {
     /// Reads any form that an agent is handed on in: a card, an entry of a catalogue, a server file of the
     /// MCP registry, a line of an export.
-    pub(crate) fn read(value: &Value) -> Result<Self, SiteError> {
+    pub(super) fn read(value: &Value) -> Result<Self, RegistryError> {
         if value.get("mediaType").is_some() && value.get("owner").is_some() {
             return Self::of_listing(value);
         }
@@ -89,7 +89,7 @@ impl Draft {
     }
 
     /// Reads an A2A card of either version.
-    pub(crate) fn of_card(value: &Value) -> Result<Self, SiteError> {
+    pub(super) fn of_card(value: &Value) -> Result<Self, RegistryError> {
         let card: AgentCard = serde_json::from_value(legacy::upgrade_card(value.clone()))
             .map_err(|error| bad(format!("this is no agent card: {error}")))?;
         let endpoint = card.supported_interfaces.iter().find(|one| is_address(&one.url));
@@ -110,7 +110,7 @@ impl Draft {
     }
 
     /// What a program says of itself that connects.
-    pub(crate) fn of_introduction(introduction: &Introduction) -> Result<Self, SiteError> {
+    fn of_introduction(introduction: &Introduction) -> Result<Self, RegistryError> {
         Self {
             name: introduction.name.to_string(),
             description: introduction.description.clone(),
@@ -124,7 +124,7 @@ impl Draft {
     }
 
     /// What a tool server says of itself.
-    pub(crate) fn of_tool_server(server: ToolServer, url: &Url) -> Result<Self, SiteError> {
+    pub(super) fn of_tool_server(server: ToolServer, url: &Url) -> Result<Self, RegistryError> {
         let name =
             if server.name.is_empty() { url.host_str().unwrap_or_default().into() } else { server.name };
         let skills: Vec<Skill> = server.tools.into_iter().map(|(name, text)| skill(name, text)).collect();
@@ -145,7 +145,7 @@ impl Draft {
     }
 
     /// Reads a `server.json` of the MCP registry.
-    fn of_server_file(value: &Value) -> Result<Self, SiteError> {
+    fn of_server_file(value: &Value) -> Result<Self, RegistryError> {
         let full = text(value, "name");
         if full.is_empty() {
             return Err(bad("this is no server.json: it has no name".into()));
@@ -168,7 +168,7 @@ impl Draft {
     }
 
     /// Reads an entry of an `ai-catalog.json`.
-    pub(crate) fn of_catalogue_entry(value: &Value) -> Result<Self, SiteError> {
+    pub(super) fn of_catalogue_entry(value: &Value) -> Result<Self, RegistryError> {
         let media_type = text(value, "type");
         let url = Some(text(value, "url")).filter(|url| is_address(url));
         let mut draft = match (value.get("data"), media_type.as_str()) {
@@ -208,7 +208,7 @@ impl Draft {
     }
 
     /// Reads a line of an export; what it says of standing, proof and owner counts for nothing here.
-    fn of_listing(value: &Value) -> Result<Self, SiteError> {
+    fn of_listing(value: &Value) -> Result<Self, RegistryError> {
         // An export of this program has every member; others may write a few of them.
         let mut whole = serde_json::json!({
             "id": "", "name": "", "description": "", "local": false, "visibility": "public", "standing": "active",
@@ -244,7 +244,7 @@ impl Draft {
     }
 
     /// Cuts everything to what the hub keeps.
-    fn bounded(mut self) -> Result<Self, SiteError> {
+    fn bounded(mut self) -> Result<Self, RegistryError> {
         self.name = line(&self.name, MAX_NAME);
         if self.name.is_empty() {
             return Err(bad("the agent has no name".into()));
@@ -281,20 +281,39 @@ impl Draft {
     }
 
     /// The host that the document says the agent is at.
-    pub(crate) fn host(&self) -> Option<String> {
+    pub(super) fn host(&self) -> Option<String> {
         let url = Url::parse(self.endpoint.as_deref()?).ok()?;
         url.host_str().map(str::to_owned)
     }
 }
 
+/// Cuts what a program that connects says of itself to what the registry keeps of an entry; skills without
+/// an id, and all but the first of one id, are left out.
+///
+/// # Errors
+/// [`RegistryError::BadListing`] when it has no name.
+pub fn bounded_introduction(said: Introduction) -> Result<Introduction, RegistryError> {
+    let draft = Draft::of_introduction(&said)?;
+    let mut skills = draft.skills;
+    skills.retain(|skill| !skill.id.is_empty());
+    let mut ids: Vec<String> = Vec::new();
+    skills.retain(|skill| {
+        !ids.contains(&skill.id) && {
+            ids.push(skill.id.clone());
+            true
+        }
+    });
+    Ok(Introduction { description: draft.description, version: draft.version, skills, ..said })
+}
+
 /// Who publishes at an address, as it stands in the name everywhere.
-pub(crate) fn publisher(url: &Url) -> String {
+pub(super) fn publisher(url: &Url) -> String {
     let host = url.host_str().unwrap_or("unknown").trim_matches(['[', ']']);
     url.port().map_or_else(|| host.to_owned(), |port| format!("{host}-{port}"))
 }
 
 /// Whether a text is an address that could be asked.
-pub(crate) fn is_address(text: &str) -> bool {
+fn is_address(text: &str) -> bool {
     text.len() <= MAX_URL
         && Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https") && url.has_host())
 }
@@ -340,8 +359,8 @@ fn texts(value: &Value, key: &str) -> Vec<String> {
     all.filter_map(|one| one.as_str().map(str::to_owned)).take(MAX_SKILLS).collect()
 }
 
-pub(crate) fn bad(sentence: String) -> SiteError {
-    SiteError::BadListing(sentence)
+pub(super) fn bad(sentence: String) -> RegistryError {
+    RegistryError::BadListing(sentence)
 }
 
 #[cfg(test)]

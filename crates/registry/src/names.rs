@@ -1,14 +1,14 @@
 //! Names: for whom the names of agents and of registry entries are reserved after they were given up.
 //!
-//! Promises: a released name stays reserved for its previous owner for the retention period, so that nobody
-//! else receives what is still sent to it; the reservation is written in the same transaction as the change
+//! Promises: a released name stays reserved for its previous owner for the retention period, so that no other
+//! owner receives what is still sent to it; the reservation is written in the same transaction as the change
 //! that released the name, and survives restarts. The names of the site's own agents are remembered, so that
 //! a folder which was removed while the site was stopped counts as released. Names of suspended and
 //! unreadable agent folders stay reserved as long as the folders are there. The list is bounded, for each
 //! owner and in all.
 //!
-//! It does not know which agents run (`hub` does), and a reservation is not what protects a task: a task is
-//! bound to the agent instance that it was opened with, whoever has the name later.
+//! It does not know which agents run, and a reservation is not what protects a task: a task is
+//! bound to the agent instance that it was opened with, not to its name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,13 +16,12 @@ use std::time::Duration;
 
 use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, JournalSubject, Timestamp};
 use agentsite_store::{
-    Admittance, Change, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
+    Admittance, Change, Collection, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
 };
 use serde::{Deserialize, Serialize};
 
-use crate::collection::Collection;
-use crate::error::admin_only;
-use crate::{SiteError, kinds};
+use crate::error::{RegistryError, admin_only};
+use crate::kinds;
 
 /// The setting in which an earlier version kept everything.
 const OLD_SETTING: &str = "names";
@@ -63,12 +62,17 @@ pub struct ReleasedName {
 
 /// What happens to a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum NameChange {
+pub enum NameChange {
     /// Its owner gave it up or lost it.
-    Released { name: String, owner: String },
+    Released {
+        /// The name of an agent, or the identifier of an entry.
+        name: String,
+        /// Who had it.
+        owner: String,
+    },
     /// An agent of the site itself gave it up.
     ReleasedBySite(AgentName),
-    /// Somebody has it now.
+    /// It has an owner now.
     Taken(String),
     /// An agent of the site itself has it now.
     TakenBySite(AgentName),
@@ -103,8 +107,11 @@ struct Book {
 }
 
 impl Names {
-    /// Reads what an earlier process wrote.
-    pub(crate) async fn open(store: SharedStore, ids: Ids, keep: Duration) -> Result<Self, SiteError> {
+    /// Reads what an earlier process wrote; a name that is given up stays reserved for `keep`.
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`] when the store cannot be read.
+    pub async fn open(store: SharedStore, ids: Ids, keep: Duration) -> Result<Self, RegistryError> {
         take_over(&store).await?;
         let site = OWN.all(&store).await?.into_iter().map(|one| one.value).collect();
         let all = RELEASED.all(&store).await?;
@@ -119,8 +126,8 @@ impl Names {
     /// first.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins.
-    pub fn list(&self, caller: &Caller) -> Result<Vec<ReleasedName>, SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins.
+    pub fn list(&self, caller: &Caller) -> Result<Vec<ReleasedName>, RegistryError> {
         admin_only(caller)?;
         Ok(self.released())
     }
@@ -128,19 +135,22 @@ impl Names {
     /// Ends a reservation, so that anybody may take the name.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::NoSuchReservation`].
-    pub async fn release(&self, caller: &Caller, name: &str) -> Result<(), SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::NoSuchReservation`].
+    pub async fn release(&self, caller: &Caller, name: &str) -> Result<(), RegistryError> {
         if self.list(caller)?.iter().all(|one| one.name != name) {
-            return Err(SiteError::NoSuchReservation(name.chars().take(200).collect()));
+            return Err(RegistryError::NoSuchReservation(name.chars().take(200).collect()));
         }
         let (now, text) = (self.ids.clock().now(), format!("released the name {name}"));
-        let line = JournalLine::new(kinds::name::RELEASED, now, caller.owner().as_str(), text)
+        let line = JournalLine::new(kinds::NAME_RELEASED, now, caller.owner().as_str(), text)
             .about(JournalSubject::Name(name.to_owned()));
         self.commit(Change::new(line), &[NameChange::Taken(name.to_owned())]).await
     }
 
-    /// Refuses a name that is reserved for somebody else than this caller.
-    pub(crate) fn check(&self, caller: &Caller, name: &str) -> Result<(), SiteError> {
+    /// Refuses a name that is reserved for another owner than this caller.
+    ///
+    /// # Errors
+    /// [`RegistryError::NameTaken`] says until when.
+    pub fn check(&self, caller: &Caller, name: &str) -> Result<(), RegistryError> {
         let is_idle = || {
             let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
             idle.iter().any(|one| one.as_str() == name)
@@ -149,13 +159,16 @@ impl Names {
             let why = format!(
                 "The name {name} belongs to an agent of this site that is suspended or cannot be loaded. Choose another name."
             );
-            return Err(SiteError::NameTaken(why));
+            return Err(RegistryError::NameTaken(why));
         }
         self.lock().check(name, caller.owner().as_str(), caller.is_admin(), self.ids.clock().now())
     }
 
-    /// Writes a change together with what it means for names.
-    pub(crate) async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), SiteError> {
+    /// Writes a change together with what it means for names, in one transaction.
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`] when the store refuses it; nothing is changed then.
+    pub async fn commit(&self, mut change: Change, names: &[NameChange]) -> Result<(), RegistryError> {
         let mut revisions = self.revisions.lock().await;
         let now = self.ids.clock().now();
         let before = self.lock().clone();
@@ -171,18 +184,24 @@ impl Names {
     }
 
     /// Notes that an agent of the site itself has a name; written if that is new.
-    pub(crate) async fn hold(&self, name: &AgentName) -> Result<(), SiteError> {
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`].
+    pub async fn hold(&self, name: &AgentName) -> Result<(), RegistryError> {
         if self.lock().is_held(name) {
             return Ok(());
         }
-        let line = self.line(kinds::agent::ADDED, format!("has the agent {name} now"));
+        let line = self.line(kinds::AGENT_ADDED, format!("has the agent {name} now"));
         let change = Change::new(line.about_agent(name.clone()));
         self.commit(change, &[NameChange::TakenBySite(name.clone())]).await
     }
 
     /// Reserves the name of an agent of the site itself that was taken out.
-    pub(crate) async fn release_own(&self, name: &AgentName) -> Result<(), SiteError> {
-        let line = self.line(kinds::agent::REMOVED, format!("has the agent {name} no longer"));
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`].
+    pub async fn release_own(&self, name: &AgentName) -> Result<(), RegistryError> {
+        let line = self.line(kinds::AGENT_REMOVED, format!("has the agent {name} no longer"));
         let change = Change::new(line.about_agent(name.clone()));
         self.commit(change, &[NameChange::ReleasedBySite(name.clone())]).await
     }
@@ -193,15 +212,18 @@ impl Names {
 
     /// Brings the list in step with the agents that the site itself has: those that were there before and are
     /// not now were released.
-    pub(crate) async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), SiteError> {
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`].
+    pub async fn keep_step(&self, own: &BTreeSet<AgentName>) -> Result<(), RegistryError> {
         let before = self.lock().site.clone();
         let gone: Vec<AgentName> = before.difference(own).cloned().collect();
         let new: Vec<AgentName> = own.iter().filter(|name| !self.lock().is_held(name)).cloned().collect();
         let lost =
             (!gone.is_empty()).then(|| format!("has {} agents no longer: {}", gone.len(), listed(&gone)));
         let won = (!new.is_empty()).then(|| format!("has {} new agents: {}", new.len(), listed(&new)));
-        let lost = lost.map(|text| self.line(kinds::agent::REMOVED, text));
-        let mut lines = lost.into_iter().chain(won.map(|text| self.line(kinds::agent::ADDED, text)));
+        let lost = lost.map(|text| self.line(kinds::AGENT_REMOVED, text));
+        let mut lines = lost.into_iter().chain(won.map(|text| self.line(kinds::AGENT_ADDED, text)));
         let Some(first) = lines.next() else { return Ok(()) };
         let change = lines.fold(Change::new(first), Change::line);
         let gone = gone.into_iter().map(NameChange::ReleasedBySite);
@@ -210,12 +232,13 @@ impl Names {
     }
 
     /// Says which agent folders are there without running.
-    pub(crate) fn set_idle(&self, names: BTreeSet<AgentName>) {
+    pub fn set_idle(&self, names: BTreeSet<AgentName>) {
         *self.idle.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
     /// The names that are reserved now, the one released longest ago first.
-    pub(crate) fn released(&self) -> Vec<ReleasedName> {
+    #[must_use]
+    pub fn released(&self) -> Vec<ReleasedName> {
         let now = self.ids.clock().now();
         self.lock().released.iter().filter(|one| now < one.reserved_until).cloned().collect()
     }
@@ -226,13 +249,13 @@ impl Names {
 }
 
 impl Book {
-    fn check(&self, name: &str, owner: &str, is_admin: bool, now: Timestamp) -> Result<(), SiteError> {
+    fn check(&self, name: &str, owner: &str, is_admin: bool, now: Timestamp) -> Result<(), RegistryError> {
         let Some(one) = self.released.iter().find(|one| one.name == name) else { return Ok(()) };
         let is_own = one.owner == owner || (is_admin && is_operator(&one.owner));
         if is_own || now >= one.reserved_until {
             return Ok(());
         }
-        Err(SiteError::NameTaken(format!(
+        Err(RegistryError::NameTaken(format!(
             "The name {name} was released on {} and is reserved for its previous owner until {}. Choose another name, or ask an admin to run `agentsite agent release {name}`.",
             one.released_at, one.reserved_until
         )))
@@ -274,7 +297,11 @@ impl Book {
     }
 
     /// The changes of records that lead from `before` to this, and the revisions afterwards.
-    fn edits_from(&self, before: &Self, revisions: &mut Revisions) -> Result<Vec<RecordChange>, SiteError> {
+    fn edits_from(
+        &self,
+        before: &Self,
+        revisions: &mut Revisions,
+    ) -> Result<Vec<RecordChange>, RegistryError> {
         let mut edits = Vec::new();
         for name in before.site.difference(&self.site) {
             edits.push(OWN.remove(name.as_str(), 1));
@@ -298,9 +325,10 @@ impl Book {
 }
 
 /// Takes over what an earlier version kept in one setting.
-async fn take_over(store: &SharedStore) -> Result<(), SiteError> {
+async fn take_over(store: &SharedStore) -> Result<(), RegistryError> {
     let Some(text) = store.setting(OLD_SETTING).await? else { return Ok(()) };
-    let damaged = |error| SiteError::Store(StoreError::Corrupt(format!("setting {OLD_SETTING}: {error}")));
+    let damaged =
+        |error| RegistryError::Store(StoreError::Corrupt(format!("setting {OLD_SETTING}: {error}")));
     let book: Book = serde_json::from_str(&text).map_err(damaged)?;
     let edits = book.edits_from(&Book::default(), &mut Revisions::new())?;
     let gone = SettingChange { name: OLD_SETTING.into(), value: None, owner: None };
@@ -317,7 +345,7 @@ fn listed(names: &[AgentName]) -> String {
     format!("{}{more}", few.join(", "))
 }
 
-/// Whether the people who run the site had the name, by a folder or by a program of theirs that connected.
+/// Whether admins had the name, by a folder or by a program of theirs that connected.
 fn is_operator(owner: &str) -> bool {
     [SITE, "admin", "local"].contains(&owner)
 }
@@ -329,7 +357,7 @@ mod tests {
     use agentsite_store::MemStore;
 
     use super::*;
-    use crate::World;
+    use crate::tests::ids;
 
     const DAY: i64 = 86_400_000;
 
@@ -381,8 +409,7 @@ mod tests {
     }
 
     async fn opened(store: &SharedStore) -> Names {
-        let World { clock, rng } = World::system();
-        Names::open(store.clone(), Ids::new(clock, rng), Duration::from_secs(86_400)).await.unwrap()
+        Names::open(store.clone(), ids(), Duration::from_secs(86_400)).await.unwrap()
     }
 
     #[tokio::test]

@@ -2,7 +2,7 @@
 //! registries.
 //!
 //! Promises: every look is bounded in size and time. The real one is the egress, so that the inside of the
-//! operator's network is not looked at unless the operator allowed it; stories have one that follows a
+//! operator's network is not looked at unless the operator allowed it; tests have one that follows a
 //! script. What is said about a refused address tells nothing of the inside of the network.
 
 use std::sync::Arc;
@@ -14,21 +14,24 @@ use agentsite_protocol::Rng;
 use futures::future::BoxFuture;
 use url::Url;
 
-/// What a look gives, or why there is nothing, in words for whoever registered the address.
-pub(crate) type Looked<'a, T> = BoxFuture<'a, Result<T, String>>;
+/// What a look gives, or why there is nothing, in words for the owner of the address.
+pub type Looked<'a, T> = BoxFuture<'a, Result<T, String>>;
 
 /// A tool server as it tells of itself.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct ToolServer {
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) description: String,
+pub struct ToolServer {
+    /// Its name, or empty.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it is for, or empty.
+    pub description: String,
     /// Name and description of each tool.
-    pub(crate) tools: Vec<(String, String)>,
+    pub tools: Vec<(String, String)>,
 }
 
 /// Looks at what others publish.
-pub(crate) trait Scout: Send + Sync + std::fmt::Debug + 'static {
+pub trait Scout: Send + Sync + std::fmt::Debug + 'static {
     /// Fetches a document, unless it still has this mark.
     fn fetch(&self, url: Url, etag: Option<String>, limit: usize, timeout: Duration) -> Looked<'_, Fetched>;
 
@@ -44,9 +47,11 @@ pub(crate) trait Scout: Send + Sync + std::fmt::Debug + 'static {
 
 /// The scout that goes out by the egress.
 #[derive(Debug)]
-pub(crate) struct EgressScout {
-    pub(crate) egress: Egress,
-    pub(crate) rng: Arc<dyn Rng>,
+pub struct EgressScout {
+    /// The one way out of the site.
+    pub egress: Egress,
+    /// Chance for the ids of requests to tool servers.
+    pub rng: Arc<dyn Rng>,
 }
 
 impl Scout for EgressScout {

@@ -1,8 +1,8 @@
-//! Proof: who stands behind a document, found out by looking where it says it comes from.
+//! Proof: who published a document, found out by looking where it says it comes from.
 //!
 //! Promises: a signature counts with a key that the document's own origin publishes, or the `did:web` of the
 //! agent's host; a document counts as its domain's when it came from the host at which its agent is called;
-//! whoever posts a document proves to be its owner with its key or from its domain. A document signed by
+//! a caller that posts a document proves to own it with its key or from its domain. A document signed by
 //! another key than before, without that key's word, is told apart. It writes nothing but the proven entry.
 
 use agentsite_client::{
@@ -18,7 +18,8 @@ use url::Url;
 use super::did::{self, Claim};
 use super::draft::{Draft, bad};
 use super::{Candidate, OTHER_KEY, Registry};
-use crate::SiteError;
+use crate::entry::CHALLENGE_PATH;
+use crate::error::RegistryError;
 
 /// Largest card that is read; the largest seen has 9 kB.
 pub(super) const MAX_CARD: usize = 1 << 20;
@@ -28,9 +29,6 @@ const MAX_KEY_SET: usize = 1 << 20;
 
 /// Largest answer to a challenge: a file of many challenges.
 const MAX_ANSWER: usize = 64 << 10;
-
-/// Where the answer to a challenge is looked for.
-pub(crate) const CHALLENGE_PATH: &str = "/.well-known/agentsite-challenge";
 
 /// What was found out about a document.
 pub(super) struct Judged {
@@ -45,20 +43,20 @@ pub(super) struct Judged {
 
 impl Registry {
     /// Looks at an address: a card first, and a tool server where there is none.
-    pub(super) async fn look_at(&self, url: &Url) -> Result<Candidate, SiteError> {
+    pub(super) async fn look_at(&self, url: &Url) -> Result<Candidate, RegistryError> {
         let card = card_url(url);
         let timeout = self.settings.timeout.0;
         let fetched = match self.scout.fetch(card.clone(), None, MAX_CARD, timeout).await {
             Ok(fetched) => fetched,
-            Err(why) if url.path().ends_with(".json") => return Err(SiteError::Unreachable(why)),
+            Err(why) if url.path().ends_with(".json") => return Err(RegistryError::Unreachable(why)),
             Err(why) => {
                 let server = self.scout.meet(url.clone(), timeout).await;
-                let server = server.map_err(|_| SiteError::Unreachable(why))?;
+                let server = server.map_err(|_| RegistryError::Unreachable(why))?;
                 return self.met(Draft::of_tool_server(server, url)?, url);
             }
         };
         let Fetched::Document { bytes, etag, url: from, .. } = fetched else {
-            return Err(SiteError::Unreachable(format!("{card} gave no document")));
+            return Err(RegistryError::Unreachable(format!("{card} gave no document")));
         };
         let judged = self.judge(&bytes, &from, None).await?;
         let mut draft = judged.draft;
@@ -76,14 +74,14 @@ impl Registry {
     }
 
     /// A tool server that answered itself is the domain's.
-    fn met(&self, draft: Draft, url: &Url) -> Result<Candidate, SiteError> {
+    fn met(&self, draft: Draft, url: &Url) -> Result<Candidate, RegistryError> {
         let at = Some(url.clone());
         let (proof, warnings) = (Proof::Domain, Vec::new());
         Ok(Candidate { draft, proof, key: None, etag: None, warnings, at, contacted: true })
     }
 
     /// Reads a posted document; a key that signed it is known by itself only.
-    pub(super) async fn read_posted(&self, document: &[u8]) -> Result<Candidate, SiteError> {
+    pub(super) async fn read_posted(&self, document: &[u8]) -> Result<Candidate, RegistryError> {
         if document.len() > MAX_CARD {
             return Err(bad(format!("the document is larger than {MAX_CARD} bytes")));
         }
@@ -108,13 +106,13 @@ impl Registry {
         Ok(candidate)
     }
 
-    /// Finds out who stands behind a document that came from this address.
+    /// Finds out who published a document that came from this address.
     pub(super) async fn judge(
         &self,
         bytes: &[u8],
         from: &Url,
         known: Option<&Registration>,
-    ) -> Result<Judged, SiteError> {
+    ) -> Result<Judged, RegistryError> {
         let draft = Draft::read(&read(bytes)?)?;
         let mut keys = KnownKeys::default().from_origin(from);
         if let Some(key_set) = key_set_url(bytes, from)
@@ -171,12 +169,12 @@ impl Registry {
 
     /// Takes the answer to the challenge of an entry: signed with its key, or served on its domain when none
     /// is given.
-    pub(crate) async fn prove(
+    pub(super) async fn check_proof(
         &self,
         caller: &Caller,
         id: &str,
         answer: Option<&CardSignature>,
-    ) -> Result<Registration, SiteError> {
+    ) -> Result<Registration, RegistryError> {
         let entry = self.own_entry(caller, id).await?;
         let Some(challenge) = entry.challenge.clone() else {
             return if entry.listing.standing == Standing::Pending {
@@ -202,7 +200,7 @@ impl Registry {
     }
 
     /// Looks for the challenge on the domain of the entry: as a file of its own, or as a line of one file.
-    async fn check_served(&self, entry: &Registration, challenge: &str) -> Result<Proof, SiteError> {
+    async fn check_served(&self, entry: &Registration, challenge: &str) -> Result<Proof, RegistryError> {
         let at =
             entry.endpoint.as_deref().or(entry.listing.url.as_deref()).and_then(|at| Url::parse(at).ok());
         let at =
@@ -230,7 +228,11 @@ impl Registry {
 }
 
 /// Checks the answer against the key that signed the entry's document.
-fn check_signed(entry: &Registration, answer: &CardSignature, challenge: &str) -> Result<Proof, SiteError> {
+fn check_signed(
+    entry: &Registration,
+    answer: &CardSignature,
+    challenge: &str,
+) -> Result<Proof, RegistryError> {
     let key = entry.key.as_deref().and_then(|key| PublicKey::from_did_key(key).ok());
     let key =
         key.ok_or_else(|| bad("the entry's card is not signed; serve the challenge on its domain".into()))?;
@@ -243,7 +245,7 @@ fn warning_of(why: &str) -> String {
     did::warning("its signature", why)
 }
 
-fn read(bytes: &[u8]) -> Result<Value, SiteError> {
+fn read(bytes: &[u8]) -> Result<Value, RegistryError> {
     let value =
         read_unambiguous(bytes).map_err(|error| bad(format!("the document cannot be read: {error}")))?;
     if value.is_object() { Ok(value) } else { Err(bad("the document is no JSON object".into())) }

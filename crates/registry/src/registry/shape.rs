@@ -39,7 +39,8 @@ const LOOKS_LIKE: &[(&str, char)] = &[
 ];
 
 /// The name as it looks: what looks alike has the same shape.
-pub(crate) fn shape(name: &str) -> String {
+#[must_use]
+pub fn shape(name: &str) -> String {
     let letters = name.chars().flat_map(char::to_lowercase).filter_map(letter).take(MAX_SHAPE);
     let shape: String = letters.collect();
     shape.replace("rn", "m").replace("vv", "w")
@@ -60,7 +61,7 @@ fn letter(letter: char) -> Option<char> {
 
 /// Shapes that can be taken for this one: itself, and those that are one slip away (a letter more, less or
 /// other, or two swapped).
-pub(crate) fn alike(shape: &str) -> Vec<String> {
+pub(super) fn alike(shape: &str) -> Vec<String> {
     const ALPHABET: &str = "abcdefghjklmnopqrstuvwxyz2346789";
     let letters: Vec<char> = shape.chars().collect();
     let mut found = vec![shape.to_owned()];

@@ -1,51 +1,60 @@
 //! Collection: the records of one capability, read and written as values.
 //!
-//! Promises: whatever a capability keeps here needs no table, no verb of the store and no list of ids. A
-//! record that cannot be read is left where it is, left out and told of in the log. What an earlier version
-//! kept in a setting is taken over in one commit. It keeps nothing in memory.
+//! Promises: a capability that keeps its data here needs no table, no method of the store and no list of
+//! ids. A record that cannot be read stays in the store, is left out of lists, and is named in the log. What
+//! an earlier version kept in a setting is taken over in one commit. It keeps nothing in memory and does not
+//! say what a value means.
 
 use std::marker::PhantomData;
 
 use agentsite_protocol::Principal;
-use agentsite_store::{
-    Admittance, Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
-    Unjournaled,
-};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::SiteError;
+use crate::{
+    Admittance, Change, RecordChange, RecordQuery, SettingChange, SharedStore, StoreError, StoredRecord,
+    Unjournaled,
+};
 
 /// Records that are read at once.
 const PAGE: usize = 500;
 
 /// The records of one kind.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Collection<T> {
+pub struct Collection<T> {
     name: &'static str,
     kind: PhantomData<fn() -> T>,
 }
 
 /// A value with the revision of its record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Revised<T> {
-    pub(crate) key: String,
-    pub(crate) revision: u64,
-    pub(crate) value: T,
+pub struct Revised<T> {
+    /// The key of the record in its collection.
+    pub key: String,
+    /// How often the record was written; a change of it names this.
+    pub revision: u64,
+    /// What it holds.
+    pub value: T,
 }
 
 impl<T: Serialize + DeserializeOwned> Collection<T> {
-    pub(crate) const fn new(name: &'static str) -> Self {
+    /// The collection of this name; a name is used by one capability only.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
         Self { name, kind: PhantomData }
     }
 
     /// What it is called in the store.
-    pub(crate) const fn name(&self) -> &'static str {
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
         self.name
     }
 
     /// Everything in it, by key.
-    pub(crate) async fn all(&self, store: &SharedStore) -> Result<Vec<Revised<T>>, SiteError> {
+    ///
+    /// # Errors
+    /// What the store reports when it cannot be read.
+    pub async fn all(&self, store: &SharedStore) -> Result<Vec<Revised<T>>, StoreError> {
         let (mut all, mut after) = (Vec::new(), None);
         loop {
             let page = store.records(RecordQuery { after, ..RecordQuery::of(self.name, PAGE) }).await?;
@@ -56,7 +65,10 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     }
 
     /// One of them.
-    pub(crate) async fn get(&self, store: &SharedStore, key: &str) -> Result<Option<Revised<T>>, StoreError> {
+    ///
+    /// # Errors
+    /// What the store reports when it cannot be read.
+    pub async fn get(&self, store: &SharedStore, key: &str) -> Result<Option<Revised<T>>, StoreError> {
         Ok(store.record(self.name, key).await?.and_then(|record| self.read(record)))
     }
 
@@ -72,13 +84,16 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     }
 
     /// The change that makes a record, or a new one of the revision after `before`; 0 when there is none.
-    pub(crate) fn put(
+    ///
+    /// # Errors
+    /// [`StoreError::Engine`] when the value has no JSON form.
+    pub fn put(
         &self,
         key: &str,
         owner: Option<&Principal>,
         before: u64,
         value: &T,
-    ) -> Result<RecordChange, SiteError> {
+    ) -> Result<RecordChange, StoreError> {
         let body = serde_json::to_string(value).map_err(|error| StoreError::Engine(error.to_string()))?;
         let record = StoredRecord::new(key, owner.cloned(), body);
         Ok(RecordChange::Put {
@@ -88,19 +103,23 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     }
 
     /// The change that removes a record of this revision.
-    pub(crate) fn remove(&self, key: &str, revision: u64) -> RecordChange {
+    #[must_use]
+    pub fn remove(&self, key: &str, revision: u64) -> RecordChange {
         RecordChange::Remove { collection: self.name, key: key.to_owned(), revision }
     }
 
     /// Takes over what an earlier version kept in one setting for each id, named by `prefix`, with the ids in
     /// the setting `list`. What cannot be read stays where it is.
-    pub(crate) async fn adopt_listed(
+    ///
+    /// # Errors
+    /// What the store reports when it cannot be read or written.
+    pub async fn adopt_listed(
         &self,
         store: &SharedStore,
         list: &str,
         prefix: &str,
         owner: impl Fn(&T) -> Principal,
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), StoreError> {
         let Some(ids) = store.setting(list).await? else { return Ok(()) };
         let (mut values, mut settings) = (Vec::new(), vec![list.to_owned()]);
         for id in ids.split_whitespace() {
@@ -115,20 +134,23 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
     }
 
     /// Takes over what an earlier version kept in settings: `values` become records, `settings` go.
-    pub(crate) async fn adopt(
+    ///
+    /// # Errors
+    /// What the store reports when it cannot be written.
+    pub async fn adopt(
         &self,
         store: &SharedStore,
         values: Vec<(String, Option<Principal>, T)>,
         settings: Vec<String>,
-    ) -> Result<(), SiteError> {
+    ) -> Result<(), StoreError> {
         let records = values.iter().map(|(key, owner, value)| self.put(key, owner.as_ref(), 0, value));
         let gone = |name| SettingChange { name, value: None, owner: None };
         let change = Change::unjournaled(Unjournaled::Migration)
             .edits(records.collect::<Result<Vec<_>, _>>()?)
             .edits(settings.into_iter().map(gone))
-            // The same data in another place is no new work.
+            // The same data in another place is not new work.
             .admittance(Admittance::Always);
-        Ok(store.commit(change).await?)
+        store.commit(change).await
     }
 }
 
@@ -136,9 +158,8 @@ impl<T: Serialize + DeserializeOwned> Collection<T> {
 mod tests {
     use std::sync::Arc;
 
-    use agentsite_store::MemStore;
-
     use super::*;
+    use crate::MemStore;
 
     const NUMBERS: Collection<u32> = Collection::new("numbers");
 

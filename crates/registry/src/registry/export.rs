@@ -7,8 +7,7 @@ use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD};
 use serde_json::{Value, json};
 
 /// An entry as it stands in an `ai-catalog.json`.
-#[must_use]
-pub(crate) fn catalogue_entry(listing: &Listing) -> Value {
+pub(super) fn catalogue_entry(listing: &Listing) -> Value {
     let mut entry = json!({
         "identifier": listing.id,
         "displayName": listing.name,
@@ -41,8 +40,7 @@ pub(crate) fn catalogue_entry(listing: &Listing) -> Value {
 }
 
 /// A tool server as a `server.json` of the MCP registry; nothing for other entries.
-#[must_use]
-pub(crate) fn server_file(listing: &Listing) -> Option<Value> {
+pub(super) fn server_file(listing: &Listing) -> Option<Value> {
     if listing.media_type != MCP_SERVER_CARD && !listing.protocols.iter().any(|protocol| protocol == "mcp") {
         return None;
     }

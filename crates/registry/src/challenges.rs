@@ -2,20 +2,18 @@
 //! address.
 //!
 //! Promises: only words that admins added are served, each for [`GOOD_FOR`] and never
-//! more than [`MAX_SERVED`] at once; they survive a restart. A word is plain, so that nobody can make the
-//! site say something else. It makes no challenges of its own: `registry` does.
+//! more than [`MAX_SERVED`] at once; they survive a restart. A word is plain, so that the site
+//! cannot be made to say something else. It does not make challenges: `registry` does.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_protocol::{Caller, CardSignature, Ids, JournalLine, Timestamp};
-use agentsite_store::{Change, RecordChange, SharedStore};
+use agentsite_store::{Change, Collection, RecordChange, Revised, SharedStore};
 use serde::{Deserialize, Serialize};
 
-use crate::collection::{Collection, Revised};
-use crate::error::admin_only;
-use crate::identity::Identity;
-use crate::{SiteError, kinds};
+use crate::error::{RegistryError, admin_only};
+use crate::kinds;
 
 /// Where the words are kept, each under itself.
 const COLLECTION: Collection<ServedChallenge> = Collection::new("challenges");
@@ -35,6 +33,12 @@ const MAX_ENTRY: usize = 512;
 /// Longest word, in letters; ours have 32.
 const MAX_WORD: usize = 128;
 
+/// The key that signs the site's cards, as far as challenges need it.
+pub trait ChallengeSigner: std::fmt::Debug + Send + Sync + 'static {
+    /// Signs the word of the challenge of an entry in another hub.
+    fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature;
+}
+
 /// A word that is served.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServedChallenge {
@@ -45,12 +49,12 @@ pub struct ServedChallenge {
 }
 
 /// The challenges of other hubs that a site answers: it serves a word, or signs it, and so proves that its
-/// agents are its own. Only admins add words and have them signed; what is served everybody may read.
+/// agents are its own. Only admins add words and have them signed; anyone may read what is served.
 #[derive(Debug)]
 pub struct Challenges {
     store: SharedStore,
     ids: Ids,
-    identity: Arc<Identity>,
+    signer: Arc<dyn ChallengeSigner>,
     // A std lock: held for a look-up or a replacement, never across an await.
     served: Mutex<Vec<Revised<ServedChallenge>>>,
     /// Held while the words change, so that no change is lost.
@@ -59,11 +63,14 @@ pub struct Challenges {
 
 impl Challenges {
     /// Reads the words that are still served.
-    pub(crate) async fn open(
+    ///
+    /// # Errors
+    /// [`RegistryError::Store`] when the store cannot be read.
+    pub async fn open(
         store: SharedStore,
         ids: Ids,
-        identity: Arc<Identity>,
-    ) -> Result<Self, SiteError> {
+        signer: Arc<dyn ChallengeSigner>,
+    ) -> Result<Self, RegistryError> {
         if let Some(text) = store.setting(OLD_SETTING).await? {
             // What cannot be read is forgotten: a word is asked for anew in a moment.
             let old: Vec<ServedChallenge> = serde_json::from_str(&text).unwrap_or_default();
@@ -71,15 +78,15 @@ impl Challenges {
             COLLECTION.adopt(&store, old, vec![OLD_SETTING.into()]).await?;
         }
         let served = COLLECTION.all(&store).await?;
-        Ok(Self { store, ids, identity, served: Mutex::new(served), changing: Default::default() })
+        Ok(Self { store, ids, signer, served: Mutex::new(served), changing: Default::default() })
     }
 
     /// Serves the challenge of another hub for an hour; one that is served already begins anew.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::BadMessage`] for what is no word,
-    /// [`SiteError::TooManyChallenges`].
-    pub async fn serve(&self, by: &Caller, word: &str) -> Result<ServedChallenge, SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::BadChallenge`] for what is no word,
+    /// [`RegistryError::TooManyChallenges`].
+    pub async fn serve(&self, by: &Caller, word: &str) -> Result<ServedChallenge, RegistryError> {
         admin_only(by)?;
         self.add(by.owner().as_str(), word).await
     }
@@ -87,8 +94,8 @@ impl Challenges {
     /// Serves a challenge no longer; false when it was not served.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::Store`].
-    pub async fn withdraw(&self, by: &Caller, word: &str) -> Result<bool, SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::Store`].
+    pub async fn withdraw(&self, by: &Caller, word: &str) -> Result<bool, RegistryError> {
         admin_only(by)?;
         self.remove(by.owner().as_str(), word).await
     }
@@ -96,13 +103,13 @@ impl Challenges {
     /// The challenges that are served now.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins.
-    pub fn list(&self, by: &Caller) -> Result<Vec<ServedChallenge>, SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins.
+    pub fn list(&self, by: &Caller) -> Result<Vec<ServedChallenge>, RegistryError> {
         admin_only(by)?;
         Ok(self.served())
     }
 
-    /// Whether this word is served now. Everybody may ask, for who knows the word knows it.
+    /// Whether this word is served now. Any caller may ask: the word is in the question.
     #[must_use]
     pub fn serves(&self, word: &str) -> bool {
         self.has(word)
@@ -111,14 +118,14 @@ impl Challenges {
     /// Answers the challenge of an entry in another hub with the key that signs the site's cards.
     ///
     /// # Errors
-    /// [`SiteError::Forbidden`] for all but admins; [`SiteError::BadMessage`] for what is no word or no name.
-    pub fn answer(&self, by: &Caller, entry: &str, word: &str) -> Result<CardSignature, SiteError> {
+    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::BadChallenge`] for what is no word or no name.
+    pub fn answer(&self, by: &Caller, entry: &str, word: &str) -> Result<CardSignature, RegistryError> {
         admin_only(by)?;
         check(word)?;
         if entry.is_empty() || entry.len() > MAX_ENTRY {
-            return Err(SiteError::BadMessage("name the entry as the hub does: urn:air:…".into()));
+            return Err(RegistryError::BadChallenge("name the entry as the hub does: urn:air:…".into()));
         }
-        Ok(self.identity.answer_challenge(entry, word))
+        Ok(self.signer.answer_challenge(entry, word))
     }
 
     /// The words that are served now.
@@ -134,13 +141,13 @@ impl Challenges {
     }
 
     /// Serves a word from now on; one that is served already begins anew.
-    async fn add(&self, by: &str, word: &str) -> Result<ServedChallenge, SiteError> {
+    async fn add(&self, by: &str, word: &str) -> Result<ServedChallenge, RegistryError> {
         check(word)?;
         let _one_at_a_time = self.changing.lock().await;
         let now = self.ids.clock().now();
         let (before, gone) = self.replaced(word);
         if self.served().iter().filter(|one| one.word != word).count() >= MAX_SERVED {
-            return Err(SiteError::TooManyChallenges(MAX_SERVED));
+            return Err(RegistryError::TooManyChallenges(MAX_SERVED));
         }
         let value = ServedChallenge { word: word.to_owned(), until: now.plus(GOOD_FOR) };
         let mut records: Vec<RecordChange> =
@@ -163,7 +170,7 @@ impl Challenges {
     }
 
     /// Serves a word no longer; false when it was not served.
-    async fn remove(&self, by: &str, word: &str) -> Result<bool, SiteError> {
+    async fn remove(&self, by: &str, word: &str) -> Result<bool, RegistryError> {
         let _one_at_a_time = self.changing.lock().await;
         if !self.has(word) {
             return Ok(false);
@@ -175,9 +182,9 @@ impl Challenges {
         Ok(true)
     }
 
-    async fn commit(&self, by: &str, records: Vec<RecordChange>, text: String) -> Result<(), SiteError> {
+    async fn commit(&self, by: &str, records: Vec<RecordChange>, text: String) -> Result<(), RegistryError> {
         let at = self.ids.clock().now();
-        let line = JournalLine::new(kinds::site::CHALLENGE, at, by, text);
+        let line = JournalLine::new(kinds::CHALLENGE, at, by, text);
         Ok(self.store.commit(Change::new(line).edits(records)).await?)
     }
 
@@ -187,36 +194,44 @@ impl Challenges {
 }
 
 /// Refuses what is no plain word.
-fn check(word: &str) -> Result<(), SiteError> {
+fn check(word: &str) -> Result<(), RegistryError> {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
     if (1..=MAX_WORD).contains(&word.len()) && word.chars().all(plain) {
         return Ok(());
     }
     let what =
         format!("a challenge is a word of at most {MAX_WORD} letters, digits, - and _; copy it from the hub");
-    Err(SiteError::BadMessage(what))
+    Err(RegistryError::BadChallenge(what))
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
+    use agentsite_protocol::{Algorithm, SigningKey, answer_challenge};
     use agentsite_store::{MemStore, SettingChange, Unjournaled};
 
     use super::*;
-    use crate::World;
+    use crate::tests::ids;
+
+    #[derive(Debug)]
+    struct OneKey(SigningKey);
+
+    impl ChallengeSigner for OneKey {
+        fn answer_challenge(&self, entry: &str, word: &str) -> CardSignature {
+            answer_challenge(&self.0, entry, word)
+        }
+    }
 
     #[tokio::test]
     async fn words_outlast_the_process_and_those_of_an_earlier_version_are_taken_over() {
-        let World { clock, rng } = World::system();
-        let (store, ids): (SharedStore, _) = (Arc::new(MemStore::default()), Ids::new(clock, rng));
+        let (store, ids): (SharedStore, _) = (Arc::new(MemStore::default()), ids());
         let until = ids.clock().now().plus(GOOD_FOR);
         let old = serde_json::to_string(&[ServedChallenge { word: "old".into(), until }]).unwrap();
         let setting = SettingChange { name: OLD_SETTING.into(), value: Some(old), owner: None };
         store.commit(Change::unjournaled(Unjournaled::Migration).edit(setting)).await.unwrap();
-        let (identity, _) = Identity::open(store.clone(), ids.clone()).await.unwrap();
-        let identity = Arc::new(identity);
-        let open = async || Challenges::open(store.clone(), ids.clone(), identity.clone()).await.unwrap();
+        let signer = Arc::new(OneKey(SigningKey::from_seed(Algorithm::EdDsa, &[7; 32]).unwrap()));
+        let open = async || Challenges::open(store.clone(), ids.clone(), signer.clone()).await.unwrap();
         let challenges = open().await;
         challenges.add("admin", "new").await.unwrap();
         challenges.add("admin", "new").await.unwrap();
