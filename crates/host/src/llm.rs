@@ -25,7 +25,6 @@ mod sampler;
 mod scripted;
 mod selection;
 mod server;
-mod sse;
 #[cfg(test)]
 mod tests;
 mod tools;
