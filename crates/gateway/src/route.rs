@@ -29,7 +29,7 @@ use crate::front::Front;
 use crate::metrics::Face;
 use crate::visit::Visit;
 
-pub(crate) use access::{Access, caller};
+pub(crate) use access::{Access, caller, loads_page, wants_html};
 pub(crate) use operation::{OperationDoc, Part, Query, STREAM};
 pub(crate) use shape::{Shape, Shapes};
 
@@ -141,7 +141,7 @@ impl RouteDefaults {
 
     /// Whether nothing is left to check before the handler.
     fn is_direct(self) -> bool {
-        self.access == Access::Handler && !self.is_timed
+        self.access == Access::PerAgent && !self.is_timed
     }
 }
 
@@ -161,6 +161,12 @@ impl Route {
     /// Where it is.
     pub(crate) const fn path(&self) -> &'static str {
         self.path
+    }
+
+    /// Who may use it.
+    #[cfg(test)]
+    pub(crate) const fn allows(&self) -> Access {
+        self.defaults.access
     }
 
     /// What the document says of it; `None` where another specification describes it.
