@@ -4307,10 +4307,12 @@ export interface operations {
                 task?: string;
                 /** @description With this text */
                 text?: string;
-                /** @description Of whoever is called so */
+                /** @description By this actor */
                 actor?: string;
-                /** @description About a task, or about none */
-                kind?: "task" | "site";
+                /** @description Of this kind, like task.completed; of all kinds of a capability, like task.; task and site: about a task, or about none */
+                kind?: string;
+                /** @description About exactly this, like key:ID or agent:NAME; site: about the site itself */
+                subject?: string;
                 /** @description From this time on, like 2026-01-31T08:00:00Z */
                 since?: string;
                 /** @description Before this time */
