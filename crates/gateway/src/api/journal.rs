@@ -10,13 +10,15 @@ use agentsite_protocol::{Caller, JournalSubject, Timestamp};
 use agentsite_site::{JournalQuery, SiteError, StoredLine};
 use axum::extract::State;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::request::{Admitted, Params, REST, RestResult, bad, parse};
 use crate::document::json;
 use crate::failure::Failure;
 use crate::front::Front;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// Lines when the caller names no number.
 const LINES: usize = 100;
@@ -53,7 +55,7 @@ pub(super) fn routes() -> Vec<Route> {
             ("after", "integer", "After this number"),
             ("limit", "integer", "100 when left out"),
         ])
-        .gives("Journal")]
+        .gives(Shape::of::<Journal>())]
 }
 
 #[derive(Deserialize)]
@@ -71,8 +73,9 @@ struct JournalParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Journal {
+    #[schemars(with = "Vec<written::JournalLine>")]
     lines: Vec<StoredLine>,
 }
 

@@ -18,6 +18,7 @@ use crate::charts::{Drawn, Range};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::operator::BackupMade;
 use crate::process::Process;
 use crate::route::{Route, Shape};
 
@@ -42,7 +43,7 @@ pub(super) fn routes() -> Vec<Route> {
             .operation("backup", "Write a copy of everything to a file on the site's machine")
             .takes(Shape::of::<BackupGiven>())
             .status("201")
-            .gives("BackupMade"),
+            .gives(Shape::of::<BackupMade>()),
         REST.post("/api/reload", reload)
             .admin()
             .operation("reload", "Read configuration and agents again")

@@ -6,6 +6,7 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::shape::Shape;
+use crate::failure::{ArdError, RestError, ServersError};
 
 /// Media type of server-sent events.
 pub(crate) const STREAM: &str = "text/event-stream";
@@ -41,13 +42,13 @@ impl Part {
     }
 
     /// The shape of its errors.
-    pub(crate) const fn error(self) -> Shape {
-        Shape::Named(match self {
-            Self::Rest => "Error",
-            Self::Ard => "ArdError",
-            Self::Servers => "ServersError",
-            Self::Rpc => "RpcError",
-        })
+    pub(crate) fn error(self) -> Shape {
+        match self {
+            Self::Rest => Shape::of::<RestError<'_>>(),
+            Self::Ard => Shape::of::<ArdError<'_>>(),
+            Self::Servers => Shape::of::<ServersError<'_>>(),
+            Self::Rpc => Shape::Named("RpcError"),
+        }
     }
 }
 
