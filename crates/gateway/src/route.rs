@@ -30,7 +30,7 @@ use crate::metrics::Face;
 use crate::visit::Visit;
 
 pub(crate) use access::{Access, caller, loads_page, wants_html};
-pub(crate) use operation::{OperationDoc, Part, Query, STREAM};
+pub(crate) use operation::{DocumentPart, OperationDoc, Query, STREAM};
 pub(crate) use shape::{Shape, Shapes};
 
 /// Writes a refusal in the form of a face; the headers are those of the request.
@@ -47,13 +47,13 @@ pub(crate) struct RouteDefaults {
     /// Whether an answer has a time limit; false where the time is the agent's.
     is_timed: bool,
     refuse: Refuse,
-    part: Part,
+    part: DocumentPart,
 }
 
 impl RouteDefaults {
     /// Rows of this face, with the limit on the time of an answer, refused as the REST face does.
     pub(crate) const fn new(face: Face, access: Access) -> Self {
-        Self { face, access, is_timed: true, refuse: |failure, _| failure.rest(), part: Part::Rest }
+        Self { face, access, is_timed: true, refuse: |failure, _| failure.rest(), part: DocumentPart::Rest }
     }
 
     /// The form of refusals.
@@ -63,7 +63,7 @@ impl RouteDefaults {
     }
 
     /// The part of the document that describes the rows.
-    pub(crate) const fn part(mut self, part: Part) -> Self {
+    pub(crate) const fn part(mut self, part: DocumentPart) -> Self {
         self.part = part;
         self
     }

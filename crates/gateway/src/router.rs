@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::leftover::{KeepAlive, Leftover};
-use crate::metrics::{Face, Outcome, Refusal};
+use crate::metrics::{Face, Outcome, RefusalReason};
 use crate::route::{self, OperationDoc, Route};
 use crate::unread::Guarded;
 use crate::visit::Visit;
@@ -75,7 +75,7 @@ pub(crate) async fn answer(
         Ok(()) => reach(front, router, connection, request, &leftover, begun).await,
         Err(wrong) => {
             leftover.leave(request.into_body());
-            front.settings.metrics.refused(Refusal::Host);
+            front.settings.metrics.refused(RefusalReason::Host);
             // It reached no face; such requests are counted with those to addresses where nothing is.
             (Face::Pages, Failure::from(wrong).rest())
         }

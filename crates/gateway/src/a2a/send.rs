@@ -97,7 +97,7 @@ fn forget_unknown(message: &mut Message) {
 
 /// What a message led to.
 #[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost every call")]
-pub(super) enum Reply {
+pub(super) enum SendOutcome {
     /// A message in place of a task.
     Message(Message),
     /// A task, with as much history as was asked for.
@@ -105,13 +105,13 @@ pub(super) enum Reply {
 }
 
 /// Sends a message and waits for what it leads to, unless the caller does not want to.
-pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Reply, Failure> {
+pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<SendOutcome, Failure> {
     let (return_immediately, history) = (sending.return_immediately, sending.history);
     match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
-        Sent::Message(message) => Ok(Reply::Message(message)),
+        Sent::Message(message) => Ok(SendOutcome::Message(message)),
         Sent::Task(mut watch) => {
             let task = if return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(Reply::Task(task, history))
+            Ok(SendOutcome::Task(task, history))
         }
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives("HubEntry"),
         REST.post("/api/hub/import", import)
             .operation("importAgents", "Import from an address; lines of JSON come as application/x-ndjson")
-            .takes(Shape::of::<Source>())
+            .takes(Shape::of::<ImportSource>())
             .gives("Imported"),
         REST.get("/api/hub/{id}", show)
             .operation("getHubEntry", "One agent from elsewhere")
@@ -201,8 +201,7 @@ async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Pat
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ImportSource")]
-struct Source {
+struct ImportSource {
     #[schemars(with = "Address")]
     url: String,
 }
@@ -214,7 +213,7 @@ async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Re
     let imported = match media.as_str() {
         LINES => front.site.registry().import(&admitted.caller, &bytes).await?,
         "application/json" => {
-            let source: Source = serde_json::from_slice(&bytes)
+            let source: ImportSource = serde_json::from_slice(&bytes)
                 .map_err(|error| bad(format!("the body is not right: {error}")))?;
             front.site.registry().import_from(&admitted.caller, &source.url).await?
         }

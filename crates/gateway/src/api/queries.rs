@@ -127,7 +127,7 @@ async fn events(
 /// The agents that appear.
 struct MatchStream(QueryWatch);
 
-impl sse::Source for MatchStream {
+impl sse::SseSource for MatchStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

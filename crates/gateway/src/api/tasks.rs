@@ -316,7 +316,7 @@ struct TaskStream {
     ended: bool,
 }
 
-impl sse::Source for TaskStream {
+impl sse::SseSource for TaskStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             if self.ended {
