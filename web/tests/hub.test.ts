@@ -6,7 +6,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Page } from "playwright-core";
-import { browse, script, Site, visit } from "./kit.ts";
+import { browse, request, script, Site, visit } from "./kit.ts";
 
 let browser: Browser;
 let site: Site;
@@ -132,7 +132,7 @@ test("an agent is made from a template, answers, is changed with a mistake that 
   await page.getByRole("button", { name: "Suspend" }).click();
   await page.getByText("It answers nobody").waitFor();
   assert(existsSync(join(site.folder, "agents/word-counter/.suspended")));
-  const refused = await fetch(`${site.url}/api/agents/word-counter`);
+  const refused = await request(`${site.url}/api/agents/word-counter`);
   assert.equal(refused.status, 404);
   await page.goto(`${site.url}/hub?where=here`);
   await cards(page).filter({ hasText: "word-counter" }).getByText("Suspended").waitFor();
@@ -240,7 +240,7 @@ test("lines to copy work when they are pasted", async () => {
   assert.match(paste(await line("curl")), /trains from Berlin to Basel/);
   assert.match(paste(await line("Command line")), /trains from Berlin to Basel/);
   const mcp = JSON.parse(await line("MCP client")) as { mcpServers: Record<string, { url: string }> };
-  const listed = await fetch(mcp.mcpServers.trains?.url ?? "", {
+  const listed = await request(mcp.mcpServers.trains?.url ?? "", {
     method: "POST", headers: { "content-type": "application/json", accept: "application/json, text/event-stream" },
     body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: "2025-11-25", capabilities: {}, clientInfo: { name: "story", version: "1" } } }),
   });
@@ -292,7 +292,7 @@ test("thousands of agents are scrolled with a bounded number of elements", async
   const many = await Site.start();
   const all = Array.from({ length: 2_500 }, (_, at) => JSON.stringify(card(`agent ${at}`, [`tag ${at % 7}`])));
   for (let at = 0; at < all.length; at += 500) {
-    const taken = await fetch(`${many.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: all.slice(at, at + 500).join("\n") });
+    const taken = await request(`${many.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: all.slice(at, at + 500).join("\n") });
     assert(taken.ok);
   }
   const { context, page, complaints } = await visit(browser);
@@ -381,7 +381,7 @@ const HOSTILE = ["<img src=x onerror=pwned()>", "<script>pwned()</script>", "[x]
 test("foreign names, tags, examples and texts are shown and never run", async () => {
   const bad = await Site.start({ "evil/agent.toml": skilled("evil", HOSTILE.join(" "), HOSTILE, HOSTILE.join(" ")), "evil/run.sh": "#!/bin/sh\ncat\n" });
   const lines = HOSTILE.map((text, at) => JSON.stringify({ ...card(`x${at}`, [text]), name: text, description: text, skills: [{ id: text, name: text, description: text, tags: [text, text], examples: [text, text] }] }));
-  await fetch(`${bad.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: lines.join("\n") });
+  await request(`${bad.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: lines.join("\n") });
   const { context, page, complaints } = await visit(browser);
   let ran = 0;
   await context.exposeFunction("pwned", () => void (ran += 1));

@@ -7,6 +7,33 @@ import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { type Browser, type BrowserContext, type BrowserContextOptions, chromium, type Page } from "playwright-core";
 
+/** How long any single thing is awaited, in milliseconds. Only a defect reaches it: what takes longest on a busy machine, starting the site or a browser, takes a few seconds. */
+export const LIMIT = 60_000;
+
+/** What was promised, or an error that says what was awaited in vain. */
+export async function within<T>(what: string, promised: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, fail) => {
+    timer = setTimeout(() => fail(new Error(`Waited ${LIMIT / 1000} s in vain for ${what}`)), LIMIT);
+  });
+  try {
+    return await Promise.race([promised, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Looks again until what is asked for is so; the page itself brings the news. */
+export async function until(what: string, holds: () => Promise<boolean>) {
+  const end = Date.now() + LIMIT;
+  while (!(await within(what, holds()))) assert(Date.now() < end, `Waited ${LIMIT / 1000} s in vain for ${what}`);
+}
+
+/** A request; head and body of its answer come within the limit. */
+export function request(url: string, options: RequestInit = {}): Promise<Response> {
+  return within(`the answer to ${options.method ?? "GET"} ${url}`, fetch(url, { ...options, signal: AbortSignal.timeout(LIMIT) }));
+}
+
 const BINARY = wanted("AGENTSITE_TEST_BINARY");
 const CHROMIUM = wanted("AGENTSITE_TEST_CHROMIUM");
 
@@ -51,13 +78,10 @@ export class Site {
     const child = spawn(BINARY, ["serve", "--json", "--listen", listen], { cwd: this.folder, env, stdio: ["ignore", "pipe", "ignore"] });
     this.#process = child;
     const lines = createInterface({ input: child.stdout });
-    for await (const line of lines) {
-      const banner = JSON.parse(line) as { url: string; signIn?: string };
-      this.url = banner.url;
-      this.signIn = banner.signIn ?? this.signIn;
-      break;
-    }
-    assert(this.url, "the site says where it listens");
+    const line = await within("the first line of the site", firstLine(lines));
+    const banner = JSON.parse(line) as { url: string; signIn?: string };
+    this.url = banner.url;
+    this.signIn = banner.signIn ?? this.signIn;
   }
 
   async kill() {
@@ -65,7 +89,7 @@ export class Site {
     if (!child) return;
     const gone = new Promise((done) => child.once("exit", done));
     child.kill("SIGKILL");
-    await gone;
+    await within("the end of the site's process", gone);
     this.#process = undefined;
   }
 
@@ -75,17 +99,22 @@ export class Site {
   }
 
   async ask(path: string, body?: unknown): Promise<unknown> {
-    const response = await fetch(this.url + path, body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json", "a2a-version": "1.0" }, body: JSON.stringify(body) });
+    const response = await request(this.url + path, body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json", "a2a-version": "1.0" }, body: JSON.stringify(body) });
     assert(response.ok, `${path}: ${response.status} ${await response.clone().text()}`);
     return response.json();
   }
+}
+
+async function firstLine(lines: AsyncIterable<string>): Promise<string> {
+  for await (const line of lines) return line;
+  throw new Error("the site ended before it said where it listens");
 }
 
 const FLAGS = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking --disable-component-update --disable-sync";
 
 /** A browser; each has a profile of its own, which goes with it. */
 export function browse(): Promise<Browser> {
-  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" ") });
+  return chromium.launch({ executablePath: CHROMIUM, args: FLAGS.split(" "), timeout: LIMIT });
 }
 
 export interface Visit {
@@ -97,15 +126,23 @@ export interface Visit {
 
 export async function visit(browser: Browser, options: BrowserContextOptions = {}): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, locale: "en-US", ...options });
-  // Only a defect reaches it: a machine that is busy with other tests may be a hundred times slower than usual.
-  context.setDefaultTimeout(300_000);
+  // Playwright's own errors name what was awaited.
+  context.setDefaultTimeout(LIMIT);
   const page = await context.newPage();
+  limitEvaluate(page);
   const complaints: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") complaints.push(`${page.url()}: ${message.text()}`);
   });
   page.on("pageerror", (error) => complaints.push(`${page.url()}: ${error.message}`));
   return { context, page, complaints };
+}
+
+/** Gives `evaluate` the limit, too: Playwright waits for a promise of the page without one. */
+function limitEvaluate(page: Page) {
+  const evaluate = page.evaluate.bind(page) as (work: unknown, given?: unknown) => Promise<unknown>;
+  const limited = (work: unknown, given?: unknown) => within(`${page.url()} to evaluate ${String(work).slice(0, 200)}`, evaluate(work, given));
+  page.evaluate = limited as Page["evaluate"];
 }
 
 /** An agent that is a shell script. */

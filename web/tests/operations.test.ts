@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import type { Browser, Locator, Page } from "playwright-core";
-import { browse, script, Site, visit, type Visit } from "./kit.ts";
+import { browse, request, script, Site, until, visit, type Visit, within } from "./kit.ts";
 
 let browser: Browser;
 let site: Site;
@@ -21,12 +21,6 @@ after(async () => {
   await site.end();
 });
 
-/** Looks again until what is asked for is so; the page itself brings the news. */
-async function until(what: string, holds: () => Promise<boolean>) {
-  const end = Date.now() + 30_000;
-  while (!(await holds())) assert(Date.now() < end, `${what} did not come about`);
-}
-
 /** The mark of a proxy makes a stranger of a browser at this machine. */
 const stranger = () => visit(browser, { extraHTTPHeaders: { via: "1.1 proxy" } });
 
@@ -34,7 +28,7 @@ let messages = 0;
 function call(agent: string, words: string, key?: string): Promise<Response> {
   const message = { messageId: `ops-${(messages += 1)}`, role: "ROLE_USER", parts: [{ text: words }] };
   const headers: Record<string, string> = { "content-type": "application/json", "a2a-version": "1.0", ...(key && { authorization: `Bearer ${key}` }) };
-  return fetch(`${site.url}/a2a/${agent}`, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }) });
+  return request(`${site.url}/a2a/${agent}`, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message } }) });
 }
 
 async function open(tab: string): Promise<Visit> {
@@ -95,13 +89,13 @@ test("the log shows what an action caused, by words, held still and by agent", a
   const { page } = seen;
   const log = page.getByRole("list", { name: "Logs" });
   await log.waitFor();
-  await fetch(`${site.url}/api/reload`, { method: "POST" });
+  await request(`${site.url}/api/reload`, { method: "POST" });
   await log.getByText("reloaded").first().waitFor();
   await page.getByLabel("Search the log").fill("reloaded");
   await until("only what fits", async () => (await log.getByRole("listitem").allTextContents()).every((line) => line.includes("reloaded")));
   const before = await log.getByRole("listitem").count();
   await page.getByRole("button", { name: "Pause" }).click();
-  await fetch(`${site.url}/api/reload`, { method: "POST" });
+  await request(`${site.url}/api/reload`, { method: "POST" });
   await page.getByText(/Paused, [1-9]\d* new/).waitFor();
   assert.equal(await log.getByRole("listitem").count(), before);
   await page.getByRole("button", { name: "Go on" }).click();
@@ -183,7 +177,7 @@ test("the journal is searched by words, kind, agent and time, follows what happe
   await page.getByRole("button", { name: "Clear the filters" }).last().click();
   await page.getByLabel("About").selectOption("site");
   const label = "a key that the journal tells of";
-  const made = await fetch(`${site.url}/api/keys`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ label, scopes: ["call"] }) });
+  const made = await request(`${site.url}/api/keys`, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ label, scopes: ["call"] }) });
   assert.equal(made.status, 201);
   await journal.getByText(label).waitFor();
   await page.getByLabel("Search the journal").fill("THE JOURNAL TELLS");
@@ -302,7 +296,7 @@ test("a form on a page of another site changes nothing, though the browser is si
         await send("/api/identity/rotate", ""); await send("/api/keys", '{"label":"evil","scopes":["admin"]}'); document.title = "tried"; })();
     </script>`);
   });
-  await new Promise<void>((on) => evil.listen(0, "127.0.0.1", on));
+  await within("the other site to listen", new Promise<void>((on) => evil.listen(0, "127.0.0.1", on)));
   const told = async () => JSON.stringify([await site.ask("/api/identity"), await site.ask("/api/keys"), ((await site.ask("/api/journal?limit=1")) as { lines: { seq: number }[] }).lines[0]?.seq]);
   const before = await told();
   // At this machine a browser is an administrator without any cookie, which makes it the best of victims.
@@ -319,13 +313,13 @@ test("what could not leave is sent again, or dropped with a question before", as
   const pushing = await Site.start({}, { AGENTSITE_EGRESS_ALLOW: "127.0.0.0/8" });
   let gone = true;
   let told = 0;
-  const receiver = createServer((request, answer) => {
-    request.resume();
+  const receiver = createServer((received, answer) => {
+    received.resume();
     answer.statusCode = gone ? 410 : 204;
     if (!gone) told += 1;
     answer.end();
   });
-  await new Promise<void>((on) => receiver.listen(0, "127.0.0.1", on));
+  await within("the receiver to listen", new Promise<void>((on) => receiver.listen(0, "127.0.0.1", on)));
   const hook = { id: "c", url: `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`, token: "t0ken" };
   const message = { messageId: "pushed", role: "ROLE_USER", parts: [{ text: "hi" }] };
   await pushing.ask("/a2a/echo", { jsonrpc: "2.0", id: 1, method: "SendMessage", params: { message, configuration: { taskPushNotificationConfig: hook } } });

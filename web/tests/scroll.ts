@@ -1,5 +1,5 @@
 // Measures the hub with many agents: `node tests/scroll.ts [10000]`, with the variables that the stories want. Prints what docs/benchmarks.md tells.
-import { browse, Site, visit } from "./kit.ts";
+import { browse, request, Site, visit } from "./kit.ts";
 
 const COUNT = Number(process.argv[2] ?? 10_000);
 /** Lines of one request; the site takes a thousand. */
@@ -20,7 +20,7 @@ function card(at: number) {
 const site = await Site.start();
 for (let at = 0; at < COUNT; at += PIECE) {
   const lines = Array.from({ length: Math.min(PIECE, COUNT - at) }, (_, one) => JSON.stringify(card(at + one))).join("\n");
-  const taken = await fetch(`${site.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: lines });
+  const taken = await request(`${site.url}/api/hub/import`, { method: "POST", headers: { "content-type": "application/x-ndjson" }, body: lines });
   if (!taken.ok) throw new Error(await taken.text());
 }
 const browser = await browse();

@@ -130,7 +130,7 @@ enum Verb {
     Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
-    /// Check that nothing but the site has changed its data.
+    /// List what happened, and check that nothing but the site has changed its data.
     Audit(audit::Arguments),
     /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list
     /// what is in one.
@@ -208,7 +208,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Mcp(arguments)) => on_all_cores(mcp::run(&shell, arguments)),
         Some(Verb::Connect(arguments)) => on_one_core(connect::run(&shell, &arguments)),
         Some(Verb::Config(arguments)) => config::run(&shell, &arguments),
-        Some(Verb::Audit(arguments)) => audit::run(&shell, arguments),
+        Some(Verb::Audit(arguments)) => on_one_core(audit::run(&shell, arguments)),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
         Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),

@@ -2,7 +2,7 @@
 //!
 //!     cargo run -p agentsite-client --example call -- http://127.0.0.1:4747/a2a/calc "2 + 2"
 //!
-//! Any A2A agent will do. It keeps no conversation; send the context of the answer along to go on in one.
+//! Any A2A agent will do. It keeps no conversation; send the context of the answer along to continue one.
 
 use std::error::Error;
 use std::hash::{BuildHasher, RandomState};

@@ -200,5 +200,5 @@ fn address(site: &Url) -> Result<Url, AgentError> {
     let rest = site.as_str().split_once(':').map_or("", |(_, rest)| rest);
     let whole = format!("{scheme}:{}/{PATH}", rest.trim_end_matches('/'));
     let whole = if rest.ends_with(PATH) { format!("{scheme}:{rest}") } else { whole };
-    Url::parse(&whole).map_err(|error| AgentError::Refused(format!("`{site}` is no address: {error}")))
+    Url::parse(&whole).map_err(|error| AgentError::Refused(format!("`{site}` is not an address: {error}")))
 }

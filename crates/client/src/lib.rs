@@ -151,7 +151,7 @@ mod failure;
 pub mod mcp;
 mod signer;
 mod site;
-mod sse;
+pub mod sse;
 mod token;
 
 pub use agentsite_egress::{AllowedTarget, Circuits, Egress, EgressError, EgressSettings};

@@ -73,8 +73,8 @@ pub enum CardRefusal {
     /// It could not be fetched.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// It is no card.
-    #[error("this is no agent card: {0}")]
+    /// It is not a card.
+    #[error("this is not an agent card: {0}")]
     NoCard(String),
     /// It is not signed.
     #[error("the card is not signed")]
@@ -252,7 +252,7 @@ fn read_card(json: &[u8]) -> Result<Value, CardRefusal> {
         return Err(CardRefusal::NoCard(format!("it is larger than {MAX_CARD} bytes")));
     }
     let card = read_unambiguous(json).map_err(|error| no_card(&error))?;
-    if card.is_object() { Ok(card) } else { Err(CardRefusal::NoCard("it is no JSON object".into())) }
+    if card.is_object() { Ok(card) } else { Err(CardRefusal::NoCard("it is not a JSON object".into())) }
 }
 
 fn no_card(error: &NoCanonicalForm) -> CardRefusal {

@@ -141,7 +141,7 @@ impl SiteClient {
     fn join(&self, path: &str) -> Result<Url, ClientError> {
         self.base
             .join(path.trim_start_matches('/'))
-            .map_err(|error| self.bad(format!("`{path}` is no path: {error}")))
+            .map_err(|error| self.bad(format!("`{path}` is not a path: {error}")))
     }
 
     fn request(&self, method: Method, path: &str) -> Result<EgressRequest, ClientError> {

@@ -55,14 +55,14 @@ pub const fn a2a_methods() -> &'static [&'static str] {
 pub(crate) fn routes() -> Vec<Route> {
     // What is looked at before the caller, and how it is refused, depends on the binding. Waiting for an
     // agent takes as long as the agent may; `operation` limits the rest.
-    let defaults = RouteDefaults::new(Face::A2a, Access::Handler);
+    let defaults = RouteDefaults::new(Face::A2a, Access::PerAgent);
     let calls = defaults.untimed();
     vec![
         calls.any("/a2a", enter),
         calls.any("/a2a/", enter),
         calls.any("/a2a/{*path}", enter),
         calls.post(grpc::PATH, grpc::enter),
-        defaults.get("/.well-known/agent-card.json", card::of_site),
+        defaults.get("/.well-known/agent-card.json", card::of_site).access(Access::Caller),
     ]
 }
 

@@ -10,6 +10,7 @@ mod conversations;
 mod find;
 mod hub;
 mod identity;
+mod journal;
 mod keys;
 mod logs;
 mod names;
@@ -32,6 +33,7 @@ pub(crate) fn routes() -> Vec<Route> {
         find::routes(),
         hub::routes(),
         identity::routes(),
+        journal::routes(),
         keys::routes(),
         logs::routes(),
         names::routes(),

@@ -31,7 +31,7 @@ use serde::de::DeserializeOwned;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::metrics::Face;
-use crate::route::{Access, Part, Route, RouteDefaults, caller};
+use crate::route::{Access, DocumentPart, Route, RouteDefaults, caller};
 use entry::Voice;
 
 /// Longest request of this face, in bytes; a full filter with a long text has a quarter of it.
@@ -41,8 +41,9 @@ const MAX_REQUEST: usize = 64 * 1024;
 const PAGE: std::ops::RangeInclusive<usize> = 1..=100;
 
 /// What the rows of this face have in common.
-const ARD: RouteDefaults =
-    RouteDefaults::new(Face::Hub, Access::Caller).refused_by(|failure, _| failure.ard()).part(Part::Ard);
+const ARD: RouteDefaults = RouteDefaults::new(Face::Hub, Access::Caller)
+    .refused_by(|failure, _| failure.ard())
+    .part(DocumentPart::Ard);
 
 /// The routes of this face.
 pub(crate) fn routes() -> Vec<Route> {

@@ -1,9 +1,9 @@
 //! Authority: the one host that a request names.
 //!
-//! Promises: a request that names no host where it must, two hosts, or something that is no host is refused
-//! before anything else looks at it, so that no two parts of the way (a proxy, a cache, a check of ours) can
-//! take it for requests to different sites. Follows RFC 9112 section 3.2 and RFC 9113 section 8.3.1. Whether
-//! the host is this site's own is `caller`'s matter.
+//! Promises: a request that names no host where it must, two hosts, or something that is not a host is
+//! refused before anything else looks at it, so that no two parts of the way (a proxy, a cache, a check of
+//! ours) can take it for requests to different sites. Follows RFC 9112 section 3.2 and RFC 9113 section
+//! 8.3.1. Whether the host is this site's own is `caller`'s matter.
 
 use http::{HeaderMap, Uri, Version, header};
 

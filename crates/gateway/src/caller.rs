@@ -46,7 +46,7 @@ pub(crate) enum Credential<'a> {
         /// The session.
         secret: &'a str,
         /// What the same request would be without the cookie.
-        otherwise: Box<Result<Credential<'a>, Refusal>>,
+        otherwise: Box<Result<Credential<'a>, CredentialRefusal>>,
     },
     /// Comes from this address without a credential.
     Anonymous(IpAddr),
@@ -56,7 +56,7 @@ pub(crate) enum Credential<'a> {
 
 /// Why a request is turned away before its credential is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Refusal {
+pub(crate) enum CredentialRefusal {
     /// Comes from a page of another origin.
     ForeignOrigin,
     /// Names a host that is not this one.
@@ -67,22 +67,22 @@ pub(crate) enum Refusal {
     BadCredential,
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<CredentialRefusal> for Failure {
+    fn from(refusal: CredentialRefusal) -> Self {
         match refusal {
-            Refusal::ForeignOrigin => Self::new(
+            CredentialRefusal::ForeignOrigin => Self::new(
                 Fault::Forbidden,
                 "this request comes from a page of another origin; send an API key (Authorization: Bearer KEY) instead",
             ),
-            Refusal::ForeignHost => Self::new(
+            CredentialRefusal::ForeignHost => Self::new(
                 Fault::Forbidden,
                 "the Host header names another host; use http://localhost, set public_url, or send an API key",
             ),
-            Refusal::NoCredential => Self::new(
+            CredentialRefusal::NoCredential => Self::new(
                 Fault::Unauthenticated,
                 "this site wants to know who calls; send Authorization: Bearer KEY (make one with `agentsite key new`)",
             ),
-            Refusal::BadCredential => Self::new(
+            CredentialRefusal::BadCredential => Self::new(
                 Fault::Unauthenticated,
                 "the Authorization header is not readable; send Authorization: Bearer KEY",
             ),
@@ -109,7 +109,7 @@ impl Authenticator {
         &self,
         connection: &Connection,
         parts: &'a Parts,
-    ) -> Result<Credential<'a>, Refusal> {
+    ) -> Result<Credential<'a>, CredentialRefusal> {
         if let Some(secret) = secret(&parts.headers)? {
             return Ok(Credential::Secret(secret));
         }
@@ -117,7 +117,7 @@ impl Authenticator {
             return self.without_credential(connection, parts);
         };
         if is_unsafe(&parts.method) && !self.is_same_origin(parts) {
-            return Err(Refusal::ForeignOrigin);
+            return Err(CredentialRefusal::ForeignOrigin);
         }
         let otherwise = Box::new(self.without_credential(connection, parts));
         Ok(Credential::Session { secret, otherwise })
@@ -129,7 +129,7 @@ impl Authenticator {
         &self,
         connection: &Connection,
         parts: &'a Parts,
-    ) -> Result<Credential<'a>, Refusal> {
+    ) -> Result<Credential<'a>, CredentialRefusal> {
         match self.credential(connection, parts)? {
             Credential::Secret(word) if !word.starts_with(KEY_PREFIX) && !AccessToken::looks_like(word) => {
                 self.without_credential(connection, parts)
@@ -142,20 +142,20 @@ impl Authenticator {
         &self,
         connection: &Connection,
         parts: &Parts,
-    ) -> Result<Credential<'a>, Refusal> {
+    ) -> Result<Credential<'a>, CredentialRefusal> {
         let host = host(parts);
         let public = host.is_some_and(|host| self.is_public_host(host));
         let here = connection.peer.is_loopback() && !is_proxied(&parts.headers) && !public;
         if here && !host.is_some_and(is_loopback_host) {
-            return Err(Refusal::ForeignHost);
+            return Err(CredentialRefusal::ForeignHost);
         }
         let foreign = parts.headers.contains_key(header::ORIGIN) && !self.is_same_origin(parts);
         let cross_site = parts.headers.get(FETCH_SITE).is_some_and(|site| site == "cross-site");
         if foreign && here || is_unsafe(&parts.method) && (foreign || cross_site) {
-            return Err(Refusal::ForeignOrigin);
+            return Err(CredentialRefusal::ForeignOrigin);
         }
         match self.anonymous {
-            AnonymousAccess::None => Err(Refusal::NoCredential),
+            AnonymousAccess::None => Err(CredentialRefusal::NoCredential),
             AnonymousAccess::Admin if here => Ok(Credential::OpenAdmin),
             AnonymousAccess::Public | AnonymousAccess::Admin => {
                 Ok(Credential::Anonymous(self.peer(connection, &parts.headers)))
@@ -165,9 +165,9 @@ impl Authenticator {
 
     /// Refuses a request that a page of another origin made, whatever credential it bears: a browser opens a
     /// WebSocket for any page and sends its cookies along.
-    pub(crate) fn refuse_pages_of_others(&self, parts: &Parts) -> Result<(), Refusal> {
+    pub(crate) fn refuse_pages_of_others(&self, parts: &Parts) -> Result<(), CredentialRefusal> {
         let foreign = parts.headers.contains_key(header::ORIGIN) && !self.is_same_origin(parts);
-        if foreign { Err(Refusal::ForeignOrigin) } else { Ok(()) }
+        if foreign { Err(CredentialRefusal::ForeignOrigin) } else { Ok(()) }
     }
 
     /// The address of the caller: the socket's, or the last hop before the proxies that we trust.
@@ -209,7 +209,7 @@ impl Authenticator {
 
     /// Whether [`Self::base`] is surely this site's own address: the operator or a trusted proxy says so, or
     /// it is that of the connection. Otherwise it is only the caller's word, under which nothing is signed: a
-    /// signed card that names another host would lead whoever trusts the site's key there.
+    /// signed card that names another host would lead callers that trust the site's key there.
     pub(crate) fn owns_base(
         &self,
         connection: &Connection,
@@ -257,17 +257,19 @@ impl Authenticator {
 }
 
 /// The key in the head of a request.
-fn secret(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
+fn secret(headers: &HeaderMap) -> Result<Option<&str>, CredentialRefusal> {
     if let Some(value) = headers.get(header::AUTHORIZATION) {
-        let text = value.to_str().map_err(|_| Refusal::BadCredential)?;
-        let (scheme, secret) = text.split_once(' ').ok_or(Refusal::BadCredential)?;
+        let text = value.to_str().map_err(|_| CredentialRefusal::BadCredential)?;
+        let (scheme, secret) = text.split_once(' ').ok_or(CredentialRefusal::BadCredential)?;
         if !scheme.eq_ignore_ascii_case("bearer") {
-            return Err(Refusal::BadCredential);
+            return Err(CredentialRefusal::BadCredential);
         }
         return Ok(Some(secret.trim()));
     }
     match headers.get(API_KEY) {
-        Some(value) => value.to_str().map(|secret| Some(secret.trim())).map_err(|_| Refusal::BadCredential),
+        Some(value) => {
+            value.to_str().map(|secret| Some(secret.trim())).map_err(|_| CredentialRefusal::BadCredential)
+        }
         None => Ok(None),
     }
 }

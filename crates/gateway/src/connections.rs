@@ -25,7 +25,7 @@ pub(crate) type ConnectionId = u64;
 
 /// Where a connection comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Source {
+pub(crate) enum ConnectionSource {
     /// A caller.
     Direct(Neighbourhood),
     /// A proxy that the operator trusts, with the connections of many callers.
@@ -59,9 +59,9 @@ pub(crate) struct Connections<T> {
     division: Division,
     open: HashMap<ConnectionId, Entry<T>>,
     /// The unproven ones.
-    unproven: HashMap<Source, Vec<ConnectionId>>,
+    unproven: HashMap<ConnectionSource, Vec<ConnectionId>>,
     /// The addresses by the number of their unproven connections, proxies apart.
-    by_count: BTreeSet<(usize, Source)>,
+    by_count: BTreeSet<(usize, ConnectionSource)>,
     /// How many of the unproven ones come directly.
     direct: usize,
     owners: HashMap<Principal, usize>,
@@ -70,7 +70,7 @@ pub(crate) struct Connections<T> {
 #[derive(Debug)]
 struct Entry<T> {
     handle: T,
-    source: Source,
+    source: ConnectionSource,
     proof: Option<Proof>,
 }
 
@@ -96,7 +96,7 @@ impl<T: Clone> Connections<T> {
     pub(crate) fn admit(
         &mut self,
         id: ConnectionId,
-        source: Source,
+        source: ConnectionSource,
         handle: T,
         standing: impl Fn(&T) -> Standing,
     ) -> Admission<T> {
@@ -105,7 +105,7 @@ impl<T: Clone> Connections<T> {
             let Some(victim) = self.slowest(source, &standing) else { return Admission::Refused };
             ended = self.close(victim);
         }
-        let crowded = matches!(source, Source::Direct(_)) && self.direct >= self.division.public();
+        let crowded = matches!(source, ConnectionSource::Direct(_)) && self.direct >= self.division.public();
         if ended.is_none() && (crowded || self.open.len() >= self.division.total) {
             let Some(victim) = self.of_the_heaviest(source, &standing) else { return Admission::Refused };
             ended = self.close(victim);
@@ -160,25 +160,25 @@ impl<T: Clone> Connections<T> {
         self.open.values().map(|entry| &entry.handle)
     }
 
-    fn count(&self, source: Source) -> usize {
+    fn count(&self, source: ConnectionSource) -> usize {
         self.unproven.get(&source).map_or(0, Vec::len)
     }
 
     /// Most unproven connections of one source. A proxy may have half of what everybody has: behind it are
     /// many callers.
-    fn limit(&self, source: Source) -> usize {
+    fn limit(&self, source: ConnectionSource) -> usize {
         match source {
-            Source::Direct(_) => self.division.per_address,
-            Source::Proxy(_) => self.division.per_address.max(self.division.public() / 2),
+            ConnectionSource::Direct(_) => self.division.per_address,
+            ConnectionSource::Proxy(_) => self.division.per_address.max(self.division.public() / 2),
         }
     }
 
-    fn insert(&mut self, id: ConnectionId, source: Source, handle: T) {
+    fn insert(&mut self, id: ConnectionId, source: ConnectionSource, handle: T) {
         self.open.insert(id, Entry { handle, source, proof: None });
         let of_source = self.unproven.entry(source).or_default();
         of_source.push(id);
         let count = of_source.len();
-        if let Source::Direct(_) = source {
+        if let ConnectionSource::Direct(_) = source {
             self.direct += 1;
             self.by_count.remove(&(count - 1, source));
             self.by_count.insert((count, source));
@@ -186,7 +186,7 @@ impl<T: Clone> Connections<T> {
     }
 
     /// Takes a connection out of the unproven ones.
-    fn take_out(&mut self, id: ConnectionId, source: Source) {
+    fn take_out(&mut self, id: ConnectionId, source: ConnectionSource) {
         let Some(of_source) = self.unproven.get_mut(&source) else { return };
         let Some(place) = of_source.iter().position(|one| *one == id) else { return };
         of_source.swap_remove(place);
@@ -194,7 +194,7 @@ impl<T: Clone> Connections<T> {
         if count == 0 {
             self.unproven.remove(&source);
         }
-        if let Source::Direct(_) = source {
+        if let ConnectionSource::Direct(_) = source {
             self.direct -= 1;
             self.by_count.remove(&(count + 1, source));
             if count > 0 {
@@ -204,7 +204,7 @@ impl<T: Clone> Connections<T> {
     }
 
     /// The connection of a source that has kept the site waiting longest.
-    fn slowest(&self, source: Source, standing: &impl Fn(&T) -> Standing) -> Option<ConnectionId> {
+    fn slowest(&self, source: ConnectionSource, standing: &impl Fn(&T) -> Standing) -> Option<ConnectionId> {
         let of_source = self.unproven.get(&source)?.iter();
         let known = of_source.filter_map(|id| Some((*id, standing(&self.open.get(id)?.handle))));
         let waiting = known.filter(|(_, standing)| !standing.working);
@@ -213,7 +213,11 @@ impl<T: Clone> Connections<T> {
 
     /// The slowest connection of the address that has most, of the next one when all of its are being worked
     /// on, and so on; never of an address that has fewer than the newcomer's.
-    fn of_the_heaviest(&self, newcomer: Source, standing: &impl Fn(&T) -> Standing) -> Option<ConnectionId> {
+    fn of_the_heaviest(
+        &self,
+        newcomer: ConnectionSource,
+        standing: &impl Fn(&T) -> Standing,
+    ) -> Option<ConnectionId> {
         let own = self.count(newcomer);
         let heaviest = self.by_count.iter().rev().take(ADDRESSES_LOOKED_AT);
         let candidates = heaviest.take_while(|(count, _)| *count >= own).map(|(_, source)| *source);

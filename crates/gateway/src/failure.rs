@@ -12,6 +12,7 @@ use agentsite_site::{RegistryError, SiteError, StoreError, TaskError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metrics::Outcome;
@@ -26,6 +27,7 @@ mod socket;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use ard::{ArdError, ServersError};
 pub(crate) use grpc::{GRPC, grpc_success};
 pub(crate) use mcp::Era;
 pub(crate) use socket::Closing;
@@ -211,6 +213,20 @@ pub(crate) struct Violation {
     pub(crate) description: String,
 }
 
+/// An error of the REST face.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(crate) struct RestError<'a> {
+    error: RestErrorDetail<'a>,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
+struct RestErrorDetail<'a> {
+    code: &'static str,
+    message: &'a str,
+}
+
 impl Failure {
     pub(crate) fn new(fault: Fault, sentence: impl Into<Cow<'static, str>>) -> Self {
         Self {
@@ -261,8 +277,9 @@ impl Failure {
 
     /// The answer of the REST face: `{"error":{"code":…,"message":…}}`.
     pub(crate) fn rest(&self) -> Response {
-        let body = serde_json::json!({ "error": { "code": self.row().word, "message": self.sentence } });
-        self.respond(self.status(), body.to_string().into_bytes())
+        self.respond_json(&RestError {
+            error: RestErrorDetail { code: self.row().word, message: &self.sentence },
+        })
     }
 
     /// The answer by JSON-RPC; `id` is the request's own, as JSON.
@@ -315,6 +332,11 @@ impl Failure {
             }));
         }
         details.into()
+    }
+
+    /// The whole answer, with this body.
+    fn respond_json(&self, body: &impl Serialize) -> Response {
+        self.respond(self.status(), serde_json::to_vec(body).unwrap_or_default())
     }
 
     /// Puts the headers on that belong to the fault, whatever the body is.

@@ -22,7 +22,7 @@ use crate::connection::Connection;
 use crate::connections::Connections;
 use crate::failure::{Failure, Fault};
 use crate::limits::{Throttle, read_body};
-use crate::metrics::Refusal;
+use crate::metrics::RefusalReason;
 use crate::settings::GatewaySettings;
 use crate::shares::{Full, Holder, Shares};
 use crate::transcripts::Transcripts;
@@ -116,7 +116,7 @@ impl Front {
         let caller = match self.recognise(credential, parts).await {
             Ok(caller) => caller,
             Err(failure) => {
-                // Whoever tries keys out is slowed down by address.
+                // A caller that tries keys out is slowed down by address.
                 self.admit_stranger(parts)?;
                 return Err(failure);
             }
@@ -132,7 +132,7 @@ impl Front {
     }
 
     fn throttle(&self, caller: &Caller) -> Result<(), Failure> {
-        self.throttle.admit(caller).inspect_err(|_| self.settings.metrics.refused(Refusal::Rate))
+        self.throttle.admit(caller).inspect_err(|_| self.settings.metrics.refused(RefusalReason::Rate))
     }
 
     /// The address of the caller, also behind proxies that are trusted.
@@ -150,7 +150,7 @@ impl Front {
         visit.enter(&self.requests, holder).map_err(|full| {
             let own = "you have as many requests under way here as you may; wait for one to be answered";
             let all = "as many requests are under way here as this site takes; try again soon";
-            self.no_share(Refusal::Requests, full, own, all)
+            self.no_share(RefusalReason::Requests, full, own, all)
         })
     }
 
@@ -168,14 +168,14 @@ impl Front {
             let own = "you have as many streams open here as you may (limits.streams_per_address, limits.streams_per_key); \
                        close one, or use GetTask instead";
             let all = "as many streams are open here as this site takes; try again soon, or use GetTask instead";
-            self.no_share(Refusal::Streams, full, own, all)
+            self.no_share(RefusalReason::Streams, full, own, all)
         })
     }
 
     /// The refusal of something whose share is used up: the caller's own, or that of all.
     pub(crate) fn no_share(
         &self,
-        what: Refusal,
+        what: RefusalReason,
         full: Full,
         own: &'static str,
         all: &'static str,
@@ -233,8 +233,8 @@ impl Front {
     /// Reads a request body within the limits.
     pub(crate) async fn body(&self, body: Body) -> Result<Bytes, Failure> {
         read_body(body, &self.settings.limits).await.inspect_err(|failure| match failure.fault {
-            Fault::TooSlow => self.settings.metrics.refused(Refusal::SlowBody),
-            Fault::TooMany => self.settings.metrics.refused(Refusal::Bodies),
+            Fault::TooSlow => self.settings.metrics.refused(RefusalReason::SlowBody),
+            Fault::TooMany => self.settings.metrics.refused(RefusalReason::Bodies),
             _ => {}
         })
     }

@@ -1,6 +1,6 @@
 //! The hub as the discovery faces read it: every agent that a caller may see, and one of them.
 //!
-//! Promises: one place where they ask the site for agents; bounded, whoever asks. It decides nothing about
+//! Promises: one place where they ask the site for agents; bounded for every caller. It decides nothing about
 //! who sees what.
 
 use agentsite_protocol::Caller;

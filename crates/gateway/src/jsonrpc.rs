@@ -87,7 +87,7 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Request<'_>, Refused<'_>> {
     }
     let frame: Frame<'_> = serde_json::from_str(text).map_err(|error| {
         let fault = if error.is_data() { Fault::BadRequest } else { Fault::NotJson };
-        refuse(fault, format!("the body is no JSON-RPC request: {error}").into())
+        refuse(fault, format!("the body is not a JSON-RPC request: {error}").into())
     })?;
     frame.check()
 }

@@ -1,7 +1,7 @@
 //! Logbook: the last lines of the process's own log, for admins.
 //!
-//! Promises: so many lines and no more, each of a bounded length; whoever writes never waits for whoever
-//! reads. A reader keeps its own place: one that falls behind what is kept learns how many lines it missed.
+//! Promises: so many lines and no more, each of a bounded length; writers never wait for readers.
+//! A reader keeps its own place: one that falls behind what is kept learns how many lines it missed.
 //! What looks like a secret is masked before it is kept. It does not decide what is logged, and knows nothing
 //! of the machinery that makes the lines: the binary hands them in.
 

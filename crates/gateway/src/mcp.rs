@@ -39,7 +39,7 @@ use crate::connection::AtWork;
 use crate::failure::{Era, Failure, Fault};
 use crate::front::{Front, connection};
 use crate::metrics::Face;
-use crate::route::{Access, Route, RouteDefaults};
+use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::trace;
 use crate::visit::StreamPlace;
 use message::Incoming;
@@ -55,7 +55,7 @@ struct McpState {
     /// Seals what callers keep for us.
     seal: Seal,
     sessions: Sessions,
-    /// Calls that go on when their client hangs up.
+    /// Calls that continue when their client hangs up.
     work: TaskTracker,
 }
 
@@ -63,13 +63,25 @@ struct McpState {
 pub(crate) fn routes(site: &Site) -> Vec<Route> {
     let seal = Seal::new(&site.key_for(round::PURPOSE));
     let desk = Arc::new(McpState { seal, sessions: Sessions::default(), work: TaskTracker::new() });
-    let enter = move |State(front): State<Arc<Front>>, path: Option<Path<String>>, request: Request| {
+    let of_agent = Arc::clone(&desk);
+    let whole = move |State(front): State<Arc<Front>>, request: Request| {
         let desk = Arc::clone(&desk);
-        async move { enter(&front, &desk, path.map(|Path(agent)| agent), request).await }
+        async move { enter_site(&front, &desk, request).await }
     };
-    // The form of a refusal depends on the era. A tool may take as long as its agent may.
-    let defaults = RouteDefaults::new(Face::Mcp, Access::Handler).untimed();
-    ["/mcp", "/mcp/", "/mcp/{agent}", "/mcp/{agent}/"].map(|path| defaults.any(path, enter.clone())).into()
+    let one = move |State(front): State<Arc<Front>>, Path(agent): Path<String>, request: Request| {
+        let desk = Arc::clone(&of_agent);
+        async move { enter_agent(&front, &desk, &agent, request).await }
+    };
+    // A tool may take as long as its agent may.
+    let site =
+        RouteDefaults::new(Face::Mcp, Access::Caller).refused_by(|failure, _| refuse(failure)).untimed();
+    let agent = RouteDefaults::new(Face::Mcp, Access::PerAgent).untimed();
+    vec![
+        site.any("/mcp", whole.clone()),
+        site.any("/mcp/", whole),
+        agent.any("/mcp/{agent}", one.clone()),
+        agent.any("/mcp/{agent}/", one),
+    ]
 }
 
 /// One request that was let in.
@@ -104,15 +116,27 @@ impl McpCall<'_> {
     }
 }
 
-async fn enter(
-    front: &Arc<Front>,
-    desk: &Arc<McpState>,
-    agent: Option<String>,
-    request: Request,
-) -> Response {
+/// Answers a request to the whole site, for the caller that the row let in.
+async fn enter_site(front: &Arc<Front>, desk: &Arc<McpState>, request: Request) -> Response {
+    let (mut parts, body) = request.into_parts();
+    match caller(&mut parts) {
+        Ok(caller) => enter(let_in(front, desk, &parts, caller, None), body).await,
+        Err(failure) => refuse(&failure),
+    }
+}
+
+/// Answers a request to one agent.
+async fn enter_agent(front: &Arc<Front>, desk: &Arc<McpState>, agent: &str, request: Request) -> Response {
     let (parts, body) = request.into_parts();
-    match let_in(front, desk, &parts, agent.as_deref()).await {
-        Ok(call) if parts.method == Method::POST => post(call, body).await,
+    match front.admit(&parts).await {
+        Ok(caller) => enter(let_in(front, desk, &parts, caller, Some(agent)), body).await,
+        Err(failure) => refuse(&failure),
+    }
+}
+
+async fn enter(call: Result<McpCall<'_>, Failure>, body: Body) -> Response {
+    match call {
+        Ok(call) if call.parts.method == Method::POST => post(call, body).await,
         Ok(call) => other(&call).unwrap_or_else(|failure| refuse(&failure)),
         Err(failure) => refuse(&failure),
     }
@@ -123,14 +147,15 @@ fn refuse(failure: &Failure) -> Response {
     failure.mcp(Era::Stateless, None)
 }
 
-/// Recognises the caller and finds what it wants to use.
-async fn let_in<'a>(
+/// Finds what the caller wants to use.
+fn let_in<'a>(
     front: &'a Arc<Front>,
     desk: &'a Arc<McpState>,
     parts: &'a Parts,
+    caller: Caller,
     agent: Option<&str>,
 ) -> Result<McpCall<'a>, Failure> {
-    let caller = front.admit(parts).await?.in_trace(trace::onward(&parts.headers));
+    let caller = caller.in_trace(trace::onward(&parts.headers));
     let agent = agent.map(named_agent).transpose()?;
     let toolkit = front.site.toolkit(&caller, agent.as_ref())?;
     let takes_events = takes(&parts.headers, "text/event-stream");
@@ -208,7 +233,7 @@ fn hear(call: &McpCall<'_>, incoming: &Incoming<'_>) -> Result<(), Failure> {
     }
 }
 
-/// Answers what is no message: sessions have a stream and an end.
+/// Answers what is not a message: sessions have a stream and an end.
 fn other(call: &McpCall<'_>) -> Result<Response, Failure> {
     match call.parts.method {
         Method::GET if call.parts.headers.contains_key(version::SESSION) => sessions::open_stream(call),

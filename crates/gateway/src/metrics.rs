@@ -99,7 +99,7 @@ impl Outcome {
 
 /// Why something was turned away to keep the site fair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Refusal {
+pub(crate) enum RefusalReason {
     /// A connection was ended or not taken, because its address or the site has too many.
     Connections,
     /// Too many requests under way.
@@ -124,7 +124,7 @@ pub(crate) enum Refusal {
     Host,
 }
 
-impl Refusal {
+impl RefusalReason {
     /// All of them, in the order of their counters.
     pub(crate) const ALL: [Self; 11] = [
         Self::Connections,
@@ -158,7 +158,7 @@ impl Refusal {
     }
 }
 
-impl EncodeLabelValue for Refusal {
+impl EncodeLabelValue for RefusalReason {
     fn encode(&self, out: &mut LabelValueEncoder<'_>) -> Result<(), std::fmt::Error> {
         std::fmt::Write::write_str(out, self.word())
     }
@@ -166,7 +166,7 @@ impl EncodeLabelValue for Refusal {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RefusalLabel {
-    reason: Refusal,
+    reason: RefusalReason,
 }
 
 impl EncodeLabelValue for Face {
@@ -214,7 +214,7 @@ pub struct GatewayMetrics {
     // The members of the two families, so that a request takes no lock to find its own.
     counters: [[Counter; 3]; 8],
     histograms: [Histogram; 8],
-    refused: [Counter; Refusal::ALL.len()],
+    refused: [Counter; RefusalReason::ALL.len()],
 }
 
 impl Default for GatewayMetrics {
@@ -226,7 +226,7 @@ impl Default for GatewayMetrics {
         });
         let histograms = Face::ALL.map(|face| latency.get_or_create_owned(&FaceLabel { face }));
         let refusals = Family::<RefusalLabel, Counter>::default();
-        let refused = Refusal::ALL.map(|reason| refusals.get_or_create_owned(&RefusalLabel { reason }));
+        let refused = RefusalReason::ALL.map(|reason| refusals.get_or_create_owned(&RefusalLabel { reason }));
         let (connections, streams, sockets, took) = Default::default();
         Self {
             requests,
@@ -282,13 +282,13 @@ impl GatewayMetrics {
     }
 
     /// Counts something that was turned away.
-    pub(crate) fn refused(&self, why: Refusal) {
+    pub(crate) fn refused(&self, why: RefusalReason) {
         self.refused[why as usize].inc();
     }
 
     /// How often each kind of thing was turned away since the start.
     pub(crate) fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        Refusal::ALL.into_iter().map(|why| (why.word(), self.refused[why as usize].get()))
+        RefusalReason::ALL.into_iter().map(|why| (why.word(), self.refused[why as usize].get()))
     }
 
     /// Counts a socket until the guard is dropped.

@@ -1,5 +1,5 @@
 //! The site as a resource of OAuth 2.1: where its authorization server is, and what a caller without a good
-//! token is told.
+//! token gets.
 //!
 //! Promises: with an authorization server configured, its metadata (RFC 9728) stand beside every face, and
 //! every answer that asks for a token names them (RFC 6750). Without one nothing of this exists, and requests

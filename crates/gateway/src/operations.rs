@@ -10,7 +10,7 @@ use std::time::Duration;
 use agentsite_protocol::Caller;
 use agentsite_site::{DiskState, TaskFilter};
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::State;
 use axum::response::Response;
 use http::{HeaderValue, StatusCode, header};
 
@@ -32,8 +32,7 @@ pub(crate) fn routes() -> Vec<Route> {
     vec![
         defaults.get("/healthz", health),
         defaults.get("/readyz", ready),
-        // Who may read the metrics is a setting.
-        defaults.get("/metrics", metrics).access(Access::Handler),
+        defaults.get("/metrics", metrics).access(Access::Metrics),
     ]
 }
 
@@ -79,12 +78,7 @@ async fn with_room(front: &Front) -> Response {
     }
 }
 
-async fn metrics(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
-    let (parts, _) = request.into_parts();
-    if !front.settings.metrics_public && !front.admit_known(&parts).await?.is_admin() {
-        let sentence = "Only an admin may read the metrics. Use a key with the scope admin.";
-        return Err(Failure::new(Fault::Forbidden, sentence));
-    }
+async fn metrics(State(front): State<Arc<Front>>) -> Result<Response, Failure> {
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &front.registry).map_err(|error| {
         tracing::error!(%error, "The metrics could not be written.");

@@ -16,7 +16,7 @@ use serde::Serialize;
 /// A piece of work of an operator.
 pub type Doing<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Whoever runs the process that the site lives in.
+/// The program that the site runs in.
 pub trait Operator: fmt::Debug + Send + Sync {
     /// The configuration in force, and the file that it comes from.
     fn config(&self) -> Doing<'_, Result<ConfigView, OperatorError>>;
@@ -50,7 +50,7 @@ pub enum OperatorError {
         "the file has changed since you read it; copy what you wrote, read it again and put your change in"
     )]
     Moved,
-    /// The text is no configuration.
+    /// The text is not a configuration.
     #[error("nothing was saved: {0}")]
     Wrong(ConfigProblem),
     /// The file cannot be read or written.
@@ -61,13 +61,15 @@ pub enum OperatorError {
     Exists(String),
 }
 
-/// What a backup holds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What a backup holds. A gateway without an operator tells only the file, so the document requires no more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("required" = ["file"], "additionalProperties" = false))]
 pub struct BackupMade {
     /// The file.
     pub file: PathBuf,
     /// Bytes of the database.
+    #[schemars(extend("about" = "Bytes of the database"))]
     pub database: u64,
     /// Whether the configuration file is in it.
     pub config: bool,

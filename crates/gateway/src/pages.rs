@@ -1,8 +1,8 @@
 //! Pages for people and their twins for programs, signing in, and what is seen where nothing is.
 //!
-//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for whoever wants no HTML;
-//! the few pages that are written here hold no script, and every foreign text in them is escaped by `html`.
-//! The addresses of the other faces keep their own answers.
+//! Promises: every page of the interface (`shell`) has a twin in Markdown (`twin`) for programs that do not
+//! want HTML; the few pages that are written here hold no script, and every foreign text in them is escaped
+//! by `html`. The addresses of the other faces keep their own answers.
 
 mod for_models;
 mod html;
@@ -22,7 +22,7 @@ use crate::caller::browser;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::metrics::Face;
-use crate::route::{Access, Route, RouteDefaults, caller};
+use crate::route::{Access, Route, RouteDefaults, caller, wants_html};
 use for_models::Extent;
 pub(crate) use html::Html;
 
@@ -37,8 +37,7 @@ const PAGES: RouteDefaults = RouteDefaults::new(Face::Pages, Access::Open).refus
 /// The routes of this face.
 pub(crate) fn routes() -> Vec<Route> {
     let mut routes = vec![
-        // A preview of a sign-in link must not use it up, so the handler looks at the method first.
-        PAGES.get("/signin", sign_in).access(Access::Handler),
+        PAGES.get("/signin", sign_in).access(Access::Address),
         PAGES.get("/style.css", style),
         PAGES.get("/llms.txt", short_text).access(Access::Caller),
         PAGES.get("/llms-full.txt", full_text).access(Access::Caller),
@@ -86,9 +85,6 @@ async fn sign_in(State(front): State<Arc<Front>>, request: Request) -> Response 
     if parts.method == Method::HEAD {
         return respond(StatusCode::OK, "text/html; charset=utf-8", String::new());
     }
-    if let Err(failure) = front.admit_stranger(&parts) {
-        return refuse_page(&failure, &parts.headers);
-    }
     if parts.uri.query().is_none() {
         return shell::page(&parts);
     }
@@ -114,7 +110,7 @@ fn signed_in(front: &Front, parts: &Parts, secret: &str) -> Response {
     page.open("main")
         .element("h1", "Signed in")
         .open("p")
-        .link("/", "Go on to the site")
+        .link("/", "Continue to the site")
         .close("p")
         .close("main");
     let mut response = respond(StatusCode::SEE_OTHER, "text/html; charset=utf-8", page.into_string());
@@ -132,12 +128,6 @@ pub(crate) async fn nothing_here(request: Request) -> Response {
     let sentence =
         "there is nothing at this address; the site's agents are listed at / and under /api/agents";
     refuse_page(&Failure::new(Fault::NoSuchPath, sentence), &parts.headers)
-}
-
-/// Whether the caller is a browser or asks like one.
-fn wants_html(headers: &HeaderMap) -> bool {
-    let accept = headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    accept.contains("text/html")
 }
 
 /// A failure as a page for browsers, as JSON for programs.

@@ -1,7 +1,7 @@
 //! The kernel's account of this process: memory, processor time, open files.
 //!
-//! Promises: a few short reads below `/proc`; elsewhere than on Linux nothing is told rather than something
-//! wrong. It keeps nothing.
+//! Promises: a few short reads below `/proc`; elsewhere than on Linux nothing is reported rather than
+//! something wrong. It keeps nothing.
 
 use serde::Serialize;
 

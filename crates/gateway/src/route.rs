@@ -29,8 +29,8 @@ use crate::front::Front;
 use crate::metrics::Face;
 use crate::visit::Visit;
 
-pub(crate) use access::{Access, caller};
-pub(crate) use operation::{OperationDoc, Part, Query, STREAM};
+pub(crate) use access::{Access, caller, loads_page, wants_html};
+pub(crate) use operation::{DocumentPart, OperationDoc, Query, STREAM};
 pub(crate) use shape::{Shape, Shapes};
 
 /// Writes a refusal in the form of a face; the headers are those of the request.
@@ -47,13 +47,13 @@ pub(crate) struct RouteDefaults {
     /// Whether an answer has a time limit; false where the time is the agent's.
     is_timed: bool,
     refuse: Refuse,
-    part: Part,
+    part: DocumentPart,
 }
 
 impl RouteDefaults {
     /// Rows of this face, with the limit on the time of an answer, refused as the REST face does.
     pub(crate) const fn new(face: Face, access: Access) -> Self {
-        Self { face, access, is_timed: true, refuse: |failure, _| failure.rest(), part: Part::Rest }
+        Self { face, access, is_timed: true, refuse: |failure, _| failure.rest(), part: DocumentPart::Rest }
     }
 
     /// The form of refusals.
@@ -63,7 +63,7 @@ impl RouteDefaults {
     }
 
     /// The part of the document that describes the rows.
-    pub(crate) const fn part(mut self, part: Part) -> Self {
+    pub(crate) const fn part(mut self, part: DocumentPart) -> Self {
         self.part = part;
         self
     }
@@ -141,7 +141,7 @@ impl RouteDefaults {
 
     /// Whether nothing is left to check before the handler.
     fn is_direct(self) -> bool {
-        self.access == Access::Handler && !self.is_timed
+        self.access == Access::PerAgent && !self.is_timed
     }
 }
 
@@ -161,6 +161,12 @@ impl Route {
     /// Where it is.
     pub(crate) const fn path(&self) -> &'static str {
         self.path
+    }
+
+    /// Who may use it.
+    #[cfg(test)]
+    pub(crate) const fn allows(&self) -> Access {
+        self.defaults.access
     }
 
     /// What the document says of it; `None` where another specification describes it.

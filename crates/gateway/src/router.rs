@@ -19,7 +19,7 @@ use crate::connection::Connection;
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::leftover::{KeepAlive, Leftover};
-use crate::metrics::{Face, Outcome, Refusal};
+use crate::metrics::{Face, Outcome, RefusalReason};
 use crate::route::{self, OperationDoc, Route};
 use crate::unread::Guarded;
 use crate::visit::Visit;
@@ -33,17 +33,23 @@ const LARGE_ANSWER: u64 = 64 << 10;
 
 /// Joins the faces.
 pub(crate) fn join(front: &Arc<Front>) -> Router {
+    let mut rows = without_site();
+    rows.extend(mcp::routes(&front.site));
+    route::mount(rows).fallback(pages::nothing_here).with_state(Arc::clone(front))
+}
+
+/// The rows of all faces that need no site to be made.
+fn without_site() -> Vec<Route> {
     let mut rows = described();
     rows.extend(openapi::routes(operations_of(&rows)));
     rows.extend(a2a::routes());
     rows.extend(identity::routes());
-    rows.extend(mcp::routes(&front.site));
     rows.extend(oauth::routes());
     rows.extend(openai::routes());
     rows.extend(operations::routes());
     rows.extend(pages::routes());
     rows.extend(socket::routes());
-    route::mount(rows).fallback(pages::nothing_here).with_state(Arc::clone(front))
+    rows
 }
 
 /// The rows of the faces that `/openapi.json` describes.
@@ -69,7 +75,7 @@ pub(crate) async fn answer(
         Ok(()) => reach(front, router, connection, request, &leftover, begun).await,
         Err(wrong) => {
             leftover.leave(request.into_body());
-            front.settings.metrics.refused(Refusal::Host);
+            front.settings.metrics.refused(RefusalReason::Host);
             // It reached no face; such requests are counted with those to addresses where nothing is.
             (Face::Pages, Failure::from(wrong).rest())
         }
@@ -125,9 +131,19 @@ fn held_while_sent(response: Response, visit: Arc<Visit>) -> Response {
 #[cfg(test)]
 pub(crate) mod tests {
     use super::*;
+    use crate::route::Access;
 
     /// Every operation that the document describes.
     pub(crate) fn all_operations() -> Vec<OperationDoc> {
         operations_of(&described())
+    }
+
+    #[test]
+    fn only_rows_that_name_an_agent_leave_the_check_of_access_to_their_handler() {
+        let rows = without_site();
+        let mut paths: Vec<_> =
+            rows.iter().filter(|row| row.allows() == Access::PerAgent).map(Route::path).collect();
+        paths.sort_unstable();
+        assert_eq!(paths, ["/a2a", "/a2a/", "/a2a/{*path}", "/lf.a2a.v1.A2AService/{method}"]);
     }
 }

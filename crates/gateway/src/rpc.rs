@@ -20,7 +20,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::jsonrpc::{self, Id};
 use crate::metrics::Face;
-use crate::route::{Access, Part, Route, RouteDefaults, caller};
+use crate::route::{Access, DocumentPart, Route, RouteDefaults, caller};
 
 /// The methods.
 const METHODS: [&str; 3] = ["agents.find", "agents.get", "agents.list"];
@@ -33,7 +33,7 @@ const EXCERPT: usize = 200;
 
 /// The routes of this face.
 pub(crate) fn routes() -> Vec<Route> {
-    let defaults = RouteDefaults::new(Face::Api, Access::Caller).part(Part::Rpc);
+    let defaults = RouteDefaults::new(Face::Api, Access::Caller).part(DocumentPart::Rpc);
     let summary = "Find, get and list agents by JSON-RPC 2.0: agents.find, agents.get, agents.list";
     vec![
         defaults
@@ -99,7 +99,7 @@ struct AgentParams {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PageParams {
-    /// Goes on after this id.
+    /// Continues after this id.
     #[serde(default)]
     after: String,
     limit: Option<usize>,

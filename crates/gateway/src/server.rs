@@ -26,9 +26,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::Connection;
-use crate::connections::{Admission, ConnectionId, Source};
+use crate::connections::{Admission, ConnectionId, ConnectionSource};
 use crate::front::Front;
-use crate::metrics::Refusal;
+use crate::metrics::RefusalReason;
 use crate::router;
 use crate::settings::{AnonymousAccess, GatewaySettings, HttpLimits};
 use crate::tls::{self, TlsError};
@@ -84,7 +84,7 @@ pub enum GatewayError {
     )]
     OpenAdmin(&'static str),
     /// The public address is none.
-    #[error("public_url = \"{0}\" is no address: write it like https://agents.example.org")]
+    #[error("public_url = \"{0}\" is not an address: write it like https://agents.example.org")]
     BadPublicUrl(String),
 }
 
@@ -263,18 +263,21 @@ impl Drop for Open {
 }
 
 impl House {
-    /// Takes a connection in; the one that must end for it, if any, is told to.
+    /// Takes a connection in; ends the one that must make room for it, if any.
     fn admit(&self, id: ConnectionId, peer: SocketAddr) -> Option<Open> {
         let connection = Connection::new(id, peer.ip(), self.tls.is_some());
         let place = connection.peer.into();
-        let source =
-            if self.front.is_proxy(connection.peer) { Source::Proxy(place) } else { Source::Direct(place) };
+        let source = if self.front.is_proxy(connection.peer) {
+            ConnectionSource::Proxy(place)
+        } else {
+            ConnectionSource::Direct(place)
+        };
         let mut connections = self.front.connections.lock().unwrap_or_else(PoisonError::into_inner);
         let admission =
             connections.admit(id, source, Arc::clone(&connection), |connection| connection.standing());
         drop(connections);
         if !matches!(admission, Admission::Open) {
-            self.front.settings.metrics.refused(Refusal::Connections);
+            self.front.settings.metrics.refused(RefusalReason::Connections);
         }
         match admission {
             Admission::Open => {}
@@ -355,7 +358,7 @@ impl House {
         let limit = self.front.settings.limits.send_time;
         let blocked = connection.blocked().is_some_and(|blocked| blocked > limit);
         for _ in 0..connection.abandon_unread(limit) + usize::from(blocked) {
-            self.front.settings.metrics.refused(Refusal::SlowReader);
+            self.front.settings.metrics.refused(RefusalReason::SlowReader);
         }
         blocked
     }

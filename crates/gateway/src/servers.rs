@@ -24,7 +24,7 @@ use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::hub;
 use crate::metrics::Face;
-use crate::route::{Access, Part, Query, Route, RouteDefaults, caller};
+use crate::route::{Access, DocumentPart, Query, Route, RouteDefaults, caller};
 use detail::{card, detail, is_server, site_card};
 
 /// Servers of a page when the caller names no number, and the most.
@@ -51,7 +51,7 @@ const NARROWED: Query = &[
 /// What the rows of this face have in common.
 const SERVERS: RouteDefaults = RouteDefaults::new(Face::Hub, Access::Caller)
     .refused_by(|failure, _| failure.mcp_registry())
-    .part(Part::Servers);
+    .part(DocumentPart::Servers);
 
 /// The routes of this face.
 pub(crate) fn routes() -> Vec<Route> {

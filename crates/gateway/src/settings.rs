@@ -22,7 +22,7 @@ pub const DEFAULT_PORT: u16 = 4747;
 /// Called when an admin asks for a reload of configuration and agents.
 pub type ReloadHook = Arc<dyn Fn() + Send + Sync>;
 
-/// Everything the gateway is told when it is bound.
+/// Everything the gateway is given when it is bound.
 #[derive(Clone)]
 pub struct GatewaySettings {
     /// Address and port to listen on; port 0 takes a free one.
@@ -49,7 +49,7 @@ pub struct GatewaySettings {
     pub reload: Option<ReloadHook>,
     /// The last lines of the process's log; empty when nothing writes into it.
     pub log: LogBook,
-    /// Whoever runs the process, asked about its configuration and health.
+    /// The program around the site, asked about its configuration and health.
     pub operator: Option<Arc<dyn Operator>>,
     /// The agents folder, for the people who change agents from a browser.
     pub workshop: Option<Arc<dyn Workshop>>,
@@ -129,9 +129,9 @@ pub struct Network {
     prefix: u8,
 }
 
-/// Text that is no range of addresses.
+/// Text that is not a range of addresses.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no network: write an address, or a range like 10.0.0.0/8")]
+#[error("`{0}` is not a network: write an address, or a range like 10.0.0.0/8")]
 pub struct BadNetwork(pub String);
 
 impl Network {

@@ -21,7 +21,7 @@ use axum::response::Response;
 use crate::failure::{Failure, Fault};
 use crate::front::{Front, visit};
 use crate::meter::{FREE, Meter};
-use crate::metrics::{Face, Refusal};
+use crate::metrics::{Face, RefusalReason};
 use crate::route::{Access, Route, RouteDefaults, caller};
 use crate::shares::{Full, Holder, Share};
 use drive::Drive;
@@ -87,7 +87,7 @@ fn place(front: &Front, holder: &Holder) -> Result<Share, Failure> {
     front.sockets.take(holder, 1).map_err(|full| {
         let own = "you have as many programs connected here as you may (limits.sockets_per_key)";
         let all = "as many programs are connected as this site takes (limits.sockets); try again later";
-        front.no_share(Refusal::Sockets, full, own, all)
+        front.no_share(RefusalReason::Sockets, full, own, all)
     })
 }
 
@@ -100,7 +100,7 @@ fn newcomer(front: &Front, parts: &Parts, caller: &Caller, holder: &Holder) -> R
     let refused = |full: Full| {
         let own = "you have as many sockets open here that have not registered as you may; register first";
         let all = "too many programs are about to register here; try again soon";
-        front.no_share(Refusal::Unregistered, full, own, all)
+        front.no_share(RefusalReason::Unregistered, full, own, all)
     };
     let address = Holder::Address(front.address(parts)?.into());
     let of_owner = front.unregistered.take(holder, 1).map_err(refused)?;

@@ -24,7 +24,7 @@ use crate::visit::StreamPlace;
 const KEEP_ALIVE: &[u8] = b": keep-alive\n\n";
 
 /// What a stream is made from.
-pub(crate) trait Source: Send + 'static {
+pub(crate) trait SseSource: Send + 'static {
     /// The next frames, already written; empty when there is nothing to show, `None` at the end. Must be safe
     /// to cancel: what was not returned comes with the next call.
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>>;
@@ -64,7 +64,7 @@ pub(crate) fn respond(
     front: &Arc<Front>,
     place: StreamPlace,
     first: Vec<u8>,
-    source: impl Source,
+    source: impl SseSource,
 ) -> Response {
     let open = front.settings.metrics.stream();
     let connection = Arc::clone(&place.connection);
@@ -90,7 +90,7 @@ fn mark(response: &mut Response) {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-store"));
-    // Proxies of the nginx family hold a stream back unless they are told not to.
+    // Proxies of the nginx family buffer a stream unless a header forbids it.
     headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
 }
 
@@ -102,7 +102,7 @@ struct Following<S> {
     _open: OpenConnection,
 }
 
-impl<S: Source> Following<S> {
+impl<S: SseSource> Following<S> {
     async fn step(mut self) -> Option<(Result<Bytes, std::convert::Infallible>, Self)> {
         if let Some(first) = self.first.take().filter(|first| !first.is_empty()) {
             return Some((Ok(first.into()), self));

@@ -1,4 +1,4 @@
-//! Traces across the site: what a caller's trace headers say, and what goes on to others.
+//! Traces across the site: what a caller's trace headers say, and what is passed on to others.
 //!
 //! Promises: headers are read strictly, one of each; a call of which traces are collected becomes a child of
 //! the caller's span, and those whom the agent calls become children of ours. Where none are collected, the

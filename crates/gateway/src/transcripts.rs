@@ -31,7 +31,7 @@ pub(crate) struct Thread {
     pub(crate) waiting: Option<TaskId>,
 }
 
-/// The conversations that may go on.
+/// The conversations that may continue.
 #[derive(Debug, Default)]
 pub(crate) struct Transcripts(
     // A std lock: held for a look-up or an insert, never across an await.

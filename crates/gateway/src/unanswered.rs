@@ -8,7 +8,7 @@ use crate::failure::{Failure, Fault};
 /// Why a request gets no answer of the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unanswered {
-    /// It is no JSON.
+    /// It is not JSON.
     NotJson,
     /// It is JSON, but no message.
     BadMessage,

@@ -20,7 +20,7 @@ use crate::connection::{Connection, Unread};
 #[error("the answer was not read for too long")]
 pub(crate) struct NotRead;
 
-type Source<T> = Pin<Box<dyn Stream<Item = Result<T, BoxError>> + Send>>;
+type FrameSource<T> = Pin<Box<dyn Stream<Item = Result<T, BoxError>> + Send>>;
 
 /// A stream that can be given up.
 pub(crate) struct Guarded<T>(Arc<Slot<T>>);
@@ -32,7 +32,7 @@ struct Slot<T> {
 
 struct State<T> {
     /// `None` once it is given up.
-    source: Option<Source<T>>,
+    source: Option<FrameSource<T>>,
     /// When something was handed over that the other end has not asked for more after.
     handed: Option<Instant>,
 }
@@ -43,7 +43,7 @@ impl<T: Send + 'static> Guarded<T> {
         connection: &Connection,
         source: impl Stream<Item = Result<T, E>> + Send + 'static,
     ) -> Self {
-        let source: Source<T> = Box::pin(source.map_err(Into::into));
+        let source: FrameSource<T> = Box::pin(source.map_err(Into::into));
         let slot = Arc::new(Slot { state: Mutex::new(State { source: Some(source), handed: None }) });
         let weak: Weak<Slot<T>> = Arc::downgrade(&slot);
         connection.look_after(weak);

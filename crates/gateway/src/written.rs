@@ -8,32 +8,15 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-/// Shapes of `openapi/schemas.json`, by their names there.
-macro_rules! written {
-    ($($name:ident),* $(,)?) => {$(
-        #[doc = concat!("The shape `", stringify!($name), "`.")]
-        #[derive(Debug)]
-        pub(crate) enum $name {}
-
-        impl JsonSchema for $name {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($name).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                Schema::new_ref(concat!("#/components/schemas/", stringify!($name)).into())
-            }
-        }
-    )*};
-}
-
-/// Forms of text and the like, written where they occur.
-macro_rules! form {
-    ($($(#[$doc:meta])* $name:ident = $schema:tt),* $(,)?) => {$(
+/// Types that stand for a schema: one in `openapi/schemas.json` by its name there, or the one that is given.
+macro_rules! schemas {
+    (@schema $name:ident) => {
+        Schema::new_ref(concat!("#/components/schemas/", stringify!($name)).into())
+    };
+    (@schema $name:ident $schema:tt) => {
+        json_schema!($schema)
+    };
+    ($($(#[$doc:meta])* $name:ident $(= $schema:tt)?),* $(,)?) => {$(
         $(#[$doc])*
         #[derive(Debug)]
         pub(crate) enum $name {}
@@ -48,15 +31,49 @@ macro_rules! form {
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!($schema)
+                schemas!(@schema $name $($schema)?)
             }
         }
     )*};
 }
 
-written!(Conversation, Key, KeptQuery, Letter, ReleasedName, ServedChallenge, Turn);
-
-form!(
+schemas!(
+    /// An agent of the site, as its callers see it.
+    Agent,
+    /// An agent that appeared for a kept query.
+    Appeared,
+    /// What explore takes as its query.
+    ArdQuery,
+    /// A folder that is not an agent, and why.
+    BrokenAgent,
+    /// A conversation without its turns.
+    Conversation,
+    /// An entry of the catalogue.
+    Entry,
+    /// A line of the journal.
+    JournalLine,
+    /// An API key without its secret.
+    Key,
+    /// A kept query.
+    KeptQuery,
+    /// What has to leave the site.
+    Letter,
+    /// As whom a browser is signed in.
+    Presence,
+    /// A name that is reserved.
+    ReleasedName,
+    /// What search takes as its query.
+    SearchQuery,
+    /// An entry that was found.
+    SearchResult,
+    /// A challenge that the site serves.
+    ServedChallenge,
+    /// A detached signature, as a card has them.
+    SignedAnswer,
+    /// An event of a task in its stored form.
+    TaskEvent,
+    /// A turn of a conversation.
+    Turn,
     /// A moment in time.
     Moment = { "type": "string", "format": "date-time" },
     /// An absolute URL.
@@ -73,6 +90,43 @@ form!(
     /// What a key may do.
     ScopeWord =
         { "type": "string", "pattern": "^(admin|call(:[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)?)$" },
+    /// A query that can be kept: only for this site, and shorter than others.
+    QueryHere = {
+        "allOf": [
+            { "$ref": "#/components/schemas/Query" },
+            {
+                "type": "object",
+                "properties": {
+                    "reach": { "type": "string", "enum": ["here"] },
+                    "text": { "type": "string", "maxLength": 1024 },
+                },
+            },
+        ],
+    },
+    /// Where the matches of a kept query are pushed.
+    QueryReceiver = {
+        "type": ["object", "null"],
+        "required": ["url"],
+        "properties": { "url": { "type": "string", "format": "uri" } },
+    },
+    /// A path into an entry of the catalogue.
+    EntryField = {
+        "type": "string",
+        "maxLength": 200,
+        "pattern": "^(publisher|publisherId|identifier|displayName|type|url|description|tags|capabilities|representativeQueries|version|updatedAt|(metadata|trustManifest|data)(\\.[^.:]+){1,7})$",
+    },
+    /// A task as A2A has it.
+    TaskOfA2a = {
+        "type": "object",
+        "required": ["id", "contextId", "status"],
+        "properties": {
+            "id": { "type": "string" },
+            "contextId": { "type": "string" },
+            "status": { "type": "object" },
+            "artifacts": { "type": "array", "items": { "type": "object" } },
+            "history": { "type": "array", "items": { "type": "object" } },
+        },
+    },
     /// What is said to an agent.
     Said = {
         "about": "Plain words, or parts as A2A has them",

@@ -2,7 +2,7 @@
 //! coding agents.
 //!
 //! Promises: one process for each agent, started with it and again when it ends; one session of it for each
-//! conversation. What it says is streamed, what it thinks and does is told, and where it asks for a
+//! conversation. What it says is streamed, what it thinks and does is reported, and where it asks for a
 //! permission the task asks its caller. Nothing that the program does holds the site up. Follows
 //! <https://agentclientprotocol.com>, version 1.
 //!
@@ -41,7 +41,7 @@ use files::FileDoor;
 use run::{AcpRun, House};
 use sessions::Sessions;
 
-/// Earlier messages that an agent is told when it has lost a conversation: ten turns of question and answer.
+/// Earlier messages that an agent gets when it has lost a conversation: ten turns of question and answer.
 const MEMORY: usize = 20;
 
 /// Runs tasks at an ACP agent.

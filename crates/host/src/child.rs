@@ -5,8 +5,8 @@
 //! the agent's folder; what it writes to stderr goes to the agent's log. [`Keeper`] starts it again when it
 //! ends, slower each time. Dropping the child kills its whole group.
 //!
-//! It does not know what is spoken: [`Lines`] cuts a pipe into messages, the rest is for whoever serves the
-//! child.
+//! It does not know what is spoken: [`Lines`] cuts a pipe into messages, the rest is for the runner that
+//! serves the child.
 
 mod keeper;
 mod lines;

@@ -26,7 +26,7 @@ pub(crate) const HANG: Duration = Duration::from_secs(600);
 /// 2023-11-14T22:13:20Z, where a [`VirtualClock`] begins.
 pub(crate) const BEGINNING: Timestamp = Timestamp::from_millis(1_700_000_000_000);
 
-/// A clock that moves only when it is told to.
+/// A clock that moves only when the test moves it.
 #[derive(Debug)]
 pub(crate) struct VirtualClock(AtomicI64);
 
@@ -267,6 +267,6 @@ async fn a_dropped_run_leaves_nothing_behind(specimen: Specimen) {
 async fn a_talking_run_ends_with_its_listener(specimen: Specimen) {
     let (run, listener) = begun(&*specimen.runner, job("talk")).await;
     drop(listener);
-    soon("a run ends when nobody listens any more", run).await;
+    soon("a run ends when its reports are no longer read", run).await;
     soon("what it started is gone", specimen.gone).await;
 }

@@ -141,7 +141,7 @@ async fn conduct(
     let stderr = group.child().stderr.take().expect("start asks for a pipe");
     let (ended, drained) = (CancellationToken::new(), CancellationToken::new());
 
-    // A command that is told to end is still listened to, so that it does not die of a closed pipe while it
+    // The output of a command that must end is still read, so that it does not die of a closed pipe while it
     // tidies up.
     let program = async {
         let status = tokio::select! {

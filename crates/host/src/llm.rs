@@ -25,7 +25,6 @@ mod sampler;
 mod scripted;
 mod selection;
 mod server;
-mod sse;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -53,14 +52,14 @@ pub use scripted::{ScriptedModel, ScriptedTurn};
 pub use selection::{NEEDS_A_MODEL, missing_model};
 
 use ledger::Ledger;
-use selection::Source;
+use selection::ModelSource;
 use tools::ToolSource;
 use turns::{Run, Setup};
 
 /// Runs an agent that is a prompt and a model.
 #[derive(Debug)]
 pub struct LlmRunner {
-    source: Arc<Source>,
+    source: Arc<ModelSource>,
     setup: Arc<Setup>,
     memory: usize,
 }
@@ -80,7 +79,7 @@ impl LlmRunner {
         log: AgentLog,
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::of(&runtime, manifest, folder)?;
-        let source = Source::choose(&runtime, workshop);
+        let source = ModelSource::choose(&runtime, workshop);
         let tools = tool_sources(&runtime, Some(folder), &workshop.egress, &log)?;
         let runner = Self::made(&runtime, manifest, prompt, source, tools, log);
         runner.health();
@@ -100,7 +99,7 @@ impl LlmRunner {
     ) -> Result<Arc<dyn Runner>, LaunchError> {
         let prompt = prompt::written(runtime, manifest);
         let tools = tool_sources(runtime, None, egress, &log)?;
-        Ok(Arc::new(Self::made(runtime, manifest, prompt, Source::Chosen(model), tools, log)))
+        Ok(Arc::new(Self::made(runtime, manifest, prompt, ModelSource::Chosen(model), tools, log)))
     }
 
     /// Makes a runner whose model uses these tools and no others, under their own names.
@@ -112,7 +111,7 @@ impl LlmRunner {
         log: AgentLog,
     ) -> Self {
         let prompt = prompt::written(runtime, manifest);
-        let source = Source::choose(runtime, workshop);
+        let source = ModelSource::choose(runtime, workshop);
         Self::made(runtime, manifest, prompt, source, vec![ToolSource::toolbox("", toolbox)], log)
     }
 
@@ -130,7 +129,7 @@ impl LlmRunner {
         runtime: &LlmRuntime,
         manifest: &Manifest,
         prompt: String,
-        source: Source,
+        source: ModelSource,
         tools: Vec<ToolSource>,
         log: AgentLog,
     ) -> Self {
@@ -155,7 +154,7 @@ fn tool_sources(
 ) -> Result<Vec<ToolSource>, LaunchError> {
     let no_tool = |entry: &str| {
         let known = "agent:NAME, agent:https://…, mcp:NAME or openapi:FILE";
-        LaunchError::Setup(format!("`{entry}` is no tool: write {known}"))
+        LaunchError::Setup(format!("`{entry}` is not a tool: write {known}"))
     };
     let tool = |entry: &String| {
         let Some(document) = entry.strip_prefix("openapi:") else {

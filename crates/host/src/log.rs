@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::{Clock, Timestamp};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Lines kept per agent; a screenful is 50, a stack trace 100.
@@ -17,8 +18,9 @@ const LINES: usize = 500;
 const LINE_LENGTH: usize = 2_000;
 
 /// Where a line came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum LogSource {
     /// The agent's standard output.
     Out,
@@ -29,9 +31,11 @@ pub enum LogSource {
 }
 
 /// One line of an agent's log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline)]
 pub struct LogLine {
     /// When it was written.
+    #[schemars(with = "String", extend("format" = "date-time"))]
     pub at: Timestamp,
     /// Where it came from.
     pub source: LogSource,

@@ -45,7 +45,7 @@ impl fmt::Debug for ServerLogin {
     }
 }
 
-/// A login that a person has to go on with.
+/// A login that a person has to continue.
 #[derive(Debug, Clone)]
 pub struct LoginBegun {
     /// Where the person consents.

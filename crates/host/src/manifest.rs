@@ -1,7 +1,8 @@
 //! Manifest: what an `agent.toml` declares.
 //!
-//! Promises: a manifest that was read is complete and sound; everything wrong is told with line and column
-//! and what to do. Unknown keys are errors, because a misspelt limit is no limit. It reads text, never files.
+//! Promises: a manifest that was read is complete and sound; everything wrong is reported with line and
+//! column and what to do. Unknown keys are errors, because a misspelt limit is no limit. It reads text, never
+//! files.
 
 mod intake;
 mod runtime;

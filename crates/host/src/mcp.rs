@@ -143,7 +143,7 @@ async fn keep(way: Way, session: Session, bulletin: Bulletin<McpClient>, stop: C
     }
 }
 
-/// Where the server is, and which folders it is told of.
+/// Where the server is, and which folders it gets to know.
 fn way(
     runtime: &McpRuntime,
     manifest: &Manifest,

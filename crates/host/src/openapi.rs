@@ -141,7 +141,7 @@ pub fn open(
     Ok(Arc::new(OpenApiTools { watch, egress, credentials, _stop_when_dropped: stop.drop_guard() }))
 }
 
-/// Reads a document and tells how many tools it gives; nothing is called. For whoever wants to know
+/// Reads a document and tells how many tools it gives; nothing is called. For callers that want to know
 /// beforehand.
 ///
 /// # Errors

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_protocol::canonical_json;
 use agentsite_protocol::mcp::Tool;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -57,8 +58,9 @@ pub(crate) struct Seen {
 }
 
 /// How a tool stands to what was approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 pub enum PinState {
     /// It is what was approved.
     Same,
@@ -69,8 +71,9 @@ pub enum PinState {
 }
 
 /// One tool of a server, as its operator sees it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(inline)]
 pub struct PinnedTool {
     /// Its name.
     pub name: String,

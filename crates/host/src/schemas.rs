@@ -39,7 +39,7 @@ fn read(folder: Option<&Path>, file: &str) -> Result<JsonMap, LaunchError> {
     let failed = |source| LaunchError::File { file: file.to_owned(), source };
     let text = text_of(folder.unwrap_or(Path::new(".")), file).map_err(failed)?;
     serde_json::from_str(&text)
-        .map_err(|error| LaunchError::Setup(format!("the schema file {file} is no JSON object: {error}")))
+        .map_err(|error| LaunchError::Setup(format!("the schema file {file} is not a JSON object: {error}")))
 }
 
 fn text_of(folder: &Path, file: &str) -> io::Result<String> {
@@ -47,7 +47,7 @@ fn text_of(folder: &Path, file: &str) -> io::Result<String> {
     let home = folder.canonicalize()?;
     let path = home.join(file).canonicalize()?;
     if !path.starts_with(&home) || !path.is_file() {
-        return Err(refused("this is no file within the agent's folder"));
+        return Err(refused("this is not a file within the agent's folder"));
     }
     let mut text = String::new();
     File::open(path)?.take(MAX_SCHEMA + 1).read_to_string(&mut text)?;
@@ -87,7 +87,7 @@ mod tests {
         std::fs::write(folder.path().join("list.json"), "[]").unwrap();
         for (written, why) in [
             (r#"{ type = "string" }"#, "type = \"object\""),
-            ("\"list.json\"", "no JSON object"),
+            ("\"list.json\"", "not a JSON object"),
             ("\"missing.json\"", "missing.json"),
             ("\"../../etc/passwd\"", "passwd"),
         ] {

@@ -326,7 +326,7 @@ impl Ending {
     }
 }
 
-/// One run at work; dropping it says that it is no more.
+/// One run at work; dropping it marks the run as ended.
 struct AtWork {
     number: usize,
     record: Arc<Record>,

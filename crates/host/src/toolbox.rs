@@ -168,7 +168,7 @@ impl Exchange {
     }
 }
 
-/// Why a toolbox did not do what was asked. What a model could mend is no fault but a result with `is_error`.
+/// Why a toolbox did not do what was asked. What a model could mend is a result with `is_error` instead.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ToolFault {
     /// There is no such tool.

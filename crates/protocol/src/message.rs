@@ -210,6 +210,27 @@ pub enum BadMessage {
     Contents,
 }
 
+impl BadMessage {
+    /// The field of the message that is wrong, as it is written on the wire.
+    #[must_use]
+    pub const fn field(self) -> &'static str {
+        match self {
+            Self::Role => "role",
+            Self::NoParts | Self::Contents => "parts",
+        }
+    }
+
+    /// What the field must be, for a report that names the field first.
+    #[must_use]
+    pub const fn rule(self) -> &'static str {
+        match self {
+            Self::Role => "must be ROLE_USER",
+            Self::NoParts => "must have at least one part",
+            Self::Contents => "must each have exactly one of text, raw, url and data",
+        }
+    }
+}
+
 /// One utterance in a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -359,6 +380,25 @@ mod tests {
         assert_eq!(Part::default().contents(), 0);
         let both = Part { url: Some("x".into()), ..Part::text("a") };
         assert_eq!(both.contents(), 2);
+    }
+
+    #[test]
+    fn a_message_that_cannot_be_taken_names_its_field() {
+        let good = Message::text("m".parse().unwrap(), Role::User, "hi");
+        assert_eq!(good.check_request(), Ok(()));
+        let agent = Message { role: Role::Agent, ..good.clone() };
+        let empty = Message { parts: Vec::new(), ..good.clone() };
+        let both = Part { url: Some("x".into()), ..Part::text("a") };
+        let several = Message { parts: vec![both], ..good };
+        for (message, bad, field) in [
+            (agent, BadMessage::Role, "role"),
+            (empty, BadMessage::NoParts, "parts"),
+            (several, BadMessage::Contents, "parts"),
+        ] {
+            assert_eq!(message.check_request(), Err(bad));
+            assert_eq!(bad.field(), field);
+            assert!(bad.rule().starts_with("must "), "{bad:?}");
+        }
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub use request::{
     SubscribeToTaskRequest, TaskPushNotificationConfig,
 };
 pub use response::{
-    ListTaskPushNotificationConfigsResponse, ListTasksResponse, Reply, SendMessageResponse, StreamItem,
+    ListTaskPushNotificationConfigsResponse, ListTasksResponse, SendMessageResponse, SendPayload, StreamItem,
     StreamResponse, TaskArtifactUpdateEvent, TaskStatusUpdateEvent,
 };
 pub use rpc::{BadRequest, ErrorInfo, FieldViolation, RetryInfo, Status};

@@ -1399,10 +1399,7 @@ export interface components {
         };
         Agents: {
             agents: components["schemas"]["Agent"][];
-            broken: {
-                error: string;
-                file: string;
-            }[];
+            broken: components["schemas"]["BrokenAgent"][];
         };
         Appeared: {
             at: string;
@@ -1454,6 +1451,10 @@ export interface components {
         BegunConversation: {
             conversation: components["schemas"]["Conversation"];
             turn?: components["schemas"]["Turn"];
+        };
+        BrokenAgent: {
+            error: string;
+            file: string;
         };
         Buckets: {
             buckets: {
@@ -1632,12 +1633,7 @@ export interface components {
             };
         };
         Events: {
-            events: {
-                /** Format: date-time */
-                at: string;
-                kind: string;
-                seq: number;
-            }[];
+            events: components["schemas"]["TaskEvent"][];
         };
         ExploreRequest: {
             query?: components["schemas"]["ArdQuery"];
@@ -1717,19 +1713,20 @@ export interface components {
             unchanged: number;
         };
         Journal: {
-            lines: {
-                actor: string;
-                agent?: string;
-                /** Format: date-time */
-                at: string;
-                /** @description What happened, as capability.event; missing in lines of earlier versions */
-                kind?: string;
-                seq: number;
-                /** @description What the line is about, as type:id; site for the site itself */
-                subject: string;
-                task?: string;
-                text: string;
-            }[];
+            lines: components["schemas"]["JournalLine"][];
+        };
+        JournalLine: {
+            actor: string;
+            agent?: string;
+            /** Format: date-time */
+            at: string;
+            /** @description What happened, as capability.event; missing in lines of earlier versions */
+            kind?: string;
+            seq: number;
+            /** @description What the line is about, as type:id; site for the site itself */
+            subject: string;
+            task?: string;
+            text: string;
         };
         KeptQueries: {
             queries: components["schemas"]["KeptQuery"][];
@@ -1785,7 +1782,7 @@ export interface components {
         ListResponse: {
             items: components["schemas"]["Entry"][];
             pageToken?: string;
-            total?: number;
+            total: number;
         };
         ListedInterface: {
             id: string;
@@ -1830,7 +1827,7 @@ export interface components {
             lines: {
                 /** Format: date-time */
                 at: string;
-                source: string;
+                source: "out" | "err" | "site";
                 text: string;
             }[];
         };
@@ -1938,12 +1935,18 @@ export interface components {
             text: string;
             turn?: string;
         };
+        Presence: {
+            id: string;
+            /** @description What the key is called that the browser signed in with; none when it came by a link */
+            key?: string;
+            scopes: string[];
+            /** Format: date-time */
+            since: string;
+            /** Format: date-time */
+            until?: string;
+        };
         Proving: {
-            answer?: {
-                header?: unknown;
-                protected: string;
-                signature: string;
-            } | null;
+            answer?: components["schemas"]["SignedAnswer"] | null;
         };
         Query: {
             filter?: components["schemas"]["Filter"];
@@ -2145,16 +2148,7 @@ export interface components {
         Session: {
             owner: string;
             /** @description As whom the browser is signed in */
-            presence?: {
-                id: string;
-                /** @description What the key is called that the browser signed in with; none when it came by a link */
-                key?: string;
-                scopes: string[];
-                /** Format: date-time */
-                since: string;
-                /** Format: date-time */
-                until?: string;
-            };
+            presence?: components["schemas"]["Presence"];
             /** @enum {string} */
             role: "admin" | "user" | "guest";
             signedIn: boolean;
@@ -2166,6 +2160,7 @@ export interface components {
             };
         };
         SignedAnswer: {
+            header?: unknown;
             protected: string;
             signature: string;
         };
@@ -2201,10 +2196,7 @@ export interface components {
         };
         Status: {
             agents: components["schemas"]["Agent"][];
-            broken: {
-                error: string;
-                file: string;
-            }[];
+            broken: components["schemas"]["BrokenAgent"][];
             connections: number;
             liveTasks: number;
             name: string;
@@ -2296,6 +2288,12 @@ export interface components {
             updatedAt: string;
             usage: Record<string, never>;
         };
+        TaskEvent: {
+            /** Format: date-time */
+            at: string;
+            kind: string;
+            seq: number;
+        };
         TaskGraph: {
             /** @description There are more than told */
             cut: boolean;
@@ -2325,7 +2323,7 @@ export interface components {
                 description: string;
                 name: string;
                 sha256: string;
-                state: string;
+                state: "same" | "new" | "changed";
                 usable: boolean;
             }[];
         };
@@ -4307,10 +4305,12 @@ export interface operations {
                 task?: string;
                 /** @description With this text */
                 text?: string;
-                /** @description Of whoever is called so */
+                /** @description By this actor */
                 actor?: string;
-                /** @description About a task, or about none */
-                kind?: "task" | "site";
+                /** @description Of this kind, like task.completed; of all kinds of a capability, like task.; task and site: about a task, or about none */
+                kind?: string;
+                /** @description About exactly this, like key:ID or agent:NAME; site: about the site itself */
+                subject?: string;
                 /** @description From this time on, like 2026-01-31T08:00:00Z */
                 since?: string;
                 /** @description Before this time */

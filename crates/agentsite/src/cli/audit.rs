@@ -1,16 +1,16 @@
-//! `agentsite audit`: does the data still say what the site wrote?
+//! `agentsite audit`: what happened, and does the data still say what the site wrote?
 //!
-//! Promises: `verify` reads only, while the site runs or not, or a backup; it names the first row that does
-//! not fit and ends with an error then. `accept` is the operator's word that the data is right as it is; the
-//! site must not be running.
+//! Promises: `journal` asks the running site and prints newest first; `verify` reads only, while the site
+//! runs or not, or a backup; it names the first row that does not fit and ends with an error then. `accept`
+//! is the operator's word that the data is right as it is; the site must not be running.
 
 use std::path::{Path, PathBuf};
 
 use agentsite_store::{StoreError, StoreKey};
 use clap::{Args, Subcommand};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::shell::Shell;
+use super::shell::{Shell, escaped, field, list};
 use crate::backup::{self, Archive};
 use crate::exit::{CliError, Exit};
 use crate::output::Style;
@@ -35,34 +35,91 @@ enum Verb {
         /// it.
         file: Option<PathBuf>,
     },
+    /// List what happened on the running site, newest first.
+    Journal(JournalArguments),
     /// Take the data as it is, after damage or an intended change from outside; the site must not be running.
     Accept,
 }
 
+/// Which lines of the journal are listed.
+#[derive(Debug, Args)]
+struct JournalArguments {
+    /// Only lines of this kind, such as task.completed; all kinds of a capability with its dot, such as task.
+    #[arg(long)]
+    kind: Option<String>,
+    /// Only lines about this, such as agent:echo, key:ID or site.
+    #[arg(long)]
+    subject: Option<String>,
+    /// Only lines with this text.
+    #[arg(long)]
+    text: Option<String>,
+    /// Most lines; at most 500.
+    #[arg(short = 'n', long, default_value_t = 100)]
+    lines: usize,
+}
+
 /// Does what the verb says.
-pub(super) fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
+    match arguments.verb {
+        Verb::Journal(wanted) => journal(shell, wanted).await,
+        Verb::Verify { file } => verify_any(shell, file),
+        Verb::Accept => accept(shell),
+    }
+}
+
+/// Lists lines of the journal.
+async fn journal(shell: &Shell, wanted: JournalArguments) -> Result<Exit, CliError> {
+    let JournalArguments { kind, subject, text, lines } = wanted;
+    let chosen = |name: &str, value: Option<String>| {
+        value.map(|value| format!("&{name}={}", escaped(&value))).unwrap_or_default()
+    };
+    let (kind, subject, text) = (chosen("kind", kind), chosen("subject", subject), chosen("text", text));
+    let answer: Value = shell.site()?.get(&format!("api/journal?limit={lines}{kind}{subject}{text}")).await?;
+    let output = shell.output;
+    for line in list(&answer, "lines") {
+        if output.is_json() {
+            output.json(&line)?;
+            continue;
+        }
+        let kind = output.paint(Style::Dim, &field(&line, "kind"));
+        output.line(&format!(
+            "{} {kind} {} {}",
+            field(&line, "at"),
+            field(&line, "actor"),
+            field(&line, "text")
+        ))?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Checks the site's own database, or the file that was named.
+fn verify_any(shell: &Shell, file: Option<PathBuf>) -> Result<Exit, CliError> {
     let config = shell.config()?.config;
     let database = shell.data()?.database();
     let key = SiteKey::find(&config, &shell.variables)?;
-    match arguments.verb {
-        Verb::Verify { file: Some(file) } if backup::is_archive(&file) => {
+    match file {
+        Some(file) if backup::is_archive(&file) => {
             verify_backup(shell, &file, &config.data.join(AUDITING), key.as_ref())
         }
-        Verb::Verify { file } => {
+        file => {
             let file = file.unwrap_or(database);
             verify(shell, &file, &file, key.as_ref())
         }
-        Verb::Accept => {
-            let key =
-                key.ok_or_else(|| CliError::error("the key of the site is missing: start the site once"))?;
-            let accepted = agentsite_store::accept(&database, &key);
-            accepted.map_err(|error| CliError::error(format!("{}: {error}", database.display())))?;
-            shell.output.line(
-                "accepted: the data as it is counts as what the site wrote; the journal is chained anew",
-            )?;
-            Ok(Exit::Ok)
-        }
     }
+}
+
+/// Takes the data as it is.
+fn accept(shell: &Shell) -> Result<Exit, CliError> {
+    let config = shell.config()?.config;
+    let database = shell.data()?.database();
+    let key = SiteKey::find(&config, &shell.variables)?
+        .ok_or_else(|| CliError::error("the key of the site is missing: start the site once"))?;
+    let accepted = agentsite_store::accept(&database, &key);
+    accepted.map_err(|error| CliError::error(format!("{}: {error}", database.display())))?;
+    shell
+        .output
+        .line("accepted: the data as it is counts as what the site wrote; the journal is chained anew")?;
+    Ok(Exit::Ok)
 }
 
 /// Looks at the database of a backup, unpacked for the time it takes.

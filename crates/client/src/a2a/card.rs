@@ -109,7 +109,7 @@ pub(super) fn sends_once(card: &AgentCard) -> bool {
     declares(card, SEND_ONCE)
 }
 
-/// Whether the agent numbers its events, so that a cut stream can go on.
+/// Whether the agent numbers its events, so that a cut stream can be resumed.
 pub(super) fn resumes(card: &AgentCard) -> bool {
     declares(card, RESUME)
 }

@@ -29,7 +29,7 @@ pub enum Binding {
 
 /// An unknown binding.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no binding: use jsonrpc, rest or grpc")]
+#[error("`{0}` is not a binding: use jsonrpc, rest or grpc")]
 pub struct UnknownBinding(pub String);
 
 impl Binding {

@@ -1,20 +1,19 @@
 //! The stream of an answer: server-sent events in, items out.
 //!
-//! Promises: an event is bounded before it is put together, and a silent server is noticed (comments count as
-//! signs of life). It does not judge where a stream may end: `follow` does.
+//! Promises: an event is bounded, and a silent server is noticed (comments count as signs of life). It does
+//! not judge where a stream may end: `follow` does.
 
 use std::time::Duration;
 
 use agentsite_egress::EgressAnswer;
 use bytes::Bytes;
-use eventsource_stream::{EventStream, EventStreamError};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use super::A2aLimits;
 use super::wire::StreamItem;
 use crate::ClientError;
-use crate::sse::EventSize;
+use crate::sse::{SseBreak, SseError, SseLimits, sse_events};
 
 /// Longest id of an event that is remembered: it must fit into a header.
 const MAX_EVENT_ID: usize = 256;
@@ -24,7 +23,7 @@ type Pieces = BoxStream<'static, Result<Bytes, ClientError>>;
 /// How one event is read.
 pub(super) type ReadItem = fn(&str, &[u8]) -> Result<StreamItem, ClientError>;
 
-/// An item, with the id under which the server would go on after it.
+/// An item, with the id after which the server would resume.
 #[derive(Debug)]
 pub(super) struct Numbered {
     pub(super) id: Option<String>,
@@ -38,20 +37,33 @@ pub(super) type NumberedStream = BoxStream<'static, Result<Numbered, ClientError
 pub(super) fn items(answer: EgressAnswer, from: String, limits: A2aLimits, read: ReadItem) -> NumberedStream {
     let bytes = answer.stream().map(|piece| piece.map_err(ClientError::from)).boxed();
     let watched = watched(bytes, from.clone(), limits.idle_timeout);
-    let events = EventStream::new(bounded(watched, from.clone(), limits.max_event));
-    let items = events.filter_map(move |event| {
+    let mut last_id = None;
+    let items = sse_events(watched, SseLimits::new(limits.max_event)).filter_map(move |event| {
         let item = match event {
-            Ok(event) if event.data.is_empty() => None,
-            Ok(event) => Some(read(&from, event.data.as_bytes()).map(|item| {
-                let id = (!event.id.is_empty() && event.id.len() <= MAX_EVENT_ID).then_some(event.id);
-                Numbered { id, item }
-            })),
-            Err(EventStreamError::Transport(error)) => Some(Err(error)),
-            Err(error) => Some(Err(ClientError::BadAnswer { from: from.clone(), what: error.to_string() })),
+            Ok(event) => {
+                last_id = event.id.or(last_id.take());
+                let data = event.data.filter(|data| !data.is_empty());
+                data.map(|data| {
+                    let item = read(&from, data.as_bytes())?;
+                    let id = last_id.clone().filter(|id| !id.is_empty() && id.len() <= MAX_EVENT_ID);
+                    Ok(Numbered { id, item })
+                })
+            }
+            Err(SseBreak::Body(error)) => Some(Err(error)),
+            Err(SseBreak::Decode(error)) => Some(Err(undecodable(&from, error))),
         };
         std::future::ready(item)
     });
     items.boxed()
+}
+
+fn undecodable(from: &str, error: SseError) -> ClientError {
+    match error {
+        SseError::NotUtf8 => ClientError::BadAnswer { from: from.to_owned(), what: error.to_string() },
+        SseError::LineTooLong(_) | SseError::EventTooLarge(_) => {
+            ClientError::TooLarge(format!("{from} sent {error}; ask for less at once"))
+        }
+    }
 }
 
 /// Ends with an error when nothing came for a while.
@@ -69,30 +81,15 @@ fn watched(bytes: Pieces, from: String, idle: Duration) -> Pieces {
     stream::unfold(bytes, next).boxed()
 }
 
-/// Ends with an error when more than `most` bytes come without the blank line that ends an event.
-fn bounded(bytes: Pieces, from: String, most: usize) -> Pieces {
-    let mut event = EventSize::default();
-    let check = move |piece: Result<Bytes, ClientError>| {
-        let piece = piece?;
-        if event.after(&piece) > most {
-            let told = format!("{from} sent an event of more than {most} bytes; ask for less at once");
-            return Err(ClientError::TooLarge(told));
-        }
-        Ok(piece)
-    };
-    bytes.map(check).boxed()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[tokio::test]
-    async fn an_event_without_an_end_is_stopped() {
-        let endless = stream::repeat_with(|| Ok(Bytes::from_static(b"data: aaaaaaaaaa\n"))).boxed();
-        let pieces: Vec<_> = bounded(endless, "h".into(), 100).take(7).collect().await;
-        assert!(pieces[..5].iter().all(Result::is_ok));
-        assert!(matches!(pieces[5], Err(ClientError::TooLarge(_))));
+    #[test]
+    fn an_event_without_an_end_asks_for_less() {
+        let error = undecodable("h", SseError::EventTooLarge(100));
+        let expected = "h sent an event of more than 100 bytes; ask for less at once";
+        assert!(matches!(&error, ClientError::TooLarge(told) if told == expected), "{error:?}");
     }
 
     #[tokio::test(start_paused = true)]

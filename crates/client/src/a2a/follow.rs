@@ -20,7 +20,7 @@ use crate::ClientError;
 /// Where a client says what it saw last.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// Tries in a row to go on without anything new; with the pauses about six seconds, longer than a site takes
+/// Tries in a row to resume without anything new; with the pauses about six seconds, longer than a site takes
 /// to start again.
 const TRIES: u32 = 6;
 
@@ -28,7 +28,7 @@ const TRIES: u32 = 6;
 /// followed for ever.
 const MOST_CUTS: u32 = 100;
 
-/// Before the first try to go on; doubled each time.
+/// Before the first try to resume; doubled each time.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
 /// Follows a stream that was opened at an endpoint.
@@ -101,7 +101,7 @@ impl Follow {
                     self.source = source;
                     return true;
                 }
-                Err(error) if error.may_pass() => tracing::debug!(%error, "the stream cannot go on yet"),
+                Err(error) if error.may_pass() => tracing::debug!(%error, "the stream cannot be resumed yet"),
                 Err(_) => return false,
             }
         }

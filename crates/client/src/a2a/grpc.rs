@@ -1,7 +1,7 @@
 //! The gRPC binding of A2A 1.0: messages in protobuf, over HTTP/2 through the same egress as everything else.
 //!
-//! Promises: a message is bounded before it is put together; an answer without a status at its end is no
-//! answer. What came is turned into the ProtoJSON of the other bindings, so that it is read in one place
+//! Promises: a message is bounded before it is put together; an answer without a status at its end is
+//! an error. What came is turned into the ProtoJSON of the other bindings, so that it is read in one place
 //! only.
 //!
 //! The framing is our own (five bytes before each message): a generated client would bring its own

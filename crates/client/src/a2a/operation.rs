@@ -73,7 +73,7 @@ pub struct ListTasks {
     /// How many at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u32>,
-    /// Where to go on, from the page before.
+    /// Where to continue, from the page before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub page_token: Option<String>,
     /// How many messages of each.

@@ -18,7 +18,7 @@ use crate::ClientError;
 
 /// The body of an error.
 #[derive(Debug, Deserialize)]
-struct Refusal {
+struct RefusalBody {
     error: Fault,
 }
 
@@ -133,7 +133,7 @@ pub(super) fn read_item<T: DeserializeOwned>(from: &str, bytes: &[u8]) -> Result
 
 /// Reads an answer with an error status.
 pub(super) fn read_status(from: &str, status: u16, bytes: &[u8]) -> ClientError {
-    let Ok(Refusal { error }) = read_json::<Refusal>(from, bytes) else {
+    let Ok(RefusalBody { error }) = read_json::<RefusalBody>(from, bytes) else {
         return reason::of_status(from, status, "");
     };
     match error.details.as_ref().and_then(reason::number_in) {

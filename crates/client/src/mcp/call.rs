@@ -44,7 +44,7 @@ impl Outcome {
     }
 }
 
-/// Why a call did not go on.
+/// Why a call did not continue.
 pub(super) enum Stopped {
     /// The engine or the server says so.
     Service(ServiceError),

@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use agentsite_egress::{Egress, EgressAnswer, EgressError, EgressRequest};
@@ -19,15 +18,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::auth::WWWAuthenticateParams;
 use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
-    StreamableHttpError, StreamableHttpPostResponse,
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError as EngineSseError,
+    StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
 };
-use sse_stream::{Sse, SseStream};
+use sse_stream::Sse;
 use url::Url;
 
 use super::Limits;
 use super::login::Login;
-use crate::sse::EventSize;
+use crate::sse::{SseBreak, SseError, SseEvent, SseLimits, sse_events};
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
@@ -37,7 +36,7 @@ const EVENTS: HeaderValue = HeaderValue::from_static("text/event-stream");
 /// How long a goodbye may take: no caller waits for it.
 const GOODBYE: Duration = Duration::from_secs(5);
 
-type Events = BoxStream<'static, Result<Sse, SseError>>;
+type Events = BoxStream<'static, Result<Sse, EngineSseError>>;
 type Failure = StreamableHttpError<EgressError>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
@@ -64,7 +63,7 @@ impl Http {
         headers: Headers,
     ) -> Result<EgressRequest, Failure> {
         let unfit = |what| StreamableHttpError::Client(EgressError::Address { url: String::new(), what });
-        let url = Url::parse(url).map_err(|_| unfit("it is no address"))?;
+        let url = Url::parse(url).map_err(|_| unfit("it is not an address"))?;
         let mut request = self.egress.request(method, url).headers(&self.headers);
         for (name, value) in headers {
             request = request.header(name, value);
@@ -133,7 +132,7 @@ impl StreamableHttpClient for Http {
         let body = answer.bytes().await.map_err(StreamableHttpError::Client)?;
         match super::lines::message_of(&body) {
             Some(message) => Ok(StreamableHttpPostResponse::Json(message, session)),
-            None => Err(StreamableHttpError::UnexpectedServerResponse("it is no message of MCP".into())),
+            None => Err(StreamableHttpError::UnexpectedServerResponse("it is not a message of MCP".into())),
         }
     }
 
@@ -238,23 +237,16 @@ async fn refusal(
 /// The events of an answer, each of them bounded: a larger one ends the stream, and the request whose stream
 /// it is.
 fn events(answer: EgressAnswer, most: usize, of: Option<RequestId>) -> Events {
-    let mut size = EventSize::default();
-    let spoiled = Arc::new(AtomicBool::new(false));
-    let seen = spoiled.clone();
-    let bounded = answer.endless().map(move |piece| {
-        let piece = piece.map_err(io::Error::other)?;
-        if size.after(&piece) > most {
-            seen.store(true, Ordering::Relaxed);
-            return Err(io::Error::other("an event is too large"));
+    let events = sse_events(answer.endless(), SseLimits::new(most)).map(move |event| match (event, &of) {
+        (Ok(SseEvent { event, data, id, retry }), _) => {
+            let retry = retry.map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX));
+            Ok(Sse { event, data, id, retry })
         }
-        Ok(piece)
-    });
-    let events = SseStream::from_bytes_stream(bounded).map(move |event| match (event, &of) {
-        (Err(_), Some(id)) if spoiled.load(Ordering::Relaxed) => {
+        (Err(SseBreak::Decode(SseError::LineTooLong(_) | SseError::EventTooLarge(_))), Some(id)) => {
             let data = serde_json::to_string(&super::lines::spoiled(id.clone(), most)).unwrap_or_default();
             Ok(Sse::default().data(data))
         }
-        (event, _) => event,
+        (Err(broken), _) => Err(EngineSseError::Body(Box::new(io::Error::other(broken)))),
     });
     events.boxed()
 }

@@ -53,7 +53,8 @@ enum LineRead {
 }
 
 impl Lines {
-    /// Takes over the pipes; `fate` is told why reading ended, when it was not the process that ended it.
+    /// Takes over the pipes; `fate` gets the reason why reading ended, when it was not the process that ended
+    /// it.
     pub(super) fn new(read: Reader, write: Writer, most: usize, fate: Arc<OnceLock<String>>) -> Self {
         let pipe = BufReader::new(read);
         let reader = LineReader { pipe, line: Vec::new(), oversize: None, most, fate };
@@ -162,7 +163,7 @@ pub(super) fn message_of(line: &[u8]) -> Option<ServerJsonRpcMessage> {
         Err(why) => why,
     };
     let Ok(value) = serde_json::from_slice::<Value>(line) else {
-        tracing::debug!("a tool server printed a line that is no message");
+        tracing::debug!("a tool server printed a line that is not a message");
         return None;
     };
     if value.get("method").is_some() {

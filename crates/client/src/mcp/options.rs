@@ -137,7 +137,7 @@ impl Options {
 pub struct Limits {
     /// For the first words with the server; a package runner may fetch the server first.
     pub connect: Duration,
-    /// For anything that is no call: lists, completions, subscriptions.
+    /// For anything that is not a call: lists, completions, subscriptions.
     pub request: Duration,
     /// How long a call may be silent; every notice of progress begins it anew.
     pub call_silence: Duration,

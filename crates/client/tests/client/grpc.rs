@@ -75,7 +75,7 @@ fn everything(asked: &ReceivedRequest) -> Response {
     };
     match asked.line.rsplit('/').next().unwrap() {
         "SendMessage" => {
-            let payload = Some(proto::Reply::Task(task(proto::TaskState::Completed)));
+            let payload = Some(proto::SendPayload::Task(task(proto::TaskState::Completed)));
             one(&proto::SendMessageResponse { payload })
         }
         "SendStreamingMessage" | "SubscribeToTask" => answer(vec![

@@ -46,7 +46,7 @@ struct Feed {
     binding: Binding<'static>,
 }
 
-impl sse::Source for Feed {
+impl sse::SseSource for Feed {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let Self { events, binding } = self;

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::AgentCard;
+use agentsite_protocol::{AgentCard, Caller};
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::request::Parts;
@@ -15,25 +15,34 @@ use super::{A2aCall, named_agent};
 use crate::document::{self, Reader};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::route::caller;
 
 /// Answers the card of an agent, or of the site itself.
 pub(super) async fn answer(front: &Front, agent: Option<&str>, request: Request) -> Response {
     let (parts, _) = request.into_parts();
-    let card = async {
-        let caller = front.admit(&parts).await?;
-        let base = front.base(&parts);
-        let card = match agent {
-            Some(name) => front.site.cards().get(&caller, &named_agent(name)?, &base)?,
-            None => front.site.cards().of_site(&caller, &base),
-        };
-        let card = vouched(front, &parts, card);
-        let changed_at = front.site.cards().changed_at();
-        document::kept(&parts, Reader::This(&caller), "application/json", &card, changed_at)
-    };
+    let card = async { show(front, &front.admit(&parts).await?, agent, &parts) };
     card.await.unwrap_or_else(|failure: Failure| failure.rest())
 }
 
-/// The card that only callers see who are known.
+/// Answers the card of the site, for the caller that the row let in.
+pub(super) async fn of_site(State(front): State<Arc<Front>>, request: Request) -> Result<Response, Failure> {
+    let (mut parts, _) = request.into_parts();
+    let caller = caller(&mut parts)?;
+    show(&front, &caller, None, &parts)
+}
+
+fn show(front: &Front, caller: &Caller, agent: Option<&str>, parts: &Parts) -> Result<Response, Failure> {
+    let base = front.base(parts);
+    let card = match agent {
+        Some(name) => front.site.cards().get(caller, &named_agent(name)?, &base)?,
+        None => front.site.cards().of_site(caller, &base),
+    };
+    let card = vouched(front, parts, card);
+    let changed_at = front.site.cards().changed_at();
+    document::kept(parts, Reader::This(caller), "application/json", &card, changed_at)
+}
+
+/// The card that only known callers see.
 pub(super) fn extended(call: &A2aCall<'_>) -> Result<AgentCard, Failure> {
     if call.caller.is_anonymous() {
         let sentence =
@@ -47,11 +56,6 @@ pub(super) fn extended(call: &A2aCall<'_>) -> Result<AgentCard, Failure> {
         call.front.site.cards().extended(&call.caller, &call.agent, &base)?
     };
     Ok(vouched(call.front, call.parts, card))
-}
-
-/// Answers the card of the site.
-pub(super) async fn of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
-    answer(&front, None, request).await
 }
 
 /// The card with the site's signatures only where its addresses are surely the site's.

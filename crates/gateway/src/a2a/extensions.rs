@@ -1,4 +1,4 @@
-//! Extensions: what a caller asks for beyond the protocol, and what it is told of it.
+//! Extensions: what a caller asks for beyond the protocol, and what the answer confirms.
 //!
 //! Promises: unknown extensions are ignored, as the specification wants it; the answer names those that are
 //! in use. The older header name is understood too. It does not decide whether an agent requires one: the

@@ -6,7 +6,7 @@
 use agentsite_protocol::{AgentCard, Message, PushConfig, Task};
 
 use super::push::{self, ConfigList, ConfigWanted, ConfigsWanted};
-use super::send::{self, Reply, Sending};
+use super::send::{self, SendOutcome, Sending};
 use super::stream::{self, Events};
 use super::task::{self, ListWanted, TaskList, TaskWanted};
 use super::{A2aCall, card, read};
@@ -86,8 +86,8 @@ impl Operation {
         let limit = call.front.settings.limits.answer_time;
         match self {
             Self::Send(sending) => Ok(match send::send(call, sending).await? {
-                Reply::Message(message) => Answer::Message(message),
-                Reply::Task(task, history) => Answer::Sent(task, history),
+                SendOutcome::Message(message) => Answer::Message(message),
+                SendOutcome::Task(task, history) => Answer::Sent(task, history),
             }),
             Self::Stream(sending) => {
                 let place = call.stream_place()?;

@@ -3,14 +3,14 @@
 //! Promises: waits until the task has ended or waits for its caller, unless `returnImmediately` is set; an
 //! agent that answers with messages gives a message. A caller that hangs up does not stop the task.
 
-use agentsite_protocol::{JsonMap, Message, Period, PushConfig, Role, Task};
+use agentsite_protocol::{BadMessage, JsonMap, Message, Period, PushConfig, Role, Task};
 use agentsite_site::{Sent, Submission, TaskWatch};
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::extensions::{resume_after, ttl};
 use super::protojson::number;
-use super::{A2aCall, read, task::history_length, violation, wrong};
+use super::{A2aCall, bad_params, read, task::history_length, violation};
 use crate::failure::{Failure, Violation};
 
 #[derive(Deserialize)]
@@ -59,12 +59,7 @@ impl Sending {
         configuration: Configuration,
         metadata: &JsonMap,
     ) -> Result<Self, Failure> {
-        if message.parts.is_empty() {
-            return Err(wrong("message.parts", "must have at least one part"));
-        }
-        if message.role != Role::User {
-            return Err(wrong("message.role", "must be ROLE_USER"));
-        }
+        message.check_request().map_err(|bad| bad_params("", vec![unfit(bad)]))?;
         forget_unknown(&mut message);
         // An empty string is how some writers leave a field out.
         message.task_id = message.task_id.filter(|id| !id.is_empty());
@@ -102,7 +97,7 @@ fn forget_unknown(message: &mut Message) {
 
 /// What a message led to.
 #[expect(clippy::large_enum_variant, reason = "taken apart at once; a box would cost every call")]
-pub(super) enum Reply {
+pub(super) enum SendOutcome {
     /// A message in place of a task.
     Message(Message),
     /// A task, with as much history as was asked for.
@@ -110,13 +105,13 @@ pub(super) enum Reply {
 }
 
 /// Sends a message and waits for what it leads to, unless the caller does not want to.
-pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Reply, Failure> {
+pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<SendOutcome, Failure> {
     let (return_immediately, history) = (sending.return_immediately, sending.history);
     match call.front.site.send(&call.caller, &call.agent, sending.submission(call)).await? {
-        Sent::Message(message) => Ok(Reply::Message(message)),
+        Sent::Message(message) => Ok(SendOutcome::Message(message)),
         Sent::Task(mut watch) => {
             let task = if return_immediately { watch.snapshot() } else { settle(call, watch).await? };
-            Ok(Reply::Task(task, history))
+            Ok(SendOutcome::Task(task, history))
         }
     }
 }
@@ -131,6 +126,11 @@ async fn settle(call: &A2aCall<'_>, watch: TaskWatch) -> Result<Task, Failure> {
     };
     drop(at_work);
     Ok(task)
+}
+
+/// The field of a message that breaks a rule of the protocol.
+pub(super) fn unfit(bad: BadMessage) -> Violation {
+    violation(&format!("message.{}", bad.field()), bad.rule())
 }
 
 /// What is wrong with the parameters of a message that could not be read.
@@ -150,7 +150,7 @@ fn explain(params: &Value) -> Vec<Violation> {
     }
     match message.get("role") {
         Some(role) if Role::deserialize(role).is_ok() => {}
-        _ => wrong.push(violation("message.role", "must be ROLE_USER")),
+        _ => wrong.push(unfit(BadMessage::Role)),
     }
     match message.get("parts") {
         Some(Value::Array(parts)) if parts.iter().all(Value::is_object) => {}
@@ -198,6 +198,10 @@ mod tests {
         assert!(several.contains("`message.parts` must hold objects"), "{several}");
         let empty = refusal(r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[]}}"#);
         assert_eq!(empty, "`message.parts` must have at least one part");
+        let agent = refusal(r#"{"message":{"messageId":"m","role":"ROLE_AGENT","parts":[{"text":"a"}]}}"#);
+        assert_eq!(agent, "`message.role` must be ROLE_USER");
+        let several = refusal(r#"{"message":{"messageId":"m","role":"ROLE_USER","parts":[{}]}}"#);
+        assert_eq!(several, "`message.parts` must each have exactly one of text, raw, url and data");
     }
 
     #[test]

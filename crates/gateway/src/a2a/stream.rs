@@ -3,8 +3,8 @@
 //! Promises: the first event is the task, or exactly one message; then every event once, in order, with its
 //! number as the event's id. The stream of a message ends when the task has ended or waits for its caller,
 //! that of a subscription only when it has ended (in A2A 0.3 as that of a message). Hanging up does not stop
-//! the task. Whoever names the last number it saw, in `Last-Event-ID` or in the request's metadata, gets what
-//! came after it and nothing else, also when the task has ended meanwhile.
+//! the task. A caller that names the last number it saw, in `Last-Event-ID` or in the request's metadata,
+//! gets what came after it and nothing else, also when the task has ended meanwhile.
 
 use agentsite_protocol::extension::RESUME;
 use agentsite_protocol::{Message, Task, WireStreamItem};
@@ -42,7 +42,7 @@ pub(super) async fn send(call: &A2aCall<'_>, sending: Sending) -> Result<Events,
         Sent::Message(message) => return Ok(Events::new(call, Opening::Message(message), None)),
     };
     // The same message gives the same task, so that a caller that was cut off can send it again. A number
-    // that the task has not reached is of another one, and then everything is told.
+    // that the task has not reached is of another one, and then everything is sent.
     if let Some(seen) = seen
         && seen <= watch.snapshot().head.seq
     {

@@ -18,7 +18,7 @@ use crate::document::json;
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::route::{Route, Shape};
-use crate::written::{Address, Moment};
+use crate::written::{self, Address, Moment};
 
 /// Log lines when the caller names no number: a screenful and some.
 const LINES: usize = 100;
@@ -31,13 +31,13 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         REST.get("/api/agents", list)
             .operation("listAgents", "The agents of the site that you may call")
-            .gives("Agents"),
+            .gives(Shape::of::<Agents>()),
         REST.get("/api/agents/{name}", show).operation("getAgent", "One agent").gives("Agent"),
         REST.get("/api/agents/{name}/logs", logs)
             .admin()
             .operation("getAgentLog", "The last lines of an agent's log")
             .query(&[("lines", "integer", "100 when left out")])
-            .gives("Log"),
+            .gives(Shape::of::<Log>()),
         REST.get("/api/agents/{name}/usage", usage)
             .operation("getAgentUsage", "Calls, failures, time and tokens of each of the last days")
             .query(&[("days", "integer", "30 when left out, at most 31")])
@@ -45,7 +45,7 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/agents/{name}/tools", tools)
             .admin()
             .operation("listAgentTools", "The tools of an agent that is a tool server")
-            .gives("Tools"),
+            .gives(Shape::of::<Tools>()),
         REST.post("/api/agents/{name}/tools/approve", approve)
             .admin()
             .operation("approveAgentTools", "Approve tools as they are now")
@@ -68,9 +68,11 @@ pub(super) fn routes() -> Vec<Route> {
     ]
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Agents {
+    #[schemars(with = "Vec<written::Agent>")]
     agents: Vec<AgentView>,
+    #[schemars(with = "Vec<written::BrokenAgent>")]
     broken: Vec<BrokenAgent>,
 }
 
@@ -91,7 +93,7 @@ struct LogsParams {
     lines: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Log {
     lines: Vec<LogLine>,
 }
@@ -121,7 +123,7 @@ async fn usage(
     json(StatusCode::OK, &front.site.agents().usage(&admitted.caller, &named(&name)?, days).await?)
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Tools {
     tools: Vec<PinnedTool>,
 }

@@ -1,6 +1,6 @@
 //! `/api/config` and `/api/doctor`: the configuration of the site, and a look at everything it needs.
 //!
-//! Promises: admins only; whoever runs the process ([`crate::Operator`]) does the work, and a change is
+//! Promises: admins only; the program around the site ([`crate::Operator`]) does the work, and a change is
 //! written into the journal. A configuration that is wrong, or whose file somebody else changed meanwhile, is
 //! never saved.
 

@@ -1,10 +1,10 @@
-//! `/api/conversations`: conversations with agents, begun, gone on with, branched, searched, followed,
-//! exported and deleted.
+//! `/api/conversations`: conversations with agents, begun, continued, branched, searched, followed, exported
+//! and deleted.
 //!
 //! Promises: a conversation of somebody else answers like one that does not exist, also to admins. What was
 //! said is on disk when the answer comes; its task is followed at `/api/tasks/{id}/events`, because a turn is
-//! named by its task. A stream of events begins with how things stand, so whoever was cut off only has to
-//! follow again. It judges nothing: the site does.
+//! named by its task. A stream of events begins with how things stand, so a reader that was cut off only
+//! has to follow again. It judges nothing: the site does.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -331,7 +331,7 @@ async fn all_events(State(front): State<Arc<Front>>, admitted: Admitted) -> Rest
 /// What happens to conversations.
 struct ConversationStream(ConversationWatch);
 
-impl sse::Source for ConversationStream {
+impl sse::SseSource for ConversationStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let event = self.0.next().await?;

@@ -19,7 +19,7 @@ use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::route::{Route, Shape};
-use crate::written::{Address, VisibilityWord};
+use crate::written::{Address, SignedAnswer, VisibilityWord};
 
 /// Entries of a page when the caller names no number.
 const PAGE: usize = 100;
@@ -48,7 +48,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives("HubEntry"),
         REST.post("/api/hub/import", import)
             .operation("importAgents", "Import from an address; lines of JSON come as application/x-ndjson")
-            .takes(Shape::of::<Source>())
+            .takes(Shape::of::<ImportSource>())
             .gives("Imported"),
         REST.get("/api/hub/{id}", show)
             .operation("getHubEntry", "One agent from elsewhere")
@@ -60,7 +60,7 @@ pub(super) fn routes() -> Vec<Route> {
         REST.delete("/api/hub/{id}", remove).operation("removeEntry", "Take an entry out"),
         REST.post("/api/hub/{id}/verify", prove)
             .operation("proveEntry", "Prove to be the owner of an entry")
-            .takes("Proving")
+            .takes(Shape::of::<Proving>())
             .gives("HubEntry"),
         REST.post("/api/hub/{id}/refresh", refresh)
             .operation("refreshEntry", "Look at an entry again now")
@@ -159,10 +159,11 @@ async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
 }
 
 /// The answer to a challenge; without one it is looked for on the domain of the entry.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Proving {
     #[serde(default)]
+    #[schemars(with = "Option<SignedAnswer>")]
     answer: Option<CardSignature>,
 }
 
@@ -200,8 +201,7 @@ async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Pat
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "ImportSource")]
-struct Source {
+struct ImportSource {
     #[schemars(with = "Address")]
     url: String,
 }
@@ -213,7 +213,7 @@ async fn import(State(front): State<Arc<Front>>, admitted: Admitted, request: Re
     let imported = match media.as_str() {
         LINES => front.site.registry().import(&admitted.caller, &bytes).await?,
         "application/json" => {
-            let source: Source = serde_json::from_slice(&bytes)
+            let source: ImportSource = serde_json::from_slice(&bytes)
                 .map_err(|error| bad(format!("the body is not right: {error}")))?;
             front.site.registry().import_from(&admitted.caller, &source.url).await?
         }

@@ -1,8 +1,8 @@
 //! `/api/logs`: the log of the process itself, as it is and as it grows.
 //!
 //! Promises: admins only; with `Accept: text/event-stream` one event for each line, and one that says how
-//! many lines were missed by a reader that is too slow. Nobody waits for a reader. The logs of single agents
-//! are in `agents`.
+//! many lines were missed by a reader that is too slow. Writers never wait for a reader. The logs of single
+//! agents are in `agents`.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -83,7 +83,7 @@ async fn list(
 /// The lines that come.
 struct LogStream(LogWatch);
 
-impl sse::Source for LogStream {
+impl sse::SseSource for LogStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

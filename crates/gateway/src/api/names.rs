@@ -1,6 +1,7 @@
 //! `/api/names`: names that were given up and are reserved for their previous owners.
 //!
-//! Promises: for admins only. Ending a reservation gives nobody the tasks of an earlier holder of the name.
+//! Promises: for admins only. Ending a reservation gives no caller the tasks of an earlier holder of the
+//! name.
 
 use std::sync::Arc;
 

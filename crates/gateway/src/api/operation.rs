@@ -1,5 +1,4 @@
-//! `/api/status`, `/api/charts`, `/api/identity`, `/api/journal`, `/api/backup`, `/api/reload`: running a
-//! site.
+//! `/api/status`, `/api/charts`, `/api/identity`, `/api/backup`, `/api/reload`: running a site.
 //!
 //! Promises: admins only, but for the identity, which is public anyway; nothing here changes an agent or a
 //! task.
@@ -8,8 +7,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use agentsite_protocol::Timestamp;
-use agentsite_site::{JournalQuery, StatusReport, StoredLine};
+use agentsite_site::StatusReport;
 use axum::extract::State;
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -20,11 +18,9 @@ use crate::charts::{Drawn, Range};
 use crate::document::json;
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::operator::BackupMade;
 use crate::process::Process;
 use crate::route::{Route, Shape};
-
-/// Lines of the journal when the caller names no number.
-const LINES: usize = 100;
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -42,28 +38,12 @@ pub(super) fn routes() -> Vec<Route> {
             .operation("getCharts", "How the site fared over the last minutes, the last hour or the last day")
             .query(&[("range", "15m|1h|24h", "15m when left out")])
             .gives(Shape::of::<Drawn>()),
-        REST.get("/api/journal", journal)
-            .admin()
-            .operation("listJournal", "What happened, newest first")
-            .query(&[
-                ("agent", "name", "About this agent"),
-                ("task", "uuid", "About this task"),
-                ("text", "string", "With this text"),
-                ("actor", "string", "Of whoever is called so"),
-                ("kind", "task|site", "About a task, or about none"),
-                ("since", "moment", "From this time on, like 2026-01-31T08:00:00Z"),
-                ("until", "moment", "Before this time"),
-                ("before", "integer", "Before this number"),
-                ("after", "integer", "After this number"),
-                ("limit", "integer", "100 when left out"),
-            ])
-            .gives("Journal"),
         REST.post("/api/backup", backup)
             .admin()
             .operation("backup", "Write a copy of everything to a file on the site's machine")
             .takes(Shape::of::<BackupGiven>())
             .status("201")
-            .gives("BackupMade"),
+            .gives(Shape::of::<BackupMade>()),
         REST.post("/api/reload", reload)
             .admin()
             .operation("reload", "Read configuration and agents again")
@@ -113,57 +93,6 @@ async fn identity(State(front): State<Arc<Front>>, _: Admitted) -> RestResult {
 
 async fn rotate_identity(State(front): State<Arc<Front>>, admitted: Admitted) -> RestResult {
     json(StatusCode::OK, &front.site.cards().rotate_identity(&admitted.caller).await?)
-}
-
-#[derive(Deserialize)]
-struct JournalParams {
-    agent: Option<String>,
-    task: Option<String>,
-    text: Option<String>,
-    actor: Option<String>,
-    /// task or site.
-    kind: Option<String>,
-    since: Option<String>,
-    until: Option<String>,
-    before: Option<u64>,
-    after: Option<u64>,
-    limit: Option<usize>,
-}
-
-#[derive(Serialize)]
-struct Journal {
-    lines: Vec<StoredLine>,
-}
-
-async fn journal(
-    State(front): State<Arc<Front>>,
-    admitted: Admitted,
-    Params(params): Params<JournalParams>,
-) -> RestResult {
-    let about_task = match params.kind.as_deref() {
-        None => None,
-        Some("task") => Some(true),
-        Some("site") => Some(false),
-        Some(_) => return Err(bad("kind: there are task and site".into())),
-    };
-    let time = |what: &str, text: Option<String>| {
-        let read = |text: String| Timestamp::parse(&text).map_err(|error| bad(format!("{what}: {error}")));
-        text.map(read).transpose()
-    };
-    let query = JournalQuery {
-        kind: None,
-        before: params.before,
-        after: params.after,
-        actor: params.actor.filter(|actor| !actor.is_empty()),
-        about_task,
-        since: time("since", params.since)?,
-        until: time("until", params.until)?,
-        agent: params.agent.as_deref().map(|name| parse("agent", name)).transpose()?,
-        task: params.task.as_deref().map(|id| parse("task", id)).transpose()?,
-        text: params.text,
-        limit: params.limit.unwrap_or(LINES),
-    };
-    json(StatusCode::OK, &Journal { lines: front.site.operations().journal(&admitted.caller, query).await? })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -8,7 +8,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use agentsite_protocol::{PushConfig, Query};
-use agentsite_site::{KeptQuery, QueryWatch};
+use agentsite_site::{Appeared, KeptQuery, QueryWatch};
 use axum::extract::{Path, State};
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -29,7 +29,7 @@ pub(super) fn routes() -> Vec<Route> {
             .gives(Shape::of::<Queries>()),
         REST.post("/api/queries", keep)
             .operation("keepQuery", "Keep a query, to be told when an agent appears that fits")
-            .takes("QueryToKeep")
+            .takes(Shape::of::<QueryGiven>())
             .status("201")
             .gives("KeptQuery"),
         REST.get("/api/queries/{id}", show)
@@ -39,19 +39,26 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/queries/{id}/events", events)
             .operation("listAppeared", "The agents that appeared; with Accept: text/event-stream as they do")
             .query(&[("after", "integer", "Number of the last one seen")])
-            .gives("AppearedList"),
+            .gives(Shape::of::<AppearedList>()),
     ]
 }
 
 /// A query to keep.
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "QueryToKeep")]
 struct QueryGiven {
+    #[schemars(with = "written::QueryHere")]
     query: Query,
     #[serde(default)]
+    #[schemars(extend("minimum" = 0, "maximum" = 1))]
     min_score: Option<f64>,
-    /// Who is told, as A2A names a receiver.
+    /// Where matches are pushed, as A2A names a receiver.
     #[serde(default)]
+    #[schemars(
+        with = "written::QueryReceiver",
+        extend("about" = "Where the agents that appear are pushed: a configuration as A2A has it")
+    )]
     push: Option<PushConfig>,
 }
 
@@ -88,6 +95,12 @@ async fn forget(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): P
     Ok(nothing())
 }
 
+#[derive(Serialize, JsonSchema)]
+struct AppearedList {
+    #[schemars(with = "Vec<written::Appeared>")]
+    matches: Vec<Appeared>,
+}
+
 #[derive(Deserialize)]
 struct EventsParams {
     after: Option<u64>,
@@ -108,13 +121,13 @@ async fn events(
     }
     let mut kept = front.site.queries().get(&admitted.caller, &id)?;
     kept.matches.retain(|one| one.seq > after);
-    json(StatusCode::OK, &serde_json::json!({ "matches": kept.matches }))
+    json(StatusCode::OK, &AppearedList { matches: kept.matches })
 }
 
 /// The agents that appear.
 struct MatchStream(QueryWatch);
 
-impl sse::Source for MatchStream {
+impl sse::SseSource for MatchStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

@@ -20,6 +20,7 @@ use crate::document::{json, nothing};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::route::{Access, Route, Shape};
+use crate::written;
 
 /// The routes of this file.
 pub(super) fn routes() -> Vec<Route> {
@@ -27,30 +28,36 @@ pub(super) fn routes() -> Vec<Route> {
         REST.get("/api/session", show)
             .access(Access::Caller)
             .operation("getSession", "Who you are to the site")
-            .gives("Session"),
+            .gives(Shape::of::<Session<'_>>()),
         REST.post("/api/session", begin)
             .access(Access::Address)
             .operation("signIn", "Sign a browser in with a key; the session is a cookie")
             .takes(Shape::of::<SigningIn>())
-            .gives("Session"),
+            .gives(Shape::of::<Session<'_>>()),
         REST.delete("/api/session", end).operation("signOut", "End the session of a browser"),
     ]
 }
 
 /// Who asks, as pages tell it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 struct Session<'a> {
+    #[schemars(extend("enum" = ["admin", "user", "guest"]))]
     role: &'static str,
     owner: &'a str,
     signed_in: bool,
     /// As whom, when a browser is signed in.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(
+        with = "Option<written::Presence>",
+        extend("about" = "As whom the browser is signed in")
+    )]
     presence: Option<Presence>,
     site: SiteTold<'a>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(inline)]
 struct SiteTold<'a> {
     name: &'a str,
     description: &'a str,
@@ -81,7 +88,7 @@ async fn begin(
     let begun = match front.site.keys().begin_session(given.key.trim(), browser(&parts.headers)).await {
         Err(SiteError::BadKey) => {
             let sentence =
-                "this key is not known here; ask whoever runs the site for one (`agentsite key new`)";
+                "this key is not known here; ask an admin of the site for one (`agentsite key new`)";
             return Err(Failure::new(Fault::Unauthenticated, sentence));
         }
         begun => begun?,

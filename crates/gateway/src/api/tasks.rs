@@ -17,13 +17,14 @@ use axum::extract::{Path, State};
 use http::{HeaderMap, StatusCode, header};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::request::{Admitted, Params, REST, RestResult, bad, parse};
 use crate::document::{json, nothing};
 use crate::failure::Failure;
 use crate::front::Front;
 use crate::route::{Route, Shape};
-use crate::written::Moment;
+use crate::written::{self, Moment};
 use crate::{cursor, sse};
 
 /// Rows of a page when the caller names no number.
@@ -50,7 +51,7 @@ pub(super) fn routes() -> Vec<Route> {
                 ("cursor", "string", "next of the page before"),
             ])
             .gives(Shape::of::<Tasks<'_>>()),
-        REST.get("/api/tasks/{id}", show).operation("getTask", "One task").gives("Task"),
+        REST.get("/api/tasks/{id}", show).operation("getTask", "One task").gives(Shape::of::<TaskView<'_>>()),
         REST.delete("/api/tasks/{id}", forget)
             .operation("deleteTask", "Delete an ended task with everything that was said in it"),
         REST.get("/api/tasks/{id}/events", events)
@@ -62,12 +63,14 @@ pub(super) fn routes() -> Vec<Route> {
                 ("after", "integer", "Number of the last event seen"),
                 ("limit", "integer", "500 when left out"),
             ])
-            .gives("Events"),
-        REST.post("/api/tasks/{id}/cancel", cancel).operation("cancelTask", "End a task").gives("Task"),
+            .gives(Shape::of::<Events>()),
+        REST.post("/api/tasks/{id}/cancel", cancel)
+            .operation("cancelTask", "End a task")
+            .gives(Shape::of::<TaskView<'_>>()),
         REST.post("/api/tasks/{id}/retry", retry)
             .operation("retryTask", "Ask the agent of an ended task the same again")
             .status("201")
-            .gives("Task"),
+            .gives(Shape::of::<TaskView<'_>>()),
         REST.get("/api/tasks/{id}/graph", graph)
             .operation("getTaskGraph", "A task and the tasks that it started")
             .gives(Shape::of::<Graph<'_>>()),
@@ -182,24 +185,34 @@ fn states(text: &str) -> Result<Vec<TaskState>, Failure> {
 }
 
 /// A task as other agents see it, with what only its owner and admins see.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Task")]
 struct TaskView<'a> {
     #[serde(flatten)]
+    #[schemars(with = "written::TaskOfA2a")]
     task: WireTask<'a>,
+    #[schemars(with = "String")]
     agent: &'a AgentName,
+    #[schemars(with = "String")]
     owner: &'a Principal,
     seq: u64,
+    #[schemars(with = "Moment")]
     created_at: Timestamp,
+    #[schemars(with = "Moment")]
     updated_at: Timestamp,
     attempt: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     parent: Option<TaskId>,
     /// The conversation of which it is a turn.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<String>")]
     conversation: Option<ConversationId>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Moment>")]
     deadline: Option<Timestamp>,
+    #[schemars(with = "Map<String, Value>")]
     usage: Usage,
 }
 
@@ -262,8 +275,9 @@ struct EventsParams {
     limit: Option<usize>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Events {
+    #[schemars(with = "Vec<written::TaskEvent>")]
     events: Vec<TaskEvent>,
 }
 
@@ -302,7 +316,7 @@ struct TaskStream {
     ended: bool,
 }
 
-impl sse::Source for TaskStream {
+impl sse::SseSource for TaskStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             if self.ended {

@@ -1,7 +1,7 @@
 //! `/api/workshop` and what belongs to it below `/api/agents`: making and changing the site's own agents.
 //!
 //! Promises: for admins only, but a program that connects is removed by its owner, too. A new agent and a
-//! changed one are answered when the site has taken them, and what it would not have is told. Files are the
+//! changed one are answered when the site has taken them, and what it refuses is reported. Files are the
 //! workshop's matter.
 
 use std::sync::Arc;
@@ -113,7 +113,7 @@ async fn create(
 struct Shown {
     #[serde(flatten)]
     file: ManifestFile,
-    /// Why the site would not have it as it is; an earlier version goes on.
+    /// Why the site refuses it as it is; an earlier version continues to run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(extend("about" = "Why the site would not have it as it is"))]
     refused: Option<String>,

@@ -1,7 +1,7 @@
 //! The documents by which others find the agents of the site: the catalogue under `/.well-known`, and
 //! `robots.txt`, which points at it.
 //!
-//! Promises: the same for everybody, so only what strangers may see stands in it, whoever asks; the catalogue
+//! Promises: the same for everybody, so only what anonymous callers may see is in it; the catalogue
 //! names the registry in which the rest can be searched. Bounded: a site that knows a million agents does not
 //! write them all into one document.
 

@@ -136,13 +136,13 @@ fn form(
     Entry { members, created: listing.registered_at }
 }
 
-/// What another registry found, as it is told here: only what helps to choose, for the whole entry is at its
+/// What another registry found, as it is shown here: only what helps to choose, for the whole entry is at its
 /// `source`.
 pub(super) fn foreign(found: &Foreign) -> Entry {
     let listing = &found.listing;
     let mut members = Map::new();
     let (name, content) = artifact(listing);
-    // Sentences that people could ask stand in a skill of their own, which is no capability.
+    // Sentences that people could ask are in a skill of their own, which is not a capability.
     let skills = listing.skills.iter().filter(|skill| skill.examples.is_empty());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
     let score = (found.score * 100.0).round().clamp(0.0, 100.0) as u8;
@@ -216,7 +216,7 @@ fn metadata(listing: &Listing) -> Value {
     metadata
 }
 
-/// What the site says of who stands behind an entry, or behind all of them.
+/// What the site says about the publisher of an entry, or of all entries.
 pub(super) fn trust(site: &Site, voice: &Voice, entry: Option<&str>) -> Value {
     let mut manifest = json!({
         "identity": did_web(&voice.base).unwrap_or_else(|| site.cards().identity().did_key),

@@ -4,11 +4,12 @@
 //! several values counts in each of their buckets once. Bounded in facets and buckets. It never asks other
 //! registries.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use axum::extract::Request;
 use axum::response::Response;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Map;
 
@@ -19,7 +20,8 @@ use super::query::{CheckedQuery, SentQuery};
 use super::{ARD, ArdCall, FrontState, bad, respond};
 use crate::document::json;
 use crate::failure::Failure;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::{ArdQuery, EntryField};
 
 /// Most facets of one request; each is a pass over the matched set.
 const MAX_FACETS: usize = 16;
@@ -35,51 +37,63 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         ARD.post("/explore", answer)
             .operation("exploreRegistry", "How the agents that fit are spread over the values of fields")
-            .takes("ExploreRequest")
-            .gives("ExploreResponse"),
+            .takes(Shape::of::<ExploreRequest>())
+            .gives(Shape::of::<Spread>()),
     ]
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct ExploreRequest {
     #[serde(default)]
+    #[schemars(with = "ArdQuery")]
     query: SentQuery,
-    result_type: Shape,
+    result_type: ResultType,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Shape {
+#[schemars(inline)]
+struct ResultType {
+    #[schemars(extend("minItems" = 1, "maxItems" = MAX_FACETS, "uniqueItems" = true))]
     facets: Vec<Facet>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(inline)]
 struct Facet {
+    #[schemars(with = "EntryField")]
     field: String,
     #[serde(default)]
+    #[schemars(extend("minimum" = 1, "maximum" = MAX_BUCKETS, "default" = BUCKETS))]
     limit: Option<i64>,
     #[serde(default)]
+    #[schemars(extend("minimum" = 0, "default" = 1))]
     min_count: Option<i64>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ExploreResponse", extend("additionalProperties" = false))]
 struct Spread {
+    #[schemars(extend("enum" = ["facets"]))]
     result_type: &'static str,
+    #[schemars(with = "BTreeMap<String, Buckets>")]
     facets: Map<String, serde_json::Value>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(extend("additionalProperties" = false))]
 struct Buckets {
     buckets: Vec<Bucket>,
     #[serde(skip_serializing_if = "Option::is_none")]
     other_count: Option<usize>,
 }
 
-#[derive(Debug, PartialEq, Eq, Serialize)]
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(inline, extend("additionalProperties" = false))]
 struct Bucket {
     value: String,
     count: usize,

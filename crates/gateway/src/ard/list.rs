@@ -11,6 +11,7 @@ use axum::extract::rejection::PathRejection;
 use axum::extract::{Path as UrlPath, Query, Request, State};
 use axum::response::Response;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -23,7 +24,8 @@ use crate::document::{Reader, json, kept};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
 use crate::hub;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written;
 
 /// Entries of a page when the caller names no number, as the specification has it.
 const ENTRIES: usize = 20;
@@ -52,7 +54,7 @@ pub(super) fn routes() -> Vec<Route> {
                 ("pageSize", "1..100", "20 when left out"),
                 ("pageToken", "string", "pageToken of the page before"),
             ])
-            .gives("ListResponse"),
+            .gives(Shape::of::<Page>()),
         ARD.get("/agents/{identifier}", show)
             .operation("getEntry", "One entry by its identifier")
             .gives("Entry"),
@@ -70,9 +72,11 @@ struct EntryParams {
     page_token: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "ListResponse")]
 struct Page {
+    #[schemars(with = "Vec<written::Entry>")]
     items: Vec<Map<String, Value>>,
     total: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -185,7 +189,7 @@ async fn show(
     identifier: Result<UrlPath<String>, PathRejection>,
     request: Request,
 ) -> Response {
-    // One that is not even text is no identifier.
+    // One that is not even text is not an identifier.
     let identifier = identifier.map(|UrlPath(identifier)| identifier).unwrap_or_default();
     respond(one(front, &identifier, request).await)
 }
@@ -194,7 +198,7 @@ async fn one(front: Arc<Front>, identifier: &str, request: Request) -> Result<Re
     let (call, _) = ArdCall::enter(front, request)?;
     if !is_air_urn(identifier) {
         return Err(bad(
-            "the identifier is no urn:air:PUBLISHER:NAMESPACE:NAME; percent-encode it as one segment",
+            "the identifier is not a urn:air:PUBLISHER:NAMESPACE:NAME; percent-encode it as one segment",
         ));
     }
     let name = hub_name(identifier);

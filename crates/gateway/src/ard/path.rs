@@ -40,7 +40,7 @@ pub(super) enum Path {
     Nowhere,
 }
 
-/// Why a text is no path.
+/// Why a text is not a path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no field of an entry; there are publisher, {all}, and what lies below the last two and data", all = TERMS.join(", "))]
 pub(super) struct NoSuchField(String);

@@ -9,6 +9,7 @@ use agentsite_site::Elsewhere;
 use axum::extract::Request;
 use axum::response::Response;
 use http::StatusCode;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -18,7 +19,8 @@ use super::query::{CheckedQuery, SentQuery};
 use super::{ARD, ArdCall, FrontState, bad, page_size, respond};
 use crate::document::json;
 use crate::failure::Failure;
-use crate::route::Route;
+use crate::route::{Route, Shape};
+use crate::written::{Entry, SearchQuery, SearchResult};
 
 /// Results when the caller names no number, as the specification has it.
 const RESULTS: usize = 10;
@@ -28,26 +30,31 @@ pub(super) fn routes() -> Vec<Route> {
     vec![
         ARD.post("/search", answer)
             .operation("searchAgents", "Agents that fit a sentence, the best first")
-            .takes("SearchRequest")
-            .gives("SearchResponse"),
+            .takes(Shape::of::<SearchRequest>())
+            .gives(Shape::of::<Results>()),
     ]
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct SearchRequest {
+    #[schemars(with = "SearchQuery")]
     query: SentQuery,
     #[serde(default)]
+    #[schemars(extend("default" = "auto"))]
     federation: Federation,
     #[serde(default)]
+    #[schemars(extend("minimum" = 1, "maximum" = 100, "default" = RESULTS))]
     page_size: Option<i64>,
     #[serde(default)]
+    #[schemars(extend("about" = "pageToken of the page before"))]
     page_token: Option<String>,
 }
 
 /// Whether other registries are asked, named or left out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(inline)]
 enum Federation {
     #[default]
     Auto,
@@ -55,11 +62,14 @@ enum Federation {
     None,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "SearchResponse", extend("additionalProperties" = false))]
 struct Results {
+    #[schemars(with = "Vec<SearchResult>")]
     results: Vec<Map<String, Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<Vec<Entry>>")]
     referrals: Option<Vec<Value>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     page_token: Option<String>,

@@ -10,12 +10,12 @@ use super::*;
 
 const DIVISION: Division = Division { total: 24, reserve: 8, per_address: 6, per_owner: 5 };
 
-fn source(last: u8) -> Source {
-    Source::Direct(std::net::IpAddr::from([192, 0, 2, last]).into())
+fn source(last: u8) -> ConnectionSource {
+    ConnectionSource::Direct(std::net::IpAddr::from([192, 0, 2, last]).into())
 }
 
-fn proxy() -> Source {
-    Source::Proxy(std::net::IpAddr::from([10, 0, 0, 1]).into())
+fn proxy() -> ConnectionSource {
+    ConnectionSource::Proxy(std::net::IpAddr::from([10, 0, 0, 1]).into())
 }
 
 fn owner(number: u8) -> Principal {
@@ -40,7 +40,7 @@ fn waiting(id: ConnectionId, since: u64) -> Handle {
 
 #[derive(Debug, Clone)]
 enum Step {
-    Open { source: Source, working: bool, since: u64 },
+    Open { source: ConnectionSource, working: bool, since: u64 },
     Prove { which: usize, owner: Option<u8> },
     Close { which: usize },
 }
@@ -60,7 +60,7 @@ proptest! {
     fn no_sequence_passes_a_limit_and_no_proven_connection_is_ended(steps in prop::collection::vec(step(), 0..300)) {
         let mut table = Connections::new(DIVISION);
         // What is open, with its source and whether it is proven.
-        let mut open: HashMap<ConnectionId, (Source, bool)> = HashMap::new();
+        let mut open: HashMap<ConnectionId, (ConnectionSource, bool)> = HashMap::new();
         for (number, step) in steps.into_iter().enumerate() {
             let id = number as ConnectionId;
             let mut ids: Vec<ConnectionId> = open.keys().copied().collect();
@@ -92,7 +92,7 @@ proptest! {
             }
             prop_assert_eq!(table.open.len(), open.len());
             prop_assert!(open.len() <= DIVISION.total);
-            let mut by_source: HashMap<Source, usize> = HashMap::new();
+            let mut by_source: HashMap<ConnectionSource, usize> = HashMap::new();
             for (source, _) in open.values().filter(|(_, proven)| !proven) {
                 *by_source.entry(*source).or_default() += 1;
             }

@@ -6,7 +6,8 @@
 //! as the site's from there on.
 
 use axum::response::Response;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use super::Failure;
 
@@ -22,15 +23,28 @@ pub(super) const fn code(status: u16) -> &'static str {
     }
 }
 
+/// An error in ARD.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ArdError<'a> {
+    error_code: &'static str,
+    message: &'a str,
+}
+
+/// An error in the registry API of MCP.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ServersError<'a> {
+    error: &'a str,
+}
+
 impl Failure {
     /// The whole answer in ARD.
     pub(crate) fn ard(&self) -> Response {
-        let body = json!({ "errorCode": self.row().ard, "message": self.sentence });
-        self.respond(self.status(), body.to_string())
+        self.respond_json(&ArdError { error_code: self.row().ard, message: &self.sentence })
     }
 
     /// The whole answer in the registry API of MCP.
     pub(crate) fn mcp_registry(&self) -> Response {
-        self.respond(self.status(), json!({ "error": self.sentence }).to_string())
+        self.respond_json(&ServersError { error: &self.sentence })
     }
 }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{Failure, Fault};
 
-/// By this header the official clients are told whether to try again; without it they repeat whatever failed
+/// This header says to the official clients whether to try again; without it they repeat whatever failed
 /// with a 5xx, and an agent's work would be done twice.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 

@@ -20,7 +20,7 @@ pub(crate) enum Closing {
     Refused(String),
     /// It sent bytes where text is spoken.
     NotText,
-    /// It sent something that is no frame; the words say why.
+    /// It sent something that is not a frame; the words say why.
     NoFrame(String),
     /// It sent a frame that is too large, or broke off within one.
     TooLarge,

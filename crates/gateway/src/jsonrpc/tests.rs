@@ -1,6 +1,6 @@
 //! The decoder on good, bad and hostile requests.
 //!
-//! Codes are those of JSON-RPC 2.0; the fuzz target goes on where the properties here end.
+//! Codes are those of JSON-RPC 2.0; the fuzz target continues where the properties here end.
 
 use proptest::prelude::*;
 
@@ -48,9 +48,9 @@ fn what_is_wrong_gets_the_code_of_the_specification() {
     let cases: &[(&[u8], i32, &str)] = &[
         (b"", -32700, "empty"),
         (b"  \n", -32700, "empty"),
-        (b"{not json", -32700, "no JSON-RPC request"),
+        (b"{not json", -32700, "not a JSON-RPC request"),
         (b"{\"jsonrpc\":\"2.0\"", -32700, "EOF"),
-        (b"nonsense", -32700, "no JSON-RPC request"),
+        (b"nonsense", -32700, "not a JSON-RPC request"),
         (b"{\"jsonrpc\":\"2.0\",\"method\":\"M\"} x", -32700, "trailing"),
         (b"\xff\xfe{}", -32700, "UTF-8"),
         (b"[]", -32600, "batches"),

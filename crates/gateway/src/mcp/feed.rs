@@ -1,7 +1,7 @@
 //! Feed: the messages of one stream of a session, kept until the client has had time to come back for them.
 //!
-//! Promises: every message has a number, in order; whoever comes back with the last number it saw gets what
-//! came after it. At any time one reader follows a feed: a newer one takes over. Memory is bounded: the
+//! Promises: every message has a number, in order; a client that comes back with the last number it saw gets
+//! what came after it. At any time one reader follows a feed: a newer one takes over. Memory is bounded: the
 //! oldest messages go first. It does not know what they say.
 
 use std::collections::VecDeque;

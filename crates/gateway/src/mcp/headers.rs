@@ -1,5 +1,5 @@
-//! Headers: what a stateless request says in its head besides its body, so that whoever stands between can
-//! route it.
+//! Headers: what a stateless request says in its head besides its body, so that intermediaries can route
+//! it.
 //!
 //! Promises: what head and body say is the same, or the request is refused; values in the base64 form are
 //! decoded first. Parameters of a tool that its schema marks with `x-mcp-header` count like the method and
@@ -58,7 +58,7 @@ fn decoded<'h>(value: &'h str, header: &str) -> Result<Cow<'h, str>, Failure> {
         return Ok(value.into());
     };
     let bytes = STANDARD.decode(inside).ok().and_then(|bytes| String::from_utf8(bytes).ok());
-    bytes.map(Cow::from).ok_or_else(|| mismatch(format!("the header {header} is no base64 of UTF-8 text")))
+    bytes.map(Cow::from).ok_or_else(|| mismatch(format!("the header {header} is not base64 of UTF-8 text")))
 }
 
 /// Refuses a call whose head does not say the parameters that the tool's schema marks.

@@ -1,7 +1,7 @@
 //! `subscriptions/listen`: a stream of what changes, for as long as somebody listens.
 //!
 //! Promises: the first message says which of the wanted notices will be sent; every message bears the id of
-//! the request. Nothing is sent that was not asked for. A listener that fell behind is told that everything
+//! the request. Nothing is sent that was not asked for. A listener that fell behind learns that everything
 //! changed. It does not keep anything for those who left.
 
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ pub(super) async fn answer(
     let mut tasks = Vec::new();
     for written in std::mem::take(&mut filter.task_ids) {
         let id = task_id(&written)?;
-        // Also refuses what is no call of a tool of this set.
+        // Also refuses what is not a call of a tool of this set.
         call.toolkit.task(&call.caller, id).await?;
         tasks.push((id, call.front.site.tasks().watch_to_end(&call.caller, id, 0).await?));
         filter.task_ids.insert(written);
@@ -160,7 +160,7 @@ impl Listening {
     }
 }
 
-impl sse::Source for Listening {
+impl sse::SseSource for Listening {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let mut out = Vec::new();

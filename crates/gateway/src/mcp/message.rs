@@ -90,7 +90,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Incoming<'_>, Refused<'_>> {
     }
     let frame: Frame<'_> = serde_json::from_str(text).map_err(|error| {
         let fault = if error.is_data() { Fault::BadRequest } else { Fault::NotJson };
-        refuse(fault, format!("the body is no JSON-RPC message: {error}").into())
+        refuse(fault, format!("the body is not a JSON-RPC message: {error}").into())
     })?;
     frame.read()
 }

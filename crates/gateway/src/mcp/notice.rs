@@ -1,4 +1,4 @@
-//! Notice: what is told on the way to a result or about a change, as a JSON-RPC notification.
+//! Notice: progress on the way to a result, or a change, as a JSON-RPC notification.
 //!
 //! Promises: progress is written only for a request that gave a token for it, log lines only from the wanted
 //! level on. It does not send.

@@ -78,7 +78,7 @@ pub(super) struct Meta<'a> {
     pub(super) version: Option<&'a RawValue>,
     /// The client's capabilities, as JSON.
     pub(super) capabilities: Option<&'a RawValue>,
-    /// Under which progress is told, as JSON.
+    /// Under which progress is reported, as JSON.
     pub(super) progress: Option<&'a RawValue>,
     log: Option<&'a RawValue>,
     parent: Option<&'a RawValue>,

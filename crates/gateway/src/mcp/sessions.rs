@@ -188,7 +188,7 @@ async fn operate(
     Ok(sse::respond(call.front, place, first, source))
 }
 
-/// A call at work. It goes on when its client hangs up.
+/// A call at work. It continues when its client hangs up.
 struct Work {
     session: Arc<Session>,
     toolkit: Toolkit,
@@ -207,7 +207,7 @@ impl Work {
         let cancel = self.running.cancel.clone();
         tokio::select! {
             biased;
-            // Nobody waits for the answer: none is sent.
+            // No client waits for the answer: none is sent.
             () = cancel.cancelled() => {}
             () = self.closing.cancelled() => {}
             answer = self.answer() => {
@@ -287,7 +287,7 @@ impl Work {
             let said = tokio::time::timeout(ANSWER_TIME, answer).await;
             let answer = match said {
                 Ok(Ok(Ok(answer))) => answer,
-                // Whoever cannot be asked has not agreed.
+                // A client that cannot be asked has not agreed.
                 Ok(Ok(Err(_))) if method == "elicitation/create" => json!({ "action": "cancel" }),
                 Ok(Ok(Err(why))) => return Err(unanswered(&method, &why)),
                 Ok(Err(_)) => return Err(unanswered(&method, "the session ended")),
@@ -313,7 +313,7 @@ struct Reading {
     session: Arc<Session>,
 }
 
-impl sse::Source for Reading {
+impl sse::SseSource for Reading {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let Self { follower, session } = self;
@@ -348,7 +348,7 @@ pub(super) fn answered(session: &Session, answered: &Answered<'_>) {
     session.answer(number, said);
 }
 
-/// Opens the stream of what belongs to no request, or goes on with one that was cut off.
+/// Opens the stream of what belongs to no request, or resumes one that was cut off.
 pub(super) fn open_stream(call: &McpCall<'_>) -> Result<Response, Failure> {
     if !call.takes_events {
         return Err(Failure::new(Fault::NotAcceptable, "this is a stream; send Accept: text/event-stream"));
@@ -401,7 +401,7 @@ impl General {
     }
 }
 
-impl sse::Source for General {
+impl sse::SseSource for General {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let Self { follower, session, changes } = self;

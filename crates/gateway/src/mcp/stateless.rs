@@ -180,7 +180,7 @@ async fn check_arguments(call: &McpCall<'_>, exchange: &Exchange, called: &ToolC
     }
 }
 
-/// What is told on the way to a result.
+/// What is reported on the way to a result.
 struct Telling {
     wanted: NoticeFilter,
     notices: mpsc::Receiver<Notice>,
@@ -203,7 +203,7 @@ impl Telling {
     }
 }
 
-/// Answers with JSON when nothing is told before the result, and with a stream otherwise.
+/// Answers with JSON when nothing is reported before the result, and with a stream otherwise.
 async fn stream(
     call: &McpCall<'_>,
     asked: &ClientMessage<'_>,
@@ -253,7 +253,7 @@ struct CallStream {
     id: String,
 }
 
-impl sse::Source for CallStream {
+impl sse::SseSource for CallStream {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async {
             let (working, telling) = (self.working.as_mut()?, self.telling.as_mut()?);

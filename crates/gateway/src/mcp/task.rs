@@ -1,4 +1,4 @@
-//! A call that goes on, as the tasks extension shows it.
+//! A call that continues, as the tasks extension shows it.
 //!
 //! Promises: the same task has the same content in an answer and in a notice; a call that failed as a tool is
 //! completed, with a result that says so. It does not follow tasks.

@@ -61,7 +61,7 @@ impl Revision {
         Self::named(wanted).unwrap_or(Self::V2025_11_25)
     }
 
-    /// Whether its clients understand an event without data, which tells them where to go on.
+    /// Whether its clients understand an event without data, which tells them where to resume.
     pub(super) fn has_priming(self) -> bool {
         self >= Self::V2025_11_25
     }

@@ -81,7 +81,7 @@ fn located(url: &Value, field: &str) -> Result<Part, Failure> {
 fn data_url(data: &str, field: &str) -> Result<Part, Failure> {
     let (head, body) = data
         .split_once(',')
-        .ok_or_else(|| wrong(field, "is no data URL: it has no comma before its data"))?;
+        .ok_or_else(|| wrong(field, "is not a data URL: it has no comma before its data"))?;
     let media = head
         .strip_suffix(";base64")
         .ok_or_else(|| wrong(field, "must carry its data in base64 (data:TYPE;base64,DATA)"))?;

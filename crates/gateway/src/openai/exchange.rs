@@ -1,9 +1,9 @@
 //! Exchange: one message to an agent and its answer, whichever of the two interfaces asked.
 //!
 //! Promises: the message goes to the conversation and the task that it continues, if the caller names one or
-//! the transcript shows it; the answer comes piece by piece. Whoever hangs up before the end cancels the
-//! task, unless the caller said that it runs in the background; a gateway that stops cancels nothing. How an
-//! answer is written is the matter of `chat` and `responses`.
+//! the transcript shows it; the answer comes piece by piece. A caller that hangs up before the end cancels
+//! the task, unless the caller said that it runs in the background; a gateway that stops cancels nothing. How
+//! an answer is written is the matter of `chat` and `responses`.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) struct AgentRequest {
     pub(super) metadata: JsonMap,
     /// Whether the task is kept when it has ended.
     pub(super) keep: bool,
-    /// Whether the task goes on when the caller hangs up.
+    /// Whether the task continues when the caller hangs up.
     pub(super) background: bool,
 }
 
@@ -180,7 +180,7 @@ impl Exchange {
         if self.turn.is_settled() {
             return Ok(());
         }
-        let sentence = "the site is stopping; the task goes on when it is back, try again then";
+        let sentence = "the site is stopping; the task continues when it is back, try again then";
         Err(Failure::new(Fault::Stopping, sentence))
     }
 
@@ -264,7 +264,7 @@ impl HangUp {
 impl Drop for HangUp {
     fn drop(&mut self) {
         let Some((front, caller, task)) = self.0.take() else { return };
-        // A gateway that stops ends its streams; their tasks go on, or are taken up at the next start.
+        // A gateway that stops ends its streams; their tasks continue, or are resumed at the next start.
         if front.stop.is_cancelled() {
             return;
         }

@@ -94,7 +94,7 @@ impl Format {
         }
     }
 
-    /// How the agent is told, if it has to be.
+    /// What the agent gets to know of it, if anything.
     pub(super) fn request(&self) -> Option<String> {
         match self {
             Self::Text => None,

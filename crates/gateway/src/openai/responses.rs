@@ -2,7 +2,7 @@
 //! canceled and continued.
 //!
 //! Promises: a response is a view of one turn of a task, made anew from its events each time; its id says
-//! which. `previous_response_id` and `conversation` go on in the same conversation, and with the task that
+//! which. `previous_response_id` and `conversation` continue the same conversation, and the task that
 //! waits there for an answer. In the background a task is not bound to its caller's connection. What is not
 //! the caller's own answers like what does not exist.
 
@@ -29,7 +29,7 @@ use request::ResponsesRequest;
 use title::Title;
 use view::{Frame, View};
 
-/// Events read at once when a turn is told again.
+/// Events read at once when a turn is replayed.
 const PAGE: usize = 500;
 
 pub(super) async fn create(front: State<Arc<Front>>, request: Request) -> Response {
@@ -72,7 +72,7 @@ async fn tell(front: State<Arc<Front>>, id: &str, request: Request) -> Result<Re
     let Query(wanted) = Query::<ShowWanted>::try_from_uri(&call.parts.uri)
         .map_err(|error| Failure::new(Fault::BadParams, format!("the query is not right: {error}")))?;
     if wanted.starting_after.is_some() {
-        return Err(unsupported("starting_after", "is not supported: a stream is told from its beginning"));
+        return Err(unsupported("starting_after", "is not supported: a stream starts from its beginning"));
     }
     let (exchange, title, frame) = call.turn_again(id).await?;
     if wanted.stream == Some(true) {

@@ -1,6 +1,6 @@
-//! Speech: everything that a request says, and what of it the agent is told.
+//! Speech: everything that a request says, and what of it the agent gets.
 //!
-//! Promises: what comes after the agent's last words is the message. What was said before is told again only
+//! Promises: what comes after the agent's last words is the message. What was said before is repeated only
 //! where the site does not know the conversation; it then stands before the message as text. Instructions
 //! stand before the words they came with. Nothing is invented, nothing is dropped but calls of tools that no
 //! agent here can have made.
@@ -115,7 +115,7 @@ impl Speech {
                 _ => parts.extend(entry.parts.iter().cloned()),
             }
         }
-        // Whoever sends data knows what comes back.
+        // A caller that sends data knows what comes back.
         let has_data = parts.iter().any(|part| part.data.is_some());
         parts.extend(request.filter(|_| !has_data).map(Part::text));
         parts

@@ -8,7 +8,7 @@ use utoipa::openapi::path::HttpMethod;
 use serde_json::Value;
 
 use crate::pages::Html;
-use crate::route::{OperationDoc, Part};
+use crate::route::{DocumentPart, OperationDoc};
 
 /// Writes the page.
 pub(super) fn write(base: &str, operations: &[OperationDoc], document: &Value) -> Html {
@@ -22,7 +22,7 @@ pub(super) fn write(base: &str, operations: &[OperationDoc], document: &Value) -
         .close("p")
         .close("header");
     page.open("main");
-    for part in Part::ALL {
+    for part in DocumentPart::ALL {
         page.open("section").element("h2", part.name());
         page.element("p", intro(part));
         for operation in operations.iter().filter(|operation| operation.part == part) {
@@ -38,14 +38,14 @@ pub(super) fn write(base: &str, operations: &[OperationDoc], document: &Value) -
     page
 }
 
-fn intro(part: Part) -> &'static str {
+fn intro(part: DocumentPart) -> &'static str {
     match part {
-        Part::Rest => "For callers with a key: send Authorization: Bearer KEY.",
-        Part::Ard => {
+        DocumentPart::Rest => "For callers with a key: send Authorization: Bearer KEY.",
+        DocumentPart::Ard => {
             "Agentic Resource Discovery: what others search by. A key shows more than strangers see."
         }
-        Part::Servers => "Agents as servers of tools, for programs that read the registry of MCP.",
-        Part::Rpc => "The same agents by JSON-RPC 2.0, for programs that look for one.",
+        DocumentPart::Servers => "Agents as servers of tools, for programs that read the registry of MCP.",
+        DocumentPart::Rpc => "The same agents by JSON-RPC 2.0, for programs that look for one.",
     }
 }
 

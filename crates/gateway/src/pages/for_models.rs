@@ -6,13 +6,13 @@
 
 use agentsite_site::{AgentView, SiteSettings};
 
-/// Most agents that are told one by one; the others are found by searching.
+/// Most agents that are listed one by one; the others are found by searching.
 const MAX_AGENTS: usize = 500;
 
 /// Examples told of each skill.
 const EXAMPLES: usize = 3;
 
-/// How much is told.
+/// How much is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     Short,

@@ -1,5 +1,5 @@
 //! The twins of the pages: what a page of the interface shows, as Markdown, for agents that browse and for
-//! whoever has no scripts.
+//! readers without scripts.
 //!
 //! Promises: a page's address with `.md`, or without it for a caller that does not ask for HTML; only what
 //! this caller may see; foreign text stays on its line, so that it cannot pass for a heading of ours; each
@@ -16,10 +16,10 @@ use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderValue, StatusCode, header};
 
-use super::{PAGES, refuse_page, respond, shell, wants_html};
+use super::{PAGES, refuse_page, respond, shell};
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
-use crate::route::{Access, Route};
+use crate::route::{Access, Route, caller, loads_page};
 
 /// The addresses of the pages. Those of one agent, one conversation or one task take `.md` within the name.
 const PATHS: [&str; 18] = [
@@ -45,20 +45,15 @@ const PATHS: [&str; 18] = [
 
 /// The routes of the pages and their twins.
 pub(super) fn routes() -> impl Iterator<Item = Route> {
-    // Whether credentials are looked at depends on what the caller reads.
-    PATHS.into_iter().map(|path| PAGES.get(path, show).access(Access::Handler))
+    PATHS.into_iter().map(|path| PAGES.get(path, show).access(Access::Page))
 }
 
-async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, parts: Parts) -> Response {
-    let path = parts.uri.path();
-    if wants_html(&parts.headers) && !path.ends_with(".md") {
-        return match front.admit_stranger(&parts) {
-            Ok(()) => shell::page(&parts),
-            Err(failure) => refuse_page(&failure, &parts.headers),
-        };
+async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, mut parts: Parts) -> Response {
+    if loads_page(&parts) {
+        return shell::page(&parts);
     }
     let id = id.map(|Path(id)| id.strip_suffix(".md").map_or(id.clone(), str::to_owned));
-    match tell(&front, &parts, id.as_deref()).await {
+    match tell(&front, &mut parts, id.as_deref()).await {
         Ok(text) => {
             let mut response = respond(StatusCode::OK, "text/markdown; charset=utf-8", text);
             let vary = HeaderValue::from_static("accept, authorization, cookie, x-api-key");
@@ -70,8 +65,8 @@ async fn show(State(front): State<Arc<Front>>, id: Option<Path<String>>, parts: 
 }
 
 /// What the page at this address says.
-async fn tell(front: &Front, parts: &Parts, id: Option<&str>) -> Result<String, Failure> {
-    let caller = front.admit(parts).await?;
+async fn tell(front: &Front, parts: &mut Parts, id: Option<&str>) -> Result<String, Failure> {
+    let caller = caller(parts)?;
     let base = front.base(parts);
     let page = parts.uri.path().trim_start_matches('/').split(['/', '.']).next().unwrap_or_default();
     match (page, id) {
@@ -87,7 +82,7 @@ async fn tell(front: &Front, parts: &Parts, id: Option<&str>) -> Result<String, 
         ("ops", _) => work::operations(front, &caller, &base).await,
         _ => Err(Failure::new(
             Fault::NoSuchPath,
-            "there is no page at this address; the pages are told at /index.md",
+            "there is no page at this address; /index.md lists the pages",
         )),
     }
 }

@@ -6,6 +6,7 @@
 use utoipa::openapi::path::HttpMethod;
 
 use super::shape::Shape;
+use crate::failure::{ArdError, RestError, ServersError};
 
 /// Media type of server-sent events.
 pub(crate) const STREAM: &str = "text/event-stream";
@@ -15,7 +16,7 @@ pub(crate) type Query = &'static [(&'static str, &'static str, &'static str)];
 
 /// The part of the document that an operation belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum DocumentPart {
     /// The REST face.
     Rest,
     /// The registry of ARD.
@@ -26,7 +27,7 @@ pub(crate) enum Part {
     Rpc,
 }
 
-impl Part {
+impl DocumentPart {
     /// All of them, in the order in which they are shown.
     pub(crate) const ALL: [Self; 4] = [Self::Ard, Self::Rest, Self::Rpc, Self::Servers];
 
@@ -41,20 +42,20 @@ impl Part {
     }
 
     /// The shape of its errors.
-    pub(crate) const fn error(self) -> Shape {
-        Shape::Named(match self {
-            Self::Rest => "Error",
-            Self::Ard => "ArdError",
-            Self::Servers => "ServersError",
-            Self::Rpc => "RpcError",
-        })
+    pub(crate) fn error(self) -> Shape {
+        match self {
+            Self::Rest => Shape::of::<RestError<'_>>(),
+            Self::Ard => Shape::of::<ArdError<'_>>(),
+            Self::Servers => Shape::of::<ServersError<'_>>(),
+            Self::Rpc => Shape::Named("RpcError"),
+        }
     }
 }
 
 /// One method of one path.
 #[derive(Clone)]
 pub(crate) struct OperationDoc {
-    pub(crate) part: Part,
+    pub(crate) part: DocumentPart,
     pub(crate) method: HttpMethod,
     pub(crate) path: &'static str,
     pub(crate) id: &'static str,
@@ -74,7 +75,7 @@ pub(crate) struct OperationDoc {
 impl OperationDoc {
     /// An operation that takes no body and gives none, with the usual status of its method.
     pub(super) fn new(
-        part: Part,
+        part: DocumentPart,
         method: HttpMethod,
         path: &'static str,
         (id, summary): (&'static str, &'static str),

@@ -178,8 +178,10 @@ fn without_null(member: &mut Value) {
         choices.retain(|choice| choice.get("type").is_none_or(|kind| kind != "null"));
         if let [only] = choices.as_slice() {
             let mut only = only.clone();
-            if let (Some(description), Value::Object(members)) = (member.get("description"), &mut only) {
-                members.insert("description".into(), description.clone());
+            for words in ["description", "about"] {
+                if let (Some(said), Value::Object(members)) = (member.get(words), &mut only) {
+                    members.insert(words.into(), said.clone());
+                }
             }
             *member = only;
         }

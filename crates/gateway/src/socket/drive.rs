@@ -1,8 +1,8 @@
 //! The driver of one socket: reads, writes, pings and closes, and decides nothing.
 //!
 //! Promises: what the link gives is sent and what the program says reaches the link, in order; a program that
-//! is silent, does not read, or sends what is no frame loses its socket with a code and a sentence. A frame
-//! that is wrong only for its task costs that task alone.
+//! is silent, does not read, or sends what is not a frame loses its socket with a code and a sentence. A
+//! frame that is wrong only for its task costs that task alone.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::pace::Pace;
 use crate::failure::{Closing, Failure, Fault};
 use crate::front::Front;
 use crate::meter::{Meter, Overrun};
-use crate::metrics::Refusal;
+use crate::metrics::RefusalReason;
 use crate::shares::Share;
 
 /// How often a program is asked whether it is still there; shorter than the minute after which home routers
@@ -98,7 +98,7 @@ impl Drive {
             match timeout(self.front.settings.limits.register_time, self.introduction()).await {
                 Ok(met) => met?,
                 Err(_) => {
-                    self.front.settings.metrics.refused(Refusal::Unregistered);
+                    self.front.settings.metrics.refused(RefusalReason::Unregistered);
                     return Err(Some(Closing::NoIntroduction));
                 }
             };
@@ -214,11 +214,11 @@ impl Drive {
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Ok(None),
             Some(Ok(Message::Binary(_))) => Err(Some(Closing::NotText)),
             Some(Ok(Message::Close(_))) | None => Err(None),
-            // A frame that is larger than can be read, or a connection that broke: then nobody hears the
+            // A frame that is larger than can be read, or a connection that broke: then no program hears the
             // reason.
             Some(Err(_)) => Err(Some(match self.meter.overrun() {
                 Some(Overrun::NoRoom) => {
-                    self.front.settings.metrics.refused(Refusal::SocketMemory);
+                    self.front.settings.metrics.refused(RefusalReason::SocketMemory);
                     Closing::Busy
                 }
                 Some(Overrun::TooLarge) | None => Closing::TooLarge,

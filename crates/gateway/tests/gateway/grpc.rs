@@ -9,7 +9,7 @@ mod streams;
 use std::str::FromStr;
 
 use agentsite_gateway::{GatewaySettings, TlsSettings};
-use agentsite_protocol::proto::{self, Content, Reply, to_json};
+use agentsite_protocol::proto::{self, Content, SendPayload, to_json};
 use serde_json::json;
 use tonic::metadata::MetadataValue;
 use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
@@ -90,7 +90,7 @@ impl Grpc {
     }
 
     /// Sends text to an agent and gives what it led to.
-    pub(crate) async fn send(&self, agent: &str, text: &str) -> Result<Reply, Status> {
+    pub(crate) async fn send(&self, agent: &str, text: &str) -> Result<SendPayload, Status> {
         let sent: proto::SendMessageResponse = self.ask("SendMessage", message(agent, text)).await?;
         Ok(sent.payload.unwrap())
     }
@@ -115,10 +115,10 @@ pub(crate) fn message(agent: &str, text: &str) -> proto::SendMessageRequest {
     }
 }
 
-pub(crate) fn task(reply: Reply) -> proto::Task {
+pub(crate) fn task(reply: SendPayload) -> proto::Task {
     match reply {
-        Reply::Task(task) => task,
-        Reply::Message(message) => panic!("a task, not {message:?}"),
+        SendPayload::Task(task) => task,
+        SendPayload::Message(message) => panic!("a task, not {message:?}"),
     }
 }
 
@@ -141,7 +141,7 @@ async fn a_message_becomes_a_task_that_is_read_and_told_as_by_json() {
     let short = proto::GetTaskRequest { history_length: Some(0), ..get_task("echo", &sent.id) };
     let short: proto::Task = grpc.ask("GetTask", short).await.unwrap();
     assert!(short.history.is_empty());
-    let Reply::Message(told) = grpc.send("parrot", "hi").await.unwrap() else { panic!("a message") };
+    let SendPayload::Message(told) = grpc.send("parrot", "hi").await.unwrap() else { panic!("a message") };
     assert_eq!((told.role, told.parts.len()), (i32::from(proto::Role::Agent), 1));
 }
 

@@ -228,10 +228,42 @@ async fn the_journal_is_searched_by_kind_actor_and_time() {
     assert_eq!(count("since=2999-01-01T00:00:00Z").await, 0);
     assert_eq!(count("until=2999-01-01T00:00:00Z").await, all);
     assert_eq!(count(&format!("after={all}")).await, 0);
-    for wrong in ["kind=other", "since=yesterday", "until=1"] {
+    for wrong in ["kind=other", "since=yesterday", "until=1", "subject=echo", "subject=agent:"] {
         let status = read(story.get(&format!("/api/journal?{wrong}"))).await.0;
         assert_eq!(status, StatusCode::BAD_REQUEST, "{wrong}");
     }
+}
+
+#[tokio::test]
+async fn the_journal_is_filtered_by_exact_kind_by_capability_and_by_subject() {
+    let (story, _) = operated().await;
+    story.key(&["call"]).await;
+    for text in ["one", "two"] {
+        story.call("echo", "SendMessage", says(text)).await;
+    }
+    let lines = async |query: &str| {
+        let (status, told) = read(story.get(&format!("/api/journal?{query}"))).await;
+        assert_eq!(status, StatusCode::OK, "{told}");
+        told["lines"].as_array().unwrap().clone()
+    };
+    let completed = lines("kind=task.completed").await;
+    assert_eq!(completed.len(), 2);
+    assert!(completed.iter().all(|line| line["kind"] == "task.completed"), "{completed:?}");
+    let of_tasks = lines("kind=task.").await;
+    let starts = |line: &Value| line["kind"].as_str().is_some_and(|kind| kind.starts_with("task."));
+    assert!(of_tasks.len() > completed.len() && of_tasks.iter().all(starts), "{of_tasks:?}");
+    assert!(lines("kind=task.complete").await.is_empty(), "a part of an event is not a kind");
+
+    let subject = completed[0]["subject"].as_str().unwrap();
+    let about = lines(&format!("subject={subject}")).await;
+    assert!(!about.is_empty() && about.iter().all(|line| line["subject"] == subject), "{about:?}");
+    assert_eq!(lines(&format!("subject={subject}&limit=1")).await, about[..1]);
+    let older = lines(&format!("subject={subject}&before={}", about[0]["seq"])).await;
+    assert_eq!(older, about[1..]);
+    assert_eq!(lines(&format!("subject={subject}&kind=task.completed")).await, completed[..1]);
+    let key = lines("kind=key.created").await[0]["subject"].as_str().unwrap().to_owned();
+    assert!(lines(&format!("subject={key}")).await.iter().all(|line| line["subject"] == key.as_str()));
+    assert!(lines("subject=name:nobody").await.is_empty());
 }
 
 /// A browser that is signed in with this key, elsewhere than on this machine: its cookie.

@@ -1,8 +1,8 @@
 //! RemoteMemo: what a run asks to be reminded of, so that the next run of the task finds its work at the
 //! agent.
 //!
-//! Promises: a memo of another version or shape is no memo, not an error. `sent` names our message that the
-//! agent has got: only a further message is sent, the same one is not sent twice.
+//! Promises: a memo of another version or shape counts as none, not as an error. `sent` names our message
+//! that the agent has got: only a further message is sent, the same one is not sent twice.
 
 use agentsite_protocol::{ContextId, MessageId};
 use serde::{Deserialize, Serialize};

@@ -266,7 +266,7 @@ impl Connection {
             }
             if garbage > MOST_GARBAGE {
                 return Some(
-                    "its server was ended: it prints what is no message; check that it speaks ACP".into(),
+                    "its server was ended: it prints what is not a message; check that it speaks ACP".into(),
                 );
             }
             // A flood of messages must not keep a core from everybody else.

@@ -71,14 +71,15 @@ impl FileDoor {
         // A pipe or a device has no end and may never answer.
         let plain = file.metadata().await.is_ok_and(|data| data.is_file());
         if !plain {
-            return Err(RpcError::refused(format!("{} is no plain file", request.path.display())));
+            return Err(RpcError::refused(format!("{} is not a plain file", request.path.display())));
         }
         let read = file.take(MOST_BYTES + 1).read_to_end(&mut bytes).await;
         read.map_err(|error| unreadable(&request.path, &error))?;
         if bytes.len() as u64 > MOST_BYTES {
             return Err(RpcError::refused(format!("the file is larger than {MOST_BYTES} bytes; read less")));
         }
-        let text = String::from_utf8(bytes).map_err(|_| RpcError::refused("the file is no text in UTF-8"))?;
+        let text =
+            String::from_utf8(bytes).map_err(|_| RpcError::refused("the file is not text in UTF-8"))?;
         Ok(json!({"content": lines_of(&text, request.line, request.limit)}))
     }
 

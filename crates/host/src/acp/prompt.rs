@@ -58,7 +58,7 @@ fn file(raw: &str, name: &str, media_type: Option<&str>, able: &Abilities) -> Re
     if able.audio && kind.starts_with("audio/") {
         return Ok(json!({"type": "audio", "data": raw, "mimeType": kind}));
     }
-    let bytes = STANDARD.decode(raw).map_err(|_| format!("the content of `{name}` is no base64"))?;
+    let bytes = STANDARD.decode(raw).map_err(|_| format!("the content of `{name}` is not base64"))?;
     let text = String::from_utf8(bytes).ok();
     let uri = format!(
         "attachment:{}",
@@ -146,7 +146,7 @@ mod tests {
         assert!(blocks(&[Part::text("  ")], &Abilities::default()).is_err());
         assert!(blocks(&[], &Abilities::default()).is_err());
         let bad = Part { raw: Some("%%".into()), ..Part::default() };
-        assert!(blocks(&[bad], &Abilities::default()).unwrap_err().contains("no base64"));
+        assert!(blocks(&[bad], &Abilities::default()).unwrap_err().contains("not base64"));
     }
 
     #[test]

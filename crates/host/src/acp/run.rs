@@ -2,7 +2,7 @@
 //!
 //! Promises: a message becomes a prompt in the session of its conversation; a question of the agent becomes a
 //! question of the task, and the caller's next message continues the same turn. When that turn is lost
-//! meanwhile, the caller is told and may begin again. A run that is cancelled or no longer listened to
+//! meanwhile, the caller learns of it and may begin again. A run that is cancelled or no longer listened to
 //! cancels the turn.
 //!
 //! It keeps no clock: the site ends a run that takes too long.
@@ -118,7 +118,7 @@ impl AcpRun {
         }
     }
 
-    /// Goes on with a turn that waited for the caller.
+    /// Continues a turn that waited for the caller.
     async fn resume(&self, hold: &mut Hold, turn: Turn) -> Result<Outcome, End> {
         let turn = hold.turn.insert(turn);
         let chosen = turn.question().and_then(|request| permission::chosen(request, &self.job.message));
@@ -219,7 +219,7 @@ impl AcpRun {
     fn outcome(&self, answer: &Value) -> Outcome {
         let stopped = |what: &str| {
             self.job.failed(format!(
-                "the agent stopped before it was done: it reached its limit of {what}; ask for less, or say in the same conversation that it shall go on"
+                "the agent stopped before it was done: it reached its limit of {what}; ask for less, or say in the same conversation that it should continue"
             ))
         };
         match answer["stopReason"].as_str() {

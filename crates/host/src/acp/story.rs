@@ -34,7 +34,7 @@ const MOST_TOOLS: usize = 256;
 /// Steps of a plan that are shown.
 const MOST_STEPS: usize = 50;
 
-/// Why the story cannot go on.
+/// Why the story cannot continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
     /// The task has ended; its steps are no longer taken.

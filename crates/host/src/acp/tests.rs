@@ -281,7 +281,7 @@ async fn an_endless_line_ends_the_child_and_not_the_site() {
 async fn garbage_goes_to_the_log_and_without_end_it_ends_the_child() {
     let (runner, log) = script("exec yes 'this is no message'");
     let (word, why) = run(&runner, job("hello")).await.ending();
-    assert!(word == "failed" && why.contains("no message"), "{why}");
+    assert!(word == "failed" && why.contains("not a message"), "{why}");
     assert!(log.tail(500).iter().any(|line| line.source == LogSource::Out));
 }
 

@@ -1,6 +1,6 @@
 //! Turn: one prompt and everything that follows from it until the agent answers it.
 //!
-//! Promises: news is told in the order in which it came, and before the end of the turn. A turn that is
+//! Promises: news is reported in the order in which it came, and before the end of the turn. A turn that is
 //! dropped before its end is cancelled at the agent, and its open questions are answered as cancelled.
 
 use std::collections::VecDeque;
@@ -68,7 +68,7 @@ impl Turn {
         Ok(Self { connection, session, inbox, answer, open, questions, story })
     }
 
-    /// Goes on until the agent asks or ends.
+    /// Continues until the agent asks or ends.
     ///
     /// # Errors
     /// [`Stop`] when the task has ended or the agent exceeds its output limit.

@@ -1,7 +1,7 @@
 //! Supervision: when an agent counts as lost, and how long to wait before it is tried again.
 //!
-//! Promises: pure; time is handed in. One slow answer is no loss, three missed ones are. Tries come slower
-//! and slower, and after a minute of health the next one comes at once again.
+//! Promises: pure; time is handed in. One slow answer does not count as a loss, three missed ones do. Tries
+//! come slower and slower, and after a minute of health the next one comes at once again.
 
 use std::time::Duration;
 

@@ -23,8 +23,8 @@ pub(crate) struct ProcessGroup {
     /// The group's number, which is the program's; `None` once the group was killed and the number may belong
     /// to others.
     group: Option<Pid>,
-    /// Whether the program is the launcher of a confined one: it is told to end everything, and does so
-    /// before it ends itself.
+    /// Whether the program is the launcher of a confined one: a signal makes it end everything, and it does
+    /// so before it ends itself.
     launcher: bool,
 }
 

@@ -20,7 +20,7 @@ use crate::ModelApi;
 use crate::contract::soon;
 use stage::Stage;
 
-/// The key that every server gets and that nobody may see.
+/// The key that every server gets and that must never be shown.
 const KEY: &str = "sk-contract-secret";
 
 /// What happens behind a model.
@@ -36,7 +36,7 @@ enum Scene {
     SilentMiddle,
     /// Not even a head.
     SilentStart,
-    /// Something that is no stream of a model.
+    /// Something that is not a stream of a model.
     Garbage,
     /// Events without end.
     Flood,

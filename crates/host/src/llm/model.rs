@@ -168,7 +168,7 @@ pub enum ModelError {
         /// The server's words.
         why: String,
     },
-    /// The answer is no answer.
+    /// The answer cannot be read as one.
     #[error(
         "the model server {place} answered with something unusable: {why}; check its base_url and api, and its log"
     )]

@@ -1,7 +1,7 @@
 //! The system prompt of an agent.
 //!
 //! Promises: a prompt file is read once, lies within the agent's folder (symbolic links included) and is
-//! bounded. An agent without a prompt is told its name and description.
+//! bounded. An agent without a prompt gets its name and description.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -42,7 +42,7 @@ fn read(folder: &Path, file: &str) -> io::Result<Option<String>> {
         ));
     }
     if !path.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is no file"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is not a file"));
     }
     let mut text = String::new();
     File::open(path)?.take(MAX_PROMPT + 1).read_to_string(&mut text)?;

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::ledger::Ledger;
 use super::model::{ChatMessage, ChatRequest, EndReason, Model, ModelEvent, estimated_tokens};
-use super::selection::Source;
+use super::selection::ModelSource;
 use crate::{LlmRuntime, Manifest, TaskBudget, Workshop};
 
 /// Most tokens of an answer, whatever the server asks for.
@@ -24,7 +24,7 @@ const MAX_MESSAGES: usize = 100;
 /// The site's model, asked by a tool server.
 #[derive(Debug)]
 pub(crate) struct Sampler {
-    source: Source,
+    source: ModelSource,
     agent: AgentName,
     ledger: Ledger,
     clock: Arc<dyn Clock>,
@@ -33,10 +33,10 @@ pub(crate) struct Sampler {
 impl Sampler {
     /// The model that `runtime` chooses, within the budget of the agent.
     pub(crate) fn new(runtime: &LlmRuntime, manifest: &Manifest, workshop: &Workshop) -> Self {
-        Self::with(Source::choose(runtime, workshop), manifest, workshop.ids.clock().clone())
+        Self::with(ModelSource::choose(runtime, workshop), manifest, workshop.ids.clock().clone())
     }
 
-    fn with(source: Source, manifest: &Manifest, clock: Arc<dyn Clock>) -> Self {
+    fn with(source: ModelSource, manifest: &Manifest, clock: Arc<dyn Clock>) -> Self {
         Self { source, agent: manifest.name.clone(), ledger: Ledger::new(manifest.budget.clone()), clock }
     }
 
@@ -137,7 +137,7 @@ mod tests {
             "name = \"a\"\ndescription = \"d\"\n[runtime]\nkind = \"mcp\"\ncommand = [\"x\"]\n[budget]\n{budget}\n"
         );
         let manifest = Manifest::read(&text).unwrap();
-        Sampler::with(Source::Chosen(model), &manifest, VirtualClock::at(BEGINNING))
+        Sampler::with(ModelSource::Chosen(model), &manifest, VirtualClock::at(BEGINNING))
     }
 
     fn params(value: &Value) -> JsonMap {

@@ -26,7 +26,7 @@ const OLLAMA: &str = "ollama";
 
 /// Where an agent's model comes from.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum ModelSource {
     /// It is there.
     Chosen(Arc<dyn Model>),
     /// It may be there: the wanted model of a running Ollama, or any of its models when none is wanted.
@@ -35,7 +35,7 @@ pub(super) enum Source {
     Missing(String),
 }
 
-impl Source {
+impl ModelSource {
     /// Chooses for an agent.
     pub(super) fn choose(runtime: &LlmRuntime, workshop: &Workshop) -> Self {
         if runtime.base_url.is_some() {
@@ -115,14 +115,14 @@ fn remedy_for(wanted: &str) -> String {
     }
 }
 
-fn own_server(runtime: &LlmRuntime, workshop: &Workshop) -> Source {
-    let Some(base_url) = runtime.base_url.clone() else { return Source::Missing(NEEDS_A_MODEL.into()) };
+fn own_server(runtime: &LlmRuntime, workshop: &Workshop) -> ModelSource {
+    let Some(base_url) = runtime.base_url.clone() else { return ModelSource::Missing(NEEDS_A_MODEL.into()) };
     let key = match &runtime.key_env {
         None => None,
         Some(name) => match workshop.environment.get(name).filter(|key| !key.trim().is_empty()) {
             Some(key) => Some(Secret::new(key.trim())),
             None => {
-                return Source::Missing(format!(
+                return ModelSource::Missing(format!(
                     "needs a key: set the variable {name}, which key_env in agent.toml names"
                 ));
             }
@@ -134,7 +134,7 @@ fn own_server(runtime: &LlmRuntime, workshop: &Workshop) -> Source {
     };
     let model = runtime.model.clone().unwrap_or_else(|| ANY_MODEL.into());
     let address = ServerAddress { api: runtime.api, base_url, key, model, remedy };
-    Source::Chosen(Arc::new(ModelServer::new(address, &workshop.egress, IDLE)))
+    ModelSource::Chosen(Arc::new(ModelServer::new(address, &workshop.egress, IDLE)))
 }
 
 #[derive(Debug)]
@@ -219,7 +219,7 @@ impl ModelSettings {
 /// What must be set before an agent has a model, after a look whether Ollama runs if that is where its model
 /// comes from. Sends no prompt.
 pub async fn missing_model(runtime: &LlmRuntime, workshop: &Workshop) -> Option<String> {
-    Source::choose(runtime, workshop).model().await.err()
+    ModelSource::choose(runtime, workshop).model().await.err()
 }
 
 fn server(provider: &ProviderSettings, model: String, workshop: &Workshop) -> ModelServer {

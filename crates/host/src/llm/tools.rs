@@ -115,7 +115,7 @@ impl Counter {
         self.0.push((ToolSpec { name, description, schema: offer.schema }, offer.action));
     }
 
-    /// How the offers are told to the model.
+    /// How the offers are described to the model.
     pub(super) fn specs(&self) -> Vec<ToolSpec> {
         self.0.iter().map(|(spec, _)| spec.clone()).collect()
     }

@@ -4,19 +4,20 @@
 //! [`Break`]. An answer that is one JSON document where a stream was asked for counts as one event. It knows
 //! no wire form of any model.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use agentsite_client::sse::{SseBreak, SseLimits, sse_events};
 use agentsite_egress::{EgressAnswer, EgressError};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream::{BoxStream, unfold};
 
-use super::sse::Events;
-
 /// Most bytes of one answer on the wire. An event of one token takes about 300 bytes, so this is more than
 /// 50,000 tokens.
 pub(super) const MAX_STREAM: usize = 16 << 20;
+
+/// Most bytes of one event; a whole answer of the longest model fits into it.
+const MAX_EVENT: usize = 1 << 20;
 
 /// Most bytes of an error's body that are read; its sentence stands at the beginning.
 const MAX_COMPLAINT: usize = 64 << 10;
@@ -66,24 +67,16 @@ pub(super) fn frames(answer: EgressAnswer, idle: Duration) -> Frames {
     if is_whole {
         return futures::stream::once(whole(pieces)).boxed();
     }
-    let reading = Some((pieces, Events::default(), VecDeque::new()));
-    unfold(reading, |reading| async move {
-        let (mut pieces, mut events, mut ready) = reading?;
-        loop {
-            if let Some(frame) = ready.pop_front() {
-                return Some((Ok(frame), Some((pieces, events, ready))));
+    let body = unfold(pieces, |mut pieces| async move { pieces.next().await.map(|piece| (piece, pieces)) });
+    sse_events(body.boxed(), SseLimits::new(MAX_EVENT))
+        .filter_map(|event| async move {
+            match event {
+                Ok(event) => event.data.map(Ok),
+                Err(SseBreak::Body(broken)) => Some(Err(broken)),
+                Err(SseBreak::Decode(error)) => Some(Err(Break::Garbage(error.to_string()))),
             }
-            let taken = match pieces.next().await? {
-                Ok(piece) => events.push(&piece).map_err(|error| Break::Garbage(error.to_string())),
-                Err(broken) => Err(broken),
-            };
-            match taken {
-                Ok(more) => ready.extend(more),
-                Err(broken) => return Some((Err(broken), None)),
-            }
-        }
-    })
-    .boxed()
+        })
+        .boxed()
 }
 
 /// The beginning of an error's body, as far as it comes.
@@ -104,5 +97,5 @@ async fn whole(mut pieces: Pieces) -> Result<String, Break> {
     while let Some(piece) = pieces.next().await {
         read.extend_from_slice(&piece?);
     }
-    String::from_utf8(read).map_err(|_| Break::Garbage("no UTF-8".into()))
+    String::from_utf8(read).map_err(|_| Break::Garbage("text that is not UTF-8".into()))
 }

@@ -345,7 +345,7 @@ pub struct McpRuntime {
     pub sampling: bool,
     /// Whether plain words are understood with the help of a model, when there is one.
     pub talk: bool,
-    /// What that model is told about the tools, besides what they say themselves.
+    /// What that model gets to know about the tools, besides what they say themselves.
     pub prompt: Option<String>,
     /// Which model: `PROVIDER:MODEL`, or `MODEL` of the first provider; the provider's own default when left
     /// out.

@@ -466,7 +466,9 @@ impl RuntimeTable {
         if let Some(tool) = tools.iter().find(|tool| !is_tool(tool)) {
             return wrong(
                 "runtime.tools",
-                format!("`{tool}` is no tool: write agent:NAME, agent:https://…, mcp:NAME or openapi:FILE"),
+                format!(
+                    "`{tool}` is not a tool: write agent:NAME, agent:https://…, mcp:NAME or openapi:FILE"
+                ),
             );
         }
         Ok(LlmRuntime {

@@ -164,7 +164,7 @@ fn a_tool_server_elsewhere_may_want_a_login() {
         ("auth = \"machine\"\nclient_id = \"site\"", "6:1: runtime.auth: a machine comes in"),
         ("auth = \"login\"\nclient_secret_env = \"S\"", "7:1: runtime.client_secret_env: say whose secret"),
         ("auth = \"login\"\nclient_id = \" \"", "7:1: runtime.client_id: is empty"),
-        ("auth = \"login\"\nscopes = [\"read write\"]", "7:1: runtime.scopes: `read write` is no scope"),
+        ("auth = \"login\"\nscopes = [\"read write\"]", "7:1: runtime.scopes: `read write` is not a scope"),
         ("scopes = [\"read\"]", "6:1: runtime.scopes: has no meaning without auth"),
         ("auth = \"perhaps\"", "6:8: unknown variant `perhaps`"),
     ] {

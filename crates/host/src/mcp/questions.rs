@@ -1,6 +1,6 @@
 //! Questions of a tool server: those that the site answers by itself, and those that go to the caller.
 //!
-//! Promises: a server here learns its own folder and one elsewhere no folder at all, whoever asks; the
+//! Promises: a server here learns its own folder and one elsewhere no folder at all; the
 //! caller's folders are none of its business. A question for a model goes to the caller's, or to the site's
 //! where the operator allows it. What the caller cannot be asked is called off. Answers that the site has are
 //! kept in the state until the caller's come, so that the server gets them together.

@@ -52,7 +52,7 @@ impl Interpreter {
             return as_it_is();
         }
         let exchange = Exchange::silent(Caller::inside(job.owner.clone()), Abilities::default());
-        // Without its tools nothing can be understood; the caller is told why by the call.
+        // Without its tools nothing can be understood; the call says why.
         let Ok(tools) = self.server.tools(&exchange).await else { return as_it_is() };
         let text = job.message.plain_text();
         let called = |call: &ToolCall| Meaning::Call(ToolboxRunner::request(job.message.clone(), call));

@@ -1,8 +1,8 @@
 //! Arguments: whether what a caller gives is what an operation takes, in words for a model.
 //!
-//! Promises: what is missing, unknown or of the wrong kind is told with its place and what was wanted; a few
-//! complaints at a time. It checks what models get wrong (names, kinds, choices, what is required), not every
-//! keyword of JSON Schema: the API itself does.
+//! Promises: what is missing, unknown or of the wrong kind is reported with its place and what was wanted; a
+//! few complaints at a time. It checks what models get wrong (names, kinds, choices, what is required), not
+//! every keyword of JSON Schema: the API itself does.
 
 use agentsite_protocol::JsonMap;
 use serde_json::Value;

@@ -60,7 +60,7 @@ impl Document {
     /// Reads a document.
     ///
     /// # Errors
-    /// [`DocumentError`] when it is no such document.
+    /// [`DocumentError`] when it is not such a document.
     pub(super) fn read(bytes: &[u8]) -> Result<Self, DocumentError> {
         if bytes.len() > MOST_BYTES {
             return Err(DocumentError::TooLarge);
@@ -110,7 +110,7 @@ fn parse(bytes: &[u8]) -> Result<Value, DocumentError> {
         Ok(value) => return Ok(value),
         Err(error) => error.to_string(),
     };
-    let text = std::str::from_utf8(bytes).map_err(|_| DocumentError::Unreadable("it is no UTF-8".into()))?;
+    let text = std::str::from_utf8(bytes).map_err(|_| DocumentError::Unreadable("it is not UTF-8".into()))?;
     // What looks like JSON is meant to be; the words of its own reader help more.
     if text.trim_start().starts_with('{') {
         return Err(DocumentError::Unreadable(json));

@@ -96,7 +96,7 @@ pub(super) struct Operation {
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
     pub(super) ways: Vec<Vec<Scheme>>,
-    /// Whether the result stands under `result`, because it is no object.
+    /// Whether the result stands under `result`, because it is not an object.
     pub(super) wrapped: bool,
 }
 

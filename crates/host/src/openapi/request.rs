@@ -180,7 +180,7 @@ fn in_query(parameter: &Parameter, value: &Value) -> Vec<(String, String)> {
 
 fn put_header(headers: &mut HeaderMap, parameter: &Parameter, value: &Value) -> Result<(), String> {
     let name: HeaderName =
-        parameter.name.parse().map_err(|_| format!("`{}` is no header", parameter.name))?;
+        parameter.name.parse().map_err(|_| format!("`{}` is not a header", parameter.name))?;
     if NOT_FOR_ARGUMENTS.contains(&name.as_str()) {
         return Ok(());
     }

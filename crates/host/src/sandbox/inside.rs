@@ -39,7 +39,7 @@ pub(super) fn namespaces(policy: &Policy) -> libc::c_int {
     }
 }
 
-/// Goes on as the first process; never comes back. `go` brings a byte when everything outside is ready, and
+/// Continues as the first process; never returns. `go` brings a byte when everything outside is ready, and
 /// its end when the launcher is gone; `tell` takes how the program ended.
 pub(super) fn begin(policy: &Policy, mut go: io::PipeReader, tell: io::PipeWriter) -> ! {
     let begun =

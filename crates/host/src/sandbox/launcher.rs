@@ -176,7 +176,7 @@ fn let_go_of_pipes() {
 }
 
 /// From now on these signals are taken one by one. Until here the site's death kills this process; from here
-/// on it is told by a signal, so that the program can be ended first.
+/// on it gets a signal, so that the program can be ended first.
 fn block_signals() -> io::Result<SigSet> {
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGCHLD, END_ALL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]

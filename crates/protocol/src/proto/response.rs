@@ -13,15 +13,15 @@ use crate::{JsonMap, WireStreamItem};
 #[derive(Clone, PartialEq, prost::Message, Serialize)]
 pub struct SendMessageResponse {
     /// A task or a message.
-    #[prost(oneof = "Reply", tags = "1, 2")]
+    #[prost(oneof = "SendPayload", tags = "1, 2")]
     #[serde(flatten)]
-    pub payload: Option<Reply>,
+    pub payload: Option<SendPayload>,
 }
 
 /// A task or a message.
 #[derive(Clone, PartialEq, prost::Oneof, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Reply {
+pub enum SendPayload {
     /// A task that was begun or continued.
     #[prost(message, tag = "1")]
     Task(Task),

@@ -1,4 +1,4 @@
-//! `agentsite logs`: what the running site says, and what it goes on to say.
+//! `agentsite logs` and `agentsite audit journal`: what the running site says, and what happened on it.
 //!
 //! The pages follow the same log in `web/tests/operations.test.ts`.
 
@@ -33,4 +33,24 @@ fn the_log_of_the_site_is_printed_chosen_from_and_followed() {
 fn there_is_no_log_without_a_site() {
     let said = TestSite::new().run(&["logs"]);
     assert!(said.code() != 0 && said.err().contains("agentsite"), "{said:?}");
+}
+
+#[test]
+fn the_journal_is_listed_by_kind_and_by_subject() {
+    let site = TestSite::started();
+    site.run(&["call", "echo", "hello"]).ok();
+    let listed = |words: &[&str]| -> Vec<serde_json::Value> {
+        let said = site.run(&[&["audit", "journal", "--json"], words].concat()).ok();
+        said.out().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let completed = listed(&["--kind", "task.completed"]);
+    assert_eq!(completed.len(), 1, "{completed:?}");
+    assert!(listed(&["--kind", "task."]).len() > 1);
+    let subject = completed[0]["subject"].as_str().unwrap();
+    let about = listed(&["--subject", subject]);
+    assert!(about.len() > 1 && about.iter().all(|line| line["subject"] == subject), "{about:?}");
+    assert_eq!(listed(&["--subject", subject, "-n", "1"]), about[..1]);
+    assert!(site.run(&["audit", "journal"]).ok().out().contains("task.completed"));
+    let wrong = site.run(&["audit", "journal", "--kind", "tasks"]);
+    assert!(wrong.code() == 1 && wrong.err().contains("task.completed"), "{wrong:?}");
 }

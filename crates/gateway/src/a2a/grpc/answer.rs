@@ -1,14 +1,14 @@
 //! Answers in gRPC: one message, or the events of a task as they happen, and a status at the end.
 //!
 //! Promises: the same content and the same order as in the other bindings. What protobuf has no form for is
-//! told as a failure, with the field. A stream that the site has to end before its task says so, so that
-//! nobody takes it for complete. The connection itself is kept awake by HTTP/2; nothing is sent to fill
+//! reported as a failure, with the field. A stream that the site has to end before its task says so, so that
+//! no reader takes it for complete. The connection itself is kept awake by HTTP/2; nothing is sent to fill
 //! silence.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use agentsite_protocol::proto::{self, Reply, WrongField};
+use agentsite_protocol::proto::{self, SendPayload, WrongField};
 use agentsite_protocol::{PushConfig, Task, WireStreamItem};
 use axum::body::Body;
 use axum::response::Response;
@@ -36,9 +36,9 @@ pub(super) fn respond(answer: Answer, call: &A2aCall<'_>) -> Result<Response, Fa
     match answer {
         Answer::Message(message) => {
             let message = (&message).try_into().map_err(unwritable)?;
-            Ok(whole(&reply(Reply::Message(message))))
+            Ok(whole(&reply(SendPayload::Message(message))))
         }
-        Answer::Sent(task, history) => Ok(whole(&reply(Reply::Task(written(&task, history)?)))),
+        Answer::Sent(task, history) => Ok(whole(&reply(SendPayload::Task(written(&task, history)?)))),
         Answer::Task(task, history) => Ok(whole(&written(&task, history)?)),
         Answer::Tasks(list) => Ok(whole(&page(&list)?)),
         Answer::Card(card) => Ok(whole(&proto::AgentCard::try_from(&*card).map_err(unwritable)?)),
@@ -171,5 +171,5 @@ impl GrpcStream {
 }
 
 fn stopping() -> Failure {
-    Failure::new(Fault::Stopping, "the site stops; the task goes on when it is back, follow it again then")
+    Failure::new(Fault::Stopping, "the site stops; the task continues when it is back, follow it again then")
 }

@@ -22,7 +22,7 @@ pub(super) fn only(body: &Bytes) -> Result<&[u8], Failure> {
         return Err(Failure::new(Fault::NoSuchMethod, sentence));
     }
     if flag != 0 {
-        return Err(bad("the request is no gRPC message: its first byte must be 0"));
+        return Err(bad("the request is not a gRPC message: its first byte must be 0"));
     }
     let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
     match message.len().cmp(&length) {

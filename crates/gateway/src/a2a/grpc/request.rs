@@ -4,15 +4,15 @@
 //! looks nothing up.
 
 use agentsite_protocol::proto::{self, Shape, WrongField};
-use agentsite_protocol::{JsonMap, Message, Nesting, PushConfig};
+use agentsite_protocol::{BadMessage, JsonMap, Message, Nesting, PushConfig};
 use prost_types::Struct;
 
 use super::super::operation::{METHODS, Operation};
 use super::super::push::{ConfigWanted, ConfigsWanted};
-use super::super::send::{Configuration, Sending};
+use super::super::send::{Configuration, Sending, unfit};
 use super::super::task::{ListWanted, TaskWanted};
 use super::super::{bad_params, violation, wrong};
-use crate::failure::{Failure, Fault};
+use crate::failure::{Failure, Fault, Violation};
 use crate::jsonrpc;
 
 /// What is asked, and of whom.
@@ -96,8 +96,11 @@ fn wanted(id: &str) -> Result<TaskWanted, Failure> {
 fn sending(message: &[u8]) -> Result<(String, Sending), Failure> {
     let asked: proto::SendMessageRequest = decode(message, Shape::SendMessage)?;
     let Some(message) = asked.message else { return Err(wrong("message", "is required")) };
-    check(&message)?;
-    let message = Message::try_from(message).map_err(|error| refusal(error.within("message")))?;
+    let wrong = explain(&message);
+    let message = Message::try_from(message).map_err(|error| match wrong.is_empty() {
+        true => refusal(error.within("message")),
+        false => bad_params("", wrong),
+    })?;
     let configuration = asked.configuration.unwrap_or_default();
     let configuration = Configuration {
         return_immediately: Some(configuration.return_immediately),
@@ -122,19 +125,19 @@ fn metadata(given: Option<Struct>) -> Result<Option<JsonMap>, Failure> {
     given.map(proto::object).transpose().map_err(|error| refusal(error.within("metadata")))
 }
 
-/// Looks for everything that a message must have and lacks.
-fn check(message: &proto::Message) -> Result<(), Failure> {
-    let mut lacks = Vec::new();
+/// Everything that is wrong with a message that could not be read.
+fn explain(message: &proto::Message) -> Vec<Violation> {
+    let mut wrong = Vec::new();
     if message.message_id.is_empty() {
-        lacks.push(violation("message.messageId", "is required"));
+        wrong.push(violation("message.messageId", "is required"));
     }
     if message.role != i32::from(proto::Role::User) {
-        lacks.push(violation("message.role", "must be ROLE_USER"));
+        wrong.push(unfit(BadMessage::Role));
     }
     if message.parts.is_empty() {
-        lacks.push(violation("message.parts", "must have at least one part"));
+        wrong.push(unfit(BadMessage::NoParts));
     }
-    if lacks.is_empty() { Ok(()) } else { Err(bad_params("", lacks)) }
+    wrong
 }
 
 fn list(asked: proto::ListTasksRequest) -> Result<(String, Operation), Failure> {

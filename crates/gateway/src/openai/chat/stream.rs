@@ -2,7 +2,7 @@
 //!
 //! Promises: the role comes first and at once, then the text as it grows, then the reason of the end, the
 //! usage if it was asked for, and `[DONE]`. A task that failed ends the stream with an error in its place.
-//! Whoever hangs up cancels the task.
+//! A caller that hangs up cancels the task.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -118,7 +118,7 @@ fn refusal(failure: &Failure) -> Vec<u8> {
     format!("data: {}\n\n", json!({ "error": failure.openai_error() })).into_bytes()
 }
 
-impl sse::Source for Chunks {
+impl sse::SseSource for Chunks {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async move {
             if self.is_over {

@@ -125,7 +125,7 @@ impl Events {
     }
 }
 
-impl sse::Source for Events {
+impl sse::SseSource for Events {
     fn next(&mut self) -> Pin<Box<dyn Future<Output = Option<Vec<u8>>> + Send + '_>> {
         Box::pin(async move {
             if self.is_over {

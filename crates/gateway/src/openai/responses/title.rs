@@ -1,6 +1,6 @@
 //! Title: the id of a response, in which everything stands that is needed to find it again.
 //!
-//! Promises: what is written is what is read back; foreign text is bounded. An id is no authority: the site
+//! Promises: what is written is what is read back; foreign text is bounded. An id is not authority: the site
 //! checks whose task it is, and the name of a conversation opens nothing that is another caller's.
 
 use std::fmt;

@@ -24,7 +24,7 @@ const MAX_AGENTS: usize = 1_000;
 /// Where the line to copy gets its message id.
 const MESSAGE_ID: &str = "MESSAGE-ID";
 
-/// The site: who asks, its agents, and where to go on.
+/// The site: who asks, its agents, and where to continue.
 pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
     let settings = front.site.settings();
     let mut text = format!("# {}\n\n", line(&settings.name));

@@ -1,6 +1,6 @@
 //! The twins of the chat: how one talks here, the conversations of a caller, and one conversation.
 //!
-//! Promises: conversations are those of this caller alone, as the site decides; guests are told how to talk
+//! Promises: conversations are those of this caller alone, as the site decides; guests learn how to talk
 //! without them. What people and agents said stands in quotation marks of its own, line by line, so that none
 //! of it passes for a heading or a link of ours. It changes nothing.
 

@@ -170,7 +170,7 @@ fn words(parts: &[Part]) -> String {
 
 fn known(caller: &Caller) -> Result<(), Failure> {
     if caller.is_anonymous() {
-        let sentence = "tasks are told to callers that are known; send Authorization: Bearer KEY";
+        let sentence = "tasks are shown to known callers; send Authorization: Bearer KEY";
         return Err(Failure::new(Fault::Unauthenticated, sentence));
     }
     Ok(())

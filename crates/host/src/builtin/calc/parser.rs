@@ -217,7 +217,7 @@ fn joined(left: Value, token: &Token, right: Value) -> Result<Value, Wrong> {
     Ok(unmarked(number?))
 }
 
-/// A value that is no percentage.
+/// A value that is not a percentage.
 const fn unmarked(number: Number) -> Value {
     Value { number, percent: false }
 }

@@ -108,7 +108,7 @@ struct Named {
 }
 
 impl ToolboxSource {
-    /// The tools of an agent of this site; `None` when that is no name.
+    /// The tools of an agent of this site; `None` when that is not a name.
     pub(super) fn of_agent(name: &str) -> Option<Self> {
         let name: AgentName = name.parse().ok()?;
         Some(Self { label: name.to_string(), place: ToolboxHandle::Here(name) })
@@ -303,7 +303,7 @@ fn piece(content: &Content) -> String {
         (_, Some(text), _) => text.clone(),
         (_, _, Some(resource)) => match &resource.text {
             Some(text) => format!("{}:\n{text}", resource.uri),
-            None => format!("[{} is no text and left out]", resource.uri),
+            None => format!("[{} is not text and was left out]", resource.uri),
         },
         ("resource_link", ..) => {
             let uri = content.extra.get("uri").and_then(Value::as_str).unwrap_or_default();

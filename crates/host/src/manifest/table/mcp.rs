@@ -76,7 +76,7 @@ impl RuntimeTable {
         if let Some(scope) = scopes.iter().find(|scope| !is_scope(scope)) {
             return wrong(
                 "runtime.scopes",
-                format!("`{scope}` is no scope; write each as a word of its own"),
+                format!("`{scope}` is not a scope; write each as a word of its own"),
             );
         }
         let (client_id, client_secret_env) = (self.client_id.clone(), self.client_secret_env.clone());
