@@ -95,7 +95,7 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     data.create()?;
     let mut registry = Registry::default();
     let key = SiteKey::find_or_make(&config, &variables, world.rng.as_ref())?;
-    let store = open_store(&data, key, parts::storage_settings(&config), &mut registry).await?;
+    let store = open_store(&data, key, config.storage.settings(), &mut registry).await?;
     let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, variables.clone());

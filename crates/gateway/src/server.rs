@@ -366,7 +366,7 @@ impl House {
 
     /// Waits for the connections to end, and ends those that do not.
     async fn drain(&self, connections: &TaskTracker) {
-        let drain = self.front.site.settings().drain.0;
+        let drain = self.front.site.settings().site.drain.0;
         if tokio::time::timeout(drain, connections.wait()).await.is_ok() {
             return;
         }

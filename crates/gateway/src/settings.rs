@@ -3,18 +3,23 @@
 //! Promises: every field has a default fit for one person on one machine, and every number says where it
 //! comes from. It reads no file and no environment variable: the binary builds these values.
 
+mod section;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::logbook::LogBook;
 use crate::metrics::GatewayMetrics;
 use crate::operator::Operator;
 use crate::workshop::Workshop;
+
+pub use section::LimitsSection;
 
 /// Port of a site that was not told another one.
 pub const DEFAULT_PORT: u16 = 4747;
@@ -108,17 +113,17 @@ impl fmt::Debug for TlsSettings {
     }
 }
 
-/// What a caller without a credential may do, from whatever address it comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What callers without a key may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Anonymous")]
 pub enum AnonymousAccess {
     /// Nothing.
     None,
-    /// See and call public agents.
+    /// Agents whose visibility is public.
     #[default]
     Public,
-    /// Everything, for callers on this machine; only accepted where no other address and no proxy leads to
-    /// the site.
+    /// Everything; allowed on this machine only.
     Admin,
 }
 

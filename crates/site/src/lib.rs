@@ -66,10 +66,11 @@ pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use metrics::{SiteFigures, SiteMetrics};
 pub use names::{Names, ReleasedName};
-pub use push::{DeliveryView, DeliveryView as Letter};
+pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
 pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
-pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
+pub use retention::RetentionSection;
+pub use settings::{HubSettings, SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
     ConversationExport, ConversationWatch, Conversations, Deliveries, Figures, HubEdit, HubEntry, HubFormat,
@@ -78,7 +79,7 @@ pub use site::{
 };
 pub use submission::Submission;
 pub use tasks::{AskedTask, Recovery, Sent, TaskError, TaskGraph, TaskWatch, Tasks};
-pub use tokens::TokenIssuer;
+pub use tokens::{OauthSection, TokenIssuer};
 pub use workers::{Worker, WorkerView, Workers};
 pub use world::{SystemClock, SystemRng, World};
 

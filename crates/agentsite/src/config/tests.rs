@@ -79,7 +79,7 @@ fn every_kind_of_value_can_come_from_a_variable() {
     assert_eq!(config.limits.body.to_string(), "2MiB");
     assert_eq!(config.retention.age.to_string(), "7d");
     assert_eq!(config.trusted_proxies.len(), 2);
-    assert_eq!(config.anonymous, Anonymous::None);
+    assert_eq!(config.anonymous, agentsite_gateway::AnonymousAccess::None);
     assert_eq!(config.models["my-gpu"].base_url.as_deref(), Some("http://gpu:8000/v1"));
 }
 
