@@ -40,8 +40,9 @@ pub struct GatewaySettings {
     pub trusted_proxies: Vec<Network>,
     /// What a caller without a credential may do.
     pub anonymous: AnonymousAccess,
-    /// Says that a proxy in front ends TLS, which allows plain HTTP on other addresses than loopback.
-    pub tls_elsewhere: bool,
+    /// Whether a proxy in front of the site terminates TLS, which allows plain HTTP on other addresses than
+    /// loopback.
+    pub tls_terminated_by_proxy: bool,
     /// How much one request and one connection may cost.
     pub limits: HttpLimits,
     /// How often each caller may ask.
@@ -68,7 +69,7 @@ impl Default for GatewaySettings {
             public_url: None,
             trusted_proxies: Vec::new(),
             anonymous: AnonymousAccess::default(),
-            tls_elsewhere: false,
+            tls_terminated_by_proxy: false,
             limits: HttpLimits::default(),
             rates: Rates::default(),
             metrics_public: false,
@@ -89,7 +90,7 @@ impl fmt::Debug for GatewaySettings {
             .field("public_url", &self.public_url)
             .field("trusted_proxies", &self.trusted_proxies)
             .field("anonymous", &self.anonymous)
-            .field("tls_elsewhere", &self.tls_elsewhere)
+            .field("tls_terminated_by_proxy", &self.tls_terminated_by_proxy)
             .field("limits", &self.limits)
             .field("rates", &self.rates)
             .field("metrics_public", &self.metrics_public)

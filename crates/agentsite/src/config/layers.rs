@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::keys::{Catalogue, Key, Kind, NAME, PREFIX};
+use super::keys::{Catalogue, Key, Kind, NAME, PREFIX, RENAMED, variable_of};
 use super::place::Place;
 use super::{Config, ConfigError};
 
@@ -131,8 +131,21 @@ impl Layers {
             }
             self.origins.insert(key, Origin::File(line));
         }
+        self.rename(&mut table);
         self.table = table;
         Ok(())
+    }
+
+    /// Gives keys at the top of a file that have their former names the present ones.
+    fn rename(&mut self, table: &mut Table) {
+        for (former, present) in RENAMED {
+            let Some(value) = table.remove(former) else { continue };
+            table.insert(present.to_owned(), value);
+            if let Some(origin) = self.origins.remove(former) {
+                self.origins.insert(present.to_owned(), origin);
+            }
+            self.warnings.push(former_name(former, present));
+        }
     }
 
     fn environment(
@@ -147,7 +160,11 @@ impl Layers {
             if name.starts_with(TEST_PREFIX) || OTHER_VARIABLES.contains(&name.as_str()) {
                 continue;
             }
-            match key_of(catalogue, name) {
+            let present = present_variable(name);
+            if let Some(present) = &present {
+                self.warnings.push(former_name(name, present));
+            }
+            match key_of(catalogue, present.as_ref().unwrap_or(name)) {
                 Some((path, key)) => self.set(&path, key, text, Origin::Variable(name.clone()))?,
                 None => self.warnings.push(format!(
                     "the variable {name} is not known and has no effect; see `agentsite config docs`"
@@ -184,6 +201,16 @@ impl Layers {
         self.origins.insert(path.to_owned(), origin);
         Ok(())
     }
+}
+
+/// The present name of a variable whose key was renamed.
+fn present_variable(name: &str) -> Option<String> {
+    let renamed = RENAMED.iter().find(|(former, _)| variable_of(former) == name);
+    renamed.map(|(_, present)| variable_of(present))
+}
+
+fn former_name(former: &str, present: &str) -> String {
+    format!("`{former}` is now called `{present}`; the former name stops working with the next release")
 }
 
 /// The key that a variable stands for, with the user's own name put in where the key has one.

@@ -50,9 +50,10 @@ pub(crate) struct Config {
     pub(crate) public_url: Option<String>,
     /// Reverse proxies whose forwarded headers are believed, by address or by range like `10.0.0.0/8`.
     pub(crate) trusted_proxies: Vec<String>,
-    /// Whether a proxy in front of the site speaks TLS for it, so that it may listen openly without a
-    /// certificate.
-    pub(crate) tls_elsewhere: bool,
+    /// Whether a proxy in front of the site terminates TLS, so that the site may listen on other addresses
+    /// than loopback without a certificate.
+    #[serde(alias = "tls_elsewhere")]
+    pub(crate) tls_terminated_by_proxy: bool,
     /// What callers without a key may use.
     pub(crate) anonymous: AnonymousAccess,
     /// How the site introduces itself.
@@ -93,7 +94,7 @@ impl Default for Config {
             tls_key: None,
             public_url: None,
             trusted_proxies: Vec::new(),
-            tls_elsewhere: false,
+            tls_terminated_by_proxy: false,
             anonymous: AnonymousAccess::default(),
             site: SiteSection::default(),
             limits: LimitsSection::default(),

@@ -122,6 +122,25 @@ fn an_unknown_variable_is_a_warning_and_those_of_tests_are_not() {
 }
 
 #[test]
+fn a_key_that_was_renamed_is_read_by_its_former_name_with_a_warning() {
+    let flag = [("tls_terminated_by_proxy", "false")];
+    let variable = [("AGENTSITE_TLS_ELSEWHERE", "true")];
+    let file = join("tls_elsewhere = true\n", &[], &[]);
+    let environment = join("", &variable, &[]);
+    for (loaded, origin) in [(&file, "file, line 1"), (&environment, "environment AGENTSITE_TLS_ELSEWHERE")] {
+        assert!(loaded.config.tls_terminated_by_proxy);
+        assert_eq!(loaded.origins["tls_terminated_by_proxy"].to_string(), origin);
+        assert!(loaded.warnings[0].contains("is now called"), "{:?}", loaded.warnings);
+    }
+    let all = join("tls_elsewhere = true\n", &variable, &flag);
+    assert!(!all.config.tls_terminated_by_proxy, "the layers are joined under one name");
+    let present = join("tls_terminated_by_proxy = true\n", &[], &[]);
+    assert!(present.config.tls_terminated_by_proxy && present.warnings.is_empty());
+    let both = error("tls_elsewhere = true\ntls_terminated_by_proxy = true\n", &[]);
+    assert!(both.contains("duplicate field"), "{both}");
+}
+
+#[test]
 fn relative_paths_in_the_file_are_relative_to_the_file() {
     let mut sources = sources("data = \"d\"\nagents = \"/abs\"\n", &[("AGENTSITE_TLS_CERT", "c.pem")], &[]);
     sources.file = sources.file.map(|(_, text)| ("etc/site/agentsite.toml".into(), text));

@@ -77,7 +77,7 @@ pub(super) fn gateway_settings(config: &Config) -> Result<GatewaySettings, CliEr
         public_url: config.public_url.clone(),
         trusted_proxies: proxies.map_err(|error| CliError::error(format!("trusted_proxies: {error}")))?,
         anonymous: config.anonymous,
-        tls_elsewhere: config.tls_elsewhere,
+        tls_terminated_by_proxy: config.tls_terminated_by_proxy,
         limits: config.limits.http(),
         rates: config.limits.rates(),
         metrics_public: config.telemetry.metrics_public,
