@@ -138,13 +138,13 @@ enum Verb {
     /// Bring a backup back; the site must not be running.
     Restore(backup::RestoreArguments),
     /// Measure this program on this machine, as ratios taken in one run.
-    Bench(bench::BenchArgs),
+    Bench(bench::Arguments),
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,
     /// One part of what `bench search` measures.
     #[command(hide = true)]
-    BenchSearch(bench::SearchPartArgs),
+    BenchSearch(bench::SearchArguments),
     /// What the conformance suite of MCP runs as a client.
     #[command(hide = true)]
     McpCheck(mcp_check::Arguments),
@@ -211,7 +211,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Audit(arguments)) => audit::run(&shell, arguments),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
-        Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),
+        Some(Verb::Bench(arguments)) => on_one_core(bench::run(arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
         Some(Verb::BenchSearch(arguments)) => on_all_cores(bench::search_part(arguments, output)),
         Some(Verb::McpCheck(arguments)) => on_one_core(mcp_check::run(&shell, arguments)),
