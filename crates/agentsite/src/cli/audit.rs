@@ -35,7 +35,8 @@ enum Verb {
         /// it.
         file: Option<PathBuf>,
     },
-    /// Take the data as it is, after damage or an intended change from outside; the site must not be running.
+    /// Accept the data as it is, after damage or an intended change from outside; the site must not be
+    /// running.
     Accept,
 }
 
@@ -116,7 +117,7 @@ fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -
         }
         Err(what) if output.is_json() => {
             output.json(&json!({ "ok": false, "file": file, "firstBad": what }))?;
-            Err(CliError::said(Exit::Error))
+            Err(CliError::reported(Exit::Error))
         }
         Err(what) => Err(CliError::error(format!("{}: {what}", file.display()))),
     }

@@ -5,7 +5,7 @@
 
 use clap::Args;
 
-use super::shell::{Shell, told};
+use super::shell::{Shell, config_error};
 use crate::exit::{CliError, Exit};
 use crate::serve::{self, Startup};
 
@@ -79,7 +79,7 @@ impl Flags {
 /// Runs the site until a signal comes.
 pub(super) async fn run(shell: &Shell, flags: Flags) -> Result<Exit, CliError> {
     let reader = shell.reader(flags.keys());
-    let loaded = reader.load().map_err(|error| told(&error))?;
+    let loaded = reader.load().map_err(|error| config_error(&error))?;
     let startup = Startup { loaded, reader, output: shell.output, guest: None };
     Box::pin(serve::run(startup)).await
 }

@@ -15,7 +15,7 @@ use super::keys::{Catalogue, Key, Kind, NAME, PREFIX, RENAMED, variable_of};
 use super::place::Place;
 use super::{Config, ConfigError};
 
-/// Variables with our prefix that are no keys of the file: the file itself, and the token of the command
+/// Variables with our prefix that are not keys of the file: the file itself, and the token of the command
 /// line.
 const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_DATA_KEY", "AGENTSITE_TOKEN"];
 
@@ -31,7 +31,7 @@ pub(crate) enum Origin {
     Variable(String),
     /// The file, at this line.
     File(usize),
-    /// Nobody said anything.
+    /// Neither flag, variable nor file sets it.
     Default,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Loaded {
     pub(crate) origins: BTreeMap<String, Origin>,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
-    /// What is odd but no error.
+    /// What deserves attention but is not an error.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -231,7 +231,7 @@ fn value(kind: &Kind, text: &str) -> Result<Value, String> {
     match kind {
         Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
         Kind::Number => {
-            text.trim().parse().map(Value::Integer).map_err(|_| format!("`{text}` is no whole number"))
+            text.trim().parse().map(Value::Integer).map_err(|_| format!("`{text}` is not a whole number"))
         }
         Kind::Flag => match text.trim() {
             "true" | "1" | "yes" | "on" => Ok(Value::Boolean(true)),

@@ -69,7 +69,7 @@ pub(crate) struct Config {
     pub(crate) models: BTreeMap<String, ModelSection>,
     /// What the site may reach.
     pub(crate) egress: EgressSection,
-    /// How receivers are told about tasks (push notifications).
+    /// How receivers are notified about tasks (push notifications).
     pub(crate) push: PushSection,
     /// How agents from elsewhere are registered and kept fresh.
     pub(crate) hub: HubSection,
@@ -117,7 +117,7 @@ fn address<'de, D: Deserializer<'de>>(input: D) -> Result<SocketAddr, D::Error> 
     let numbers = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     numbers.as_deref().unwrap_or(&text).parse().map_err(|_| {
         serde::de::Error::custom(format!(
-            "`{text}` is no address: write it with its port, like 127.0.0.1:4747"
+            "`{text}` is not an address: write it with its port, like 127.0.0.1:4747"
         ))
     })
 }
@@ -159,7 +159,7 @@ pub(crate) struct TelemetrySection {
     pub(crate) log_format: LogFormat,
     /// Where traces go, as OTLP over HTTP, such as `http://127.0.0.1:4318`. No traces are sent when left out.
     pub(crate) otlp_endpoint: Option<String>,
-    /// Whether everybody may read `/metrics`; otherwise only admins and callers on this machine.
+    /// Whether every caller may read `/metrics`; otherwise only admins.
     pub(crate) metrics_public: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::exit::CliError;
 const ENOUGH_FILES: u64 = 65_536;
 
 /// Raises the number of files that may be open at once as far as the system lets us: many systems begin with
-/// 1024, which is for programs that serve nobody.
+/// 1024, which is meant for programs that are not servers.
 pub(super) fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     let wanted = limit.maximum.map_or(ENOUGH_FILES, |most| most.min(ENOUGH_FILES));
@@ -110,13 +110,19 @@ fn reachable(bound: SocketAddr) -> SocketAddr {
     }
 }
 
-/// Tells what an earlier run had left.
-pub(super) fn tell_recovery(recovery: &Recovery) {
+/// Logs what an earlier run had left.
+pub(super) fn log_recovery(recovery: &Recovery) {
     let Recovery { requeued, retried, failed, waiting, put_off } = *recovery;
     if put_off > 0 {
         tracing::warn!(put_off, "the disk is full: work of an earlier run waits until there is space");
     }
     if requeued + retried + failed > 0 {
-        tracing::info!(requeued, retried, failed, waiting, "an earlier run had left work behind; it goes on");
+        tracing::info!(
+            requeued,
+            retried,
+            failed,
+            waiting,
+            "an earlier run had left work behind; it continues"
+        );
     }
 }

@@ -98,8 +98,11 @@ pub(super) async fn measure(
         if !done.status.success() {
             return Err(BenchError::error(format!("the process that measures {what} failed")));
         }
-        let told = serde_json::from_slice(&done.stdout);
-        report.join(told.map_err(|error| BenchError::error(format!("cannot read of {what}: {error}")))?);
+        let part_report = serde_json::from_slice(&done.stdout);
+        report.join(
+            part_report
+                .map_err(|error| BenchError::error(format!("cannot read the report of {what}: {error}")))?,
+        );
     }
     Ok(report)
 }

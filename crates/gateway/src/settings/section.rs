@@ -32,7 +32,7 @@ pub struct LimitsSection {
     pub reserve: u8,
     /// Connections at once. When there are more, the site ends one of the address that has most.
     pub connections: usize,
-    /// Connections at once from one address (IPv6: one /64 network) on which nobody has authenticated. A
+    /// Connections at once from one address (IPv6: one /64 network) on which no caller has authenticated. A
     /// proxy in trusted_proxies may have more.
     pub connections_per_address: usize,
     /// Connections at once that stay open for one key whatever others do.

@@ -7,7 +7,7 @@ use agentsite_protocol::Period;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How receivers are told about tasks (push notifications).
+/// How receivers are notified about tasks (push notifications).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PushSection {

@@ -19,7 +19,7 @@ pub struct SiteSection {
     /// finds the right agent.
     #[schemars(with = "Option<String>")]
     pub default_agent: Option<AgentName>,
-    /// Whether cards carry beside the words of A2A 1.0 those that readers of 0.3 look for.
+    /// Whether cards carry the fields that readers of A2A 0.3 look for, in addition to those of 1.0.
     pub hybrid_cards: bool,
     /// Search addresses of other registries (ARD, like `https://finder.example/search`). A search asks the
     /// first eight of them too, unless it says otherwise, so they learn what is looked for; callers are

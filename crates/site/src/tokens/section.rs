@@ -20,9 +20,9 @@ pub struct OauthSection {
     pub issuer: Option<String>,
     /// Where the server's keys are. Found through the server's own description when left out.
     pub jwks_url: Option<String>,
-    /// For whom tokens may be made beside the site's own addresses.
+    /// Accepted audiences of tokens, in addition to the site's own addresses.
     pub audience: Vec<String>,
-    /// Scopes that everybody with a token has: call, call:AGENT. Otherwise the token's own scopes count.
+    /// Scopes of every caller with a token: call, call:AGENT. Otherwise the token's own scopes count.
     #[schemars(with = "Vec<String>")]
     pub grant: Vec<Scope>,
     /// Whether the scope admin in a token counts.

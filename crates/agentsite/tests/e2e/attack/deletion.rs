@@ -120,12 +120,7 @@ async fn deleted_tasks_and_conversations_are_in_no_file() {
     report(
         "deletion",
         "search the raw files for deleted words",
-        format!(
-            "{} words deleted, {} found; {lost} of {} others lost",
-            gone.len(),
-            left.len(),
-            stays.len()
-        ),
+        format!("{} words deleted, {} found; {lost} of {} others lost", gone.len(), left.len(), stays.len()),
     );
     assert_eq!(left, Vec::<String>::new());
     assert_eq!(lost, 0);
