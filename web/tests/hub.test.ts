@@ -130,7 +130,7 @@ test("an agent is made from a template, answers, is changed with a mistake that 
   await page.waitForFunction(() => (document.getElementById("manifest") as HTMLTextAreaElement).value.includes("theirs"));
 
   await page.getByRole("button", { name: "Suspend" }).click();
-  await page.getByText("It answers nobody").waitFor();
+  await page.getByText("It answers no calls").waitFor();
   assert(existsSync(join(site.folder, "agents/word-counter/.suspended")));
   const refused = await request(`${site.url}/api/agents/word-counter`);
   assert.equal(refused.status, 404);

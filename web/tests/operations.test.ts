@@ -63,6 +63,19 @@ test("the status shows live figures after a call, each explained", async () => {
   await done(seen);
 });
 
+test("the status shows who stores how much, and the limits", async () => {
+  const seen = await open("");
+  const { page } = seen;
+  assert.equal((await call("calc", "3+3")).status, 200);
+  for (const name of ["Stored", "Without a key", "Journal size", "Free on the disk"]) assert.match((await figure(page, name).textContent()) ?? "", /^[\d.]+ (B|KiB|MiB|GiB|TiB)$/, name);
+  await page.getByText("Limit: 32.0 GiB.").waitFor();
+  const owners = page.getByRole("region", { name: "Storage by owner" });
+  // Callers of these stories are admins, who have no limit by default.
+  await owners.getByRole("row", { name: /^admin / }).getByText("none").waitFor();
+  await page.getByText("for one address: 64.0 MiB").waitFor();
+  await done(seen);
+});
+
 test("charts are drawn with what just happened, in both themes, and as tables", async () => {
   const seen = await open("charts");
   const { page } = seen;
@@ -194,7 +207,7 @@ test("the journal is searched by words, kind, agent and time, follows what happe
 test("the doctor looks when it is told to", async () => {
   const seen = await open("doctor");
   const { page } = seen;
-  await page.getByText("Nobody has looked yet").waitFor();
+  await page.getByText("Not checked yet").waitFor();
   await page.getByRole("button", { name: "Run the checks" }).click();
   const checks = page.getByRole("list", { name: "Doctor" });
   await checks.getByText("agent talker").waitFor();
@@ -268,7 +281,7 @@ test("a link signs an administrator in once, and the session outlasts a restart 
   await operator.page.getByRole("alertdialog").getByRole("button", { name: "End" }).click();
   await operator.page.getByText("No browser is signed in").waitFor();
   await far.page.goto(`${site.url}/ops`);
-  await far.page.getByText("Only the people who run this site see this").waitFor();
+  await far.page.getByText("Only admins of this site see this").waitFor();
   await far.context.close();
   await operator.context.close();
 });
@@ -277,8 +290,8 @@ test("a guest is told what guests may do, and how to get more", async () => {
   const seen = await stranger();
   await seen.page.goto(`${site.url}/ops`);
   await seen.page.getByText("See public agents and call them").waitFor();
-  await seen.page.getByText("ask whoever runs the site for one").waitFor();
-  await seen.page.getByRole("region", { name: "Only the people who run this" }).getByRole("link", { name: "Sign in" }).click();
+  await seen.page.getByText("ask an admin of the site for one").waitFor();
+  await seen.page.getByRole("region", { name: "Only admins of this site" }).getByRole("link", { name: "Sign in" }).click();
   await seen.page.getByLabel("Key").fill("ask_no_such");
   await seen.page.getByRole("button", { name: "Sign in" }).click();
   await seen.page.getByRole("alert").getByText("this key is not known here").waitFor();

@@ -50,7 +50,7 @@ const LAST_WORK: Duration = Duration::from_millis(200);
 
 /// Caddy for agents: one binary makes a folder of agents a site on the agent web.
 ///
-/// `agentsite` alone starts a site in the current folder, on this machine only, with three demo agents. Put
+/// `agentsite` alone starts a site in the current folder, on this machine only, with four demo agents. Put
 /// agents into agents/NAME/ (see `agentsite agent new`); they are there within a second.
 #[derive(Debug, Parser)]
 #[command(name = "agentsite", version, max_term_width = 110)]
@@ -81,10 +81,10 @@ pub(crate) struct Everywhere {
     /// Answer in JSON.
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// No colours; the variable NO_COLOR says the same.
+    /// Print without colours, as with the variable NO_COLOR.
     #[arg(long, global = true)]
     pub(crate) no_color: bool,
-    /// Say more.
+    /// Print more details.
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
 }
@@ -92,11 +92,11 @@ pub(crate) struct Everywhere {
 /// What is to be done.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Run the site (what happens when no command is named).
+    /// Run the site (the default without a command).
     Serve(serve::Flags),
     /// Write a commented agentsite.toml and a first agent into the current folder.
     Init(init::Arguments),
-    /// Make, list, show and remove agents.
+    /// Create, list, show and remove agents.
     Agent(agent::Arguments),
     /// Register, prove, list, import and export agents from elsewhere.
     Hub(hub::Arguments),
@@ -106,11 +106,11 @@ enum Verb {
     Find(find::Arguments),
     /// List, show, follow and cancel tasks.
     Task(task::Arguments),
-    /// List, show, send again and drop what has to leave the site.
+    /// List, show, retry and drop deliveries to receivers.
     Outbox(outbox::Arguments),
-    /// Make, list and revoke API keys.
+    /// Create, list and revoke API keys.
     Key(key::Arguments),
-    /// Show who the site is, and change its keys.
+    /// Show the identity of the site, and rotate its keys.
     Identity(identity::Arguments),
     /// Say who signed the card of an agent.
     Card(card::Arguments),
@@ -123,28 +123,28 @@ enum Verb {
     Logs(logs::Arguments),
     /// Check everything that a site needs, and name the fix for what is wrong.
     Doctor,
-    /// Speak MCP over stdin and stdout for the site of this folder; starts one when none runs.
+    /// Speak MCP over stdin and stdout for the site of this folder; start one when none runs.
     Mcp(mcp::Arguments),
     /// Print or write the configuration with which Claude, Cursor, VS Code, Codex and others reach the agents
     /// of this site.
     Connect(connect::Arguments),
     /// Check, show and document the configuration.
     Config(config::Arguments),
-    /// List what happened, and check that nothing but the site has changed its data.
+    /// List what happened, and check that only the site has changed its data.
     Audit(audit::Arguments),
     /// Write a copy of the whole site (data, agents, configuration) to a file, while it runs or not; or list
     /// what is in one.
     Backup(backup::BackupArguments),
-    /// Bring a backup back; the site must not be running.
+    /// Restore a backup; the site must not be running.
     Restore(backup::RestoreArguments),
     /// Measure this program on this machine, as ratios taken in one run.
-    Bench(bench::BenchArgs),
+    Bench(bench::Arguments),
     /// The server that `bench` compares with.
     #[command(hide = true)]
     BenchBare,
     /// One part of what `bench search` measures.
     #[command(hide = true)]
-    BenchSearch(bench::SearchPartArgs),
+    BenchSearch(bench::SearchArguments),
     /// What the conformance suite of MCP runs as a client.
     #[command(hide = true)]
     McpCheck(mcp_check::Arguments),
@@ -211,7 +211,7 @@ fn run(cli: Cli, variables: BTreeMap<String, String>, output: Output) -> Result<
         Some(Verb::Audit(arguments)) => on_one_core(audit::run(&shell, arguments)),
         Some(Verb::Backup(arguments)) => on_one_core(backup::backup(&shell, arguments)),
         Some(Verb::Restore(arguments)) => on_one_core(backup::restore(&shell, arguments)),
-        Some(Verb::Bench(arguments)) => on_one_core(bench::run(&arguments, output)),
+        Some(Verb::Bench(arguments)) => on_one_core(bench::run(arguments, output)),
         Some(Verb::BenchBare) => on_all_cores(bench::serve_bare(output)),
         Some(Verb::BenchSearch(arguments)) => on_all_cores(bench::search_part(arguments, output)),
         Some(Verb::McpCheck(arguments)) => on_one_core(mcp_check::run(&shell, arguments)),

@@ -22,11 +22,12 @@ use std::path::PathBuf;
 use agentsite_client::{EmbeddingsSection, MAX_DIMENSIONS};
 use agentsite_egress::AllowedTarget;
 use agentsite_gateway::Network;
+use agentsite_site::OauthSection;
 
 pub(crate) use layers::{Loaded, Sources};
 pub(crate) use place::Place;
 pub(crate) use reader::Reader;
-pub(crate) use sections::{Anonymous, Config, LimitsSection, LogFormat, StorageSection, TelemetrySection};
+pub(crate) use sections::{Config, LogFormat, TelemetrySection};
 
 /// The file that is looked for in the current folder.
 pub(crate) const FILE: &str = "agentsite.toml";
@@ -165,7 +166,7 @@ impl Loaded {
                 ));
             }
         }
-        if config.oauth.issuer.is_none() && config.oauth != sections::OauthSection::default() {
+        if config.oauth.issuer.is_none() && config.oauth != OauthSection::default() {
             return Err(self.wrong(
                 text,
                 "oauth.issuer",

@@ -21,7 +21,7 @@ use crate::sandbox::possible_confinement;
 pub(crate) enum Verdict {
     /// All is well.
     Ok,
-    /// It works, but somebody should look.
+    /// It works, but needs attention.
     Warn,
     /// It does not work.
     Fail,
@@ -76,7 +76,7 @@ pub(crate) enum Running {
     Yes {
         /// Where it listens, as it announced itself in the data folder.
         url: Option<String>,
-        /// Its status, unless it was not told.
+        /// Its status, when it answered.
         status: Option<Value>,
     },
 }

@@ -94,8 +94,8 @@ impl CliError {
         Self::new(Exit::Usage, sentence)
     }
 
-    /// Everything was said already; only the code is left.
-    pub(crate) fn said(exit: Exit) -> Self {
+    /// The error was printed already; only the code is left.
+    pub(crate) fn reported(exit: Exit) -> Self {
         Self::new(exit, "")
     }
 
@@ -119,11 +119,11 @@ impl fmt::Display for CliError {
 
 impl std::error::Error for CliError {}
 
-/// Writing to a terminal or a pipe failed. A reader that has gone, as in `… | head`, is no error.
+/// Writing to a terminal or a pipe failed. A reader that has gone, as in `… | head`, is not an error.
 impl From<std::io::Error> for CliError {
     fn from(error: std::io::Error) -> Self {
         match error.kind() {
-            std::io::ErrorKind::BrokenPipe => Self::said(Exit::Ok),
+            std::io::ErrorKind::BrokenPipe => Self::reported(Exit::Ok),
             _ => Self::error(format!("cannot write the answer: {error}")),
         }
     }

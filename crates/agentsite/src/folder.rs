@@ -1,8 +1,8 @@
 //! The agents folder: what lies in `agents/` is what the site offers, without restart.
 //!
 //! Promises: added, changed and removed folders take effect within a second; a broken `agent.toml` is one log
-//! line and takes nobody down. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they are
-//! carried out on the site.
+//! line and stops no other agent. Decisions are in `plan`, reading in `scan`, waiting in `watch`; here they
+//! are carried out on the site.
 
 mod look;
 pub(crate) mod plan;
@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
-pub(crate) use look::{Asked, Looks};
+pub(crate) use look::{ScanRequester, ScanRequests};
 use plan::{Action, Known};
 use watch::Watch;
 
@@ -50,7 +50,7 @@ impl AgentsFolder {
         }
     }
 
-    /// Looks at the folder and does what has to be done.
+    /// ScanRequester at the folder and does what has to be done.
     pub(crate) async fn refresh(&mut self) {
         let path = self.path.clone();
         let look = move || Ok::<_, std::io::Error>((scan::scan(&path)?, scan::idle(&path)?));
@@ -89,9 +89,14 @@ impl AgentsFolder {
         Some((first.name.clone(), words.cloned().unwrap_or_else(|| "hello".into())))
     }
 
-    /// Follows the folder until told to stop; `again` asks for a look without a change, and whoever `asked`
-    /// is told when it was taken.
-    pub(crate) async fn follow(mut self, again: Arc<Notify>, mut asked: Asked, stop: CancellationToken) {
+    /// Follows the folder until the token is cancelled; `again` asks for a look without a change, and a
+    /// request in `requests` is answered once its look is done.
+    pub(crate) async fn follow(
+        mut self,
+        again: Arc<Notify>,
+        mut requests: ScanRequests,
+        stop: CancellationToken,
+    ) {
         let worker = self
             .site
             .workers()
@@ -105,9 +110,9 @@ impl AgentsFolder {
             self.refresh().instrument(tracing::info_span!("agents_folder")).await;
             let (agents, broken) = self.count();
             worker.idle(&format!("{agents} agents, {broken} broken"));
-            waiting.drain(..).for_each(look::Waiting::done);
+            waiting.drain(..).for_each(look::ScanRequest::done);
             tokio::select! {
-                Some(one) = asked.next() => waiting.push(one),
+                Some(one) = requests.next() => waiting.push(one),
                 () = watch.changed() => {}
                 () = again.notified() => {}
                 () = stop.cancelled() => return,
@@ -127,7 +132,7 @@ impl AgentsFolder {
         let name = manifest.name.clone();
         let before = self.known.agents.contains_key(&name);
         let place = std::path::absolute(&folder).unwrap_or_else(|_| folder.clone());
-        // Anew, because a file beside an equal manifest may have changed.
+        // Anew, because a file next to an equal manifest may have changed.
         match self.site.agents().reinstall(manifest, Some(place)).await {
             Ok(()) if before => tracing::info!(agent = %name, "changed: {}", folder.display()),
             Ok(()) => tracing::info!(agent = %name, "added: {}", folder.display()),

@@ -79,7 +79,7 @@ impl DataFolder {
     /// Makes the folder when it is missing.
     ///
     /// # Errors
-    /// [`CliError`] when it cannot be made or is no folder.
+    /// [`CliError`] when it cannot be made or is not a folder.
     pub(crate) fn create(&self) -> Result<(), CliError> {
         let made = fs::DirBuilder::new().recursive(true).mode(PRIVATE_FOLDER).create(&self.0);
         made.map_err(|error| {
@@ -95,16 +95,16 @@ impl DataFolder {
     /// Makes the folder and what lies in it its owner's alone. What belongs to another user is refused: that
     /// user could replace it.
     fn protect(&self) -> Result<(), CliError> {
-        let told = |error: std::io::Error| CliError::file("protect", &self.0, &error);
+        let failed = |error: std::io::Error| CliError::file("protect", &self.0, &error);
         // Where a link leads counts, not the link.
-        let folder = fs::metadata(&self.0).map_err(told)?;
+        let folder = fs::metadata(&self.0).map_err(failed)?;
         make_private(&self.0, &folder)?;
-        for entry in fs::read_dir(&self.0).map_err(told)? {
-            let entry = entry.map_err(told)?;
+        for entry in fs::read_dir(&self.0).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
             let found = match entry.metadata() {
-                // Whoever removes it meanwhile is done with it.
+                // A process that removes it meanwhile no longer needs it.
                 Err(error) if error.kind() == ErrorKind::NotFound => continue,
-                found => found.map_err(told)?,
+                found => found.map_err(failed)?,
             };
             if !found.is_symlink() {
                 make_private(&entry.path(), &found)?;
@@ -183,7 +183,7 @@ impl DataFolder {
     }
 
     /// The sentence for a command that needs a site when there is none.
-    pub(crate) fn nobody_home(&self) -> CliError {
+    pub(crate) fn not_running(&self) -> CliError {
         let folder = self.0.display();
         CliError::new(Exit::NotRunning, format!("no site is running in {folder}: start it with `agentsite`"))
     }
@@ -228,9 +228,9 @@ fn make_private(path: &Path, found: &fs::Metadata) -> Result<(), CliError> {
     if mode & 0o077 == 0 {
         return Ok(());
     }
-    let told = |error: std::io::Error| CliError::file("protect", path, &error);
-    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)).map_err(told)?;
-    if fs::metadata(path).map_err(told)?.permissions().mode() & 0o077 != 0 {
+    let failed = |error: std::io::Error| CliError::file("protect", path, &error);
+    fs::set_permissions(path, fs::Permissions::from_mode(mode & 0o700)).map_err(failed)?;
+    if fs::metadata(path).map_err(failed)?.permissions().mode() & 0o077 != 0 {
         return Err(CliError::error(format!(
             "{} stays readable for other users, whatever is set: name a folder on a file system with permissions with --data",
             path.display()
@@ -251,7 +251,7 @@ pub(crate) fn protect_log() {
     }
 }
 
-/// Everything that this process makes from here on is its owner's alone, whoever makes it.
+/// Everything that this process makes from here on is its owner's alone, whichever part makes it.
 pub(crate) fn keep_private() {
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o077));
 }

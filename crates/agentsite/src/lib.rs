@@ -1,9 +1,9 @@
 //! `agentsite`: one binary makes a folder of agents a site on the agent web.
 //!
 //! The folder listing is the story: `cli` reads the command line, `config` the file and the environment,
-//! `serve` runs a site, `folder` keeps it in step with its agents. It is a library only so that it builds
-//! beside the gateway: a program must wait until every library is complete. It promises no interface to other
-//! crates; `main` calls [`run`].
+//! `serve` runs a site, `folder` keeps it in step with its agents. It is a library only so that it builds in
+//! parallel with the gateway: a program must wait until every library is complete. It promises no interface
+//! to other crates; `main` calls [`run`].
 
 mod backup;
 mod cli;

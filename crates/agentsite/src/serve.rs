@@ -1,4 +1,4 @@
-//! A site from start to stop, told in order.
+//! A site from start to stop, step by step.
 //!
 //! Promises: each step builds on those before it, and a stop undoes them in reverse: first the door is
 //! closed, then running work is waited for, then the store is closed. Whatever keeps a site from starting is
@@ -34,7 +34,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::models::models;
 use crate::config::{Config, Loaded, Reader};
 use crate::exit::{CliError, Exit};
-use crate::folder::{AgentsFolder, Asked, Looks};
+use crate::folder::{AgentsFolder, ScanRequester, ScanRequests};
 use crate::instance::{DataFolder, RunningSite, keep_private, protect_log};
 use crate::output::Output;
 use crate::sandbox;
@@ -62,11 +62,11 @@ pub(crate) struct Startup {
     pub(crate) guest: Option<Guest>,
 }
 
-/// How a site runs inside of a process that has another purpose: it says nothing on stdout, and stops when it
-/// is told to.
+/// How a site runs inside of a process that has another purpose: it prints nothing on stdout, and stops when
+/// its token is cancelled.
 #[derive(Debug)]
 pub(crate) struct Guest {
-    /// Told once the site is ready.
+    /// Notified once the site is ready.
     pub(crate) ready: oneshot::Sender<()>,
     /// Stops the site, as a signal does.
     pub(crate) stop: CancellationToken,
@@ -95,7 +95,7 @@ pub(crate) async fn run(mut startup: Startup) -> Result<Exit, CliError> {
     data.create()?;
     let mut registry = Registry::default();
     let key = SiteKey::find_or_make(&config, &variables, world.rng.as_ref())?;
-    let store = open_store(&data, key, parts::storage_settings(&config), &mut registry).await?;
+    let store = open_store(&data, key, config.storage.settings(), &mut registry).await?;
     let (models, complaints) = models(&config, &variables);
     complaints.iter().for_each(|complaint| tracing::warn!("{complaint}"));
     let environment = environment(&data, variables.clone());
@@ -148,8 +148,8 @@ async fn serve(
     let in_force = InForce::new(startup.loaded.clone());
     let operator =
         Process::new(startup.reader.clone(), in_force.clone(), data.clone(), site.clone(), reload.clone());
-    let (looks, asked) = Looks::channel();
-    let workshop = FolderWorkshop::new(&config.agents, data.trash(), world.clock.clone(), looks);
+    let (scans, requests) = ScanRequester::channel();
+    let workshop = FolderWorkshop::new(&config.agents, data.trash(), world.clock.clone(), scans);
     let settings = GatewaySettings {
         log: telemetry.book(),
         operator: Some(Arc::new(operator)),
@@ -170,7 +170,7 @@ async fn serve(
         site.agents().install_runner(conformance::manifest(), Arc::new(conformance::Conformance::new()));
     }
     let recovery = site.start().await.map_err(|error| CliError::error(error.to_string()))?;
-    parts::tell_recovery(&recovery);
+    parts::log_recovery(&recovery);
 
     let started_at = world.clock.now();
     let announced = data.announce(&RunningSite { pid: std::process::id(), url: url.clone(), started_at });
@@ -179,12 +179,12 @@ async fn serve(
         tracing::error!(%error, "Commands on this machine do not find the site by its folder; give them --site {url}.");
     }
     match guest {
-        // Whoever no longer waits has closed the bridge, and the stop follows.
+        // A receiver that is gone has closed the bridge, and the stop follows.
         Some(guest) => drop(guest.ready.send(())),
         None => Banner::new(config, &url, &agents).show(site, startup.output).await?,
     }
 
-    let mut running = Running::begin(gateway, agents, asked, in_force);
+    let mut running = Running::begin(gateway, agents, requests, in_force);
     running.until_stopped(startup, telemetry, &reload, signals).await?;
     Ok(running)
 }
@@ -215,12 +215,12 @@ async fn open_store(
     let (path, store_key) = (data.database(), key.key.clone());
     let open = move || SqliteStore::open_with(&path, &store_key, storage, metrics);
     let opened = tokio::task::spawn_blocking(open).await;
-    let opened = opened.map_err(|error| CliError::error(format!("the store broke off: {error}")))?;
-    let told = |error: &StoreError| CliError::error(format!("{}: {error}", data.database().display()));
+    let opened = opened.map_err(|error| CliError::error(format!("the store cannot be opened: {error}")))?;
+    let failed = |error: &StoreError| CliError::error(format!("{}: {error}", data.database().display()));
     match opened {
         Ok(store) => Ok(Arc::new(store)),
-        Err(StoreError::WrongKey) => Err(key.withdraw().unwrap_or_else(|| told(&StoreError::WrongKey))),
-        Err(error) => Err(told(&error)),
+        Err(StoreError::WrongKey) => Err(key.withdraw().unwrap_or_else(|| failed(&StoreError::WrongKey))),
+        Err(error) => Err(failed(&error)),
     }
 }
 
@@ -265,13 +265,13 @@ struct Running {
 }
 
 impl Running {
-    fn begin(gateway: Gateway, agents: AgentsFolder, asked: Asked, in_force: InForce) -> Self {
+    fn begin(gateway: Gateway, agents: AgentsFolder, requests: ScanRequests, in_force: InForce) -> Self {
         let (stop, look_again) = (CancellationToken::new(), Arc::new(Notify::new()));
         let closing = stop.clone();
         let door = tokio::spawn(async move {
             gateway.serve(closing).await;
         });
-        let folder = tokio::spawn(agents.follow(look_again.clone(), asked, stop.clone()));
+        let folder = tokio::spawn(agents.follow(look_again.clone(), requests, stop.clone()));
         Self { stop, door, folder, look_again, in_force }
     }
 

@@ -3,8 +3,8 @@
 //! Promises: the first of these that is there is taken: the variable AGENTSITE_DATA_KEY, the systemd
 //! credential `agentsite-data-key`, the file that `key_file` names, the file `site.key` in the data folder. A
 //! file that is missing is made, for its owner alone; a file that others may read is corrected, and refused
-//! when it is somebody else's. Only a key that lies in the data folder goes into backups. The key is never
-//! shown.
+//! when it belongs to another user. Only a key that lies in the data folder goes into backups. The key is
+//! never shown.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,11 +50,11 @@ impl SiteKey {
         if let Some(key) = Self::find(config, variables)? {
             return Ok(Self { key, made: None });
         }
-        let (path, beside) = place(config);
+        let (path, in_data) = place(config);
         let mut bytes = [0; 32];
         rng.fill(&mut bytes);
         write(&path, &bytes).map_err(|error| CliError::file("write", &path, &error))?;
-        Ok(Self { key: belongs(StoreKey::new(bytes), beside), made: Some(path) })
+        Ok(Self { key: belongs(StoreKey::new(bytes), in_data), made: Some(path) })
     }
 
     /// Finds the key; `None` when there is none yet.
@@ -79,12 +79,12 @@ impl SiteKey {
                 Err(error) => return Err(CliError::file("read", &path, &error)),
             }
         }
-        let (path, beside) = place(config);
+        let (path, in_data) = place(config);
         match fs::read_to_string(&path) {
             Ok(text) => {
                 protect(&path)?;
                 let bytes = parse(&text).ok_or_else(|| nonsense(&path.display().to_string()))?;
-                Ok(Some(belongs(StoreKey::new(bytes), beside)))
+                Ok(Some(belongs(StoreKey::new(bytes), in_data)))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(CliError::file("read", &path, &error)),
@@ -103,7 +103,7 @@ impl SiteKey {
 }
 
 /// Writes the key that came with a backup to where this site looks for it; the one that is there is kept
-/// beside it.
+/// next to it.
 ///
 /// # Errors
 /// When the file cannot be written.
@@ -125,8 +125,9 @@ fn place(config: &Config) -> (PathBuf, bool) {
     }
 }
 
-fn belongs(key: StoreKey, beside: bool) -> StoreKey {
-    if beside { key.in_backups() } else { key }
+/// The key, marked for backups when it lies in the data folder.
+fn belongs(key: StoreKey, in_data: bool) -> StoreKey {
+    if in_data { key.in_backups() } else { key }
 }
 
 /// Writes a key so that it is there whole or not at all, for its owner alone, and outlasts a power cut.
@@ -149,8 +150,8 @@ fn write(path: &Path, bytes: &[u8; 32]) -> io::Result<()> {
 
 /// Makes a key file its owner's alone.
 fn protect(path: &Path) -> Result<(), CliError> {
-    let told = |error: io::Error| CliError::file("protect", path, &error);
-    let found = fs::metadata(path).map_err(told)?;
+    let failed = |error: io::Error| CliError::file("protect", path, &error);
+    let found = fs::metadata(path).map_err(failed)?;
     if found.permissions().mode() & 0o077 == 0 {
         return Ok(());
     }
@@ -158,7 +159,7 @@ fn protect(path: &Path) -> Result<(), CliError> {
         let words = "may be read by others and belongs to another user: make it readable for the site's user alone (chmod 600)";
         return Err(CliError::error(format!("{} {words}", path.display())));
     }
-    fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FILE)).map_err(told)
+    fs::set_permissions(path, fs::Permissions::from_mode(PRIVATE_FILE)).map_err(failed)
 }
 
 /// Reads a key: 64 hexadecimal digits, or base64 of 32 bytes.

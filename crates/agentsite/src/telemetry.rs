@@ -66,7 +66,7 @@ impl Telemetry {
             tracing_opentelemetry::layer().with_tracer(traces.tracer()).with_filter(only_ours)
         });
         let registry = tracing_subscriber::registry().with(lines.with_filter(rules)).with(spans);
-        registry.try_init().map_err(|error| CliError::error(format!("the log cannot begin: {error}")))?;
+        registry.try_init().map_err(|error| CliError::error(format!("cannot start the log: {error}")))?;
         Ok(Self { rules: handle, traces, book })
     }
 
@@ -81,7 +81,7 @@ impl Telemetry {
     /// [`CliError`] when the rules make no sense; the old ones then stay.
     pub(crate) fn set_rules(&self, text: &str) -> Result<(), CliError> {
         let changed = self.rules.reload(rules(text)?);
-        changed.map_err(|error| CliError::error(format!("the log cannot be changed: {error}")))
+        changed.map_err(|error| CliError::error(format!("cannot change the log: {error}")))
     }
 
     /// Sends what is left.
@@ -94,8 +94,8 @@ impl Telemetry {
 }
 
 /// Reads rules like `info` or `info,agentsite_site=debug`. The engine of MCP tells each connection and notice
-/// as `info`, which helps only whoever asks for it; what it tells of logins as `debug` holds codes that let
-/// somebody in, and is never written.
+/// as `info`, which helps only those who ask for it; what it logs about logins as `debug` holds codes that
+/// grant access, and is never written.
 fn rules(text: &str) -> Result<Targets, CliError> {
     parsed(text).map_err(|error| CliError::error(format!("telemetry.log: {error}")))
 }
@@ -110,7 +110,7 @@ pub(crate) fn check_rules(text: &str) -> Result<(), String> {
 
 fn parsed(text: &str) -> Result<Targets, String> {
     let wrong = |why: &dyn std::fmt::Display| {
-        format!("`{text}` is no rule for the log ({why}): write info, or like info,agentsite_site=debug")
+        format!("`{text}` is not a rule for the log ({why}): write info, or like info,agentsite_site=debug")
     };
     if text.contains('[') {
         return Err(wrong(&"rules name a level or a module, not spans or fields"));
@@ -159,7 +159,7 @@ impl Drop for Harmless {
     fn drop(&mut self) {
         if !self.0.is_empty() {
             let line = output::log_line(&String::from_utf8_lossy(&self.0));
-            // A log that nobody reads any more is not missed.
+            // A log without a reader is not missed.
             let _ = std::io::stderr().lock().write_all(line.as_bytes());
         }
     }

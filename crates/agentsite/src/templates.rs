@@ -139,7 +139,7 @@ impl Language {
 
 /// What is to be different from the template.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct TemplateValues {
     /// What the agent does.
     pub(crate) description: Option<String>,
     /// Who may find and call it.
@@ -155,7 +155,7 @@ pub(crate) struct Wish {
 pub(crate) fn files(
     language: Language,
     name: &AgentName,
-    wish: &Wish,
+    wish: &TemplateValues,
 ) -> Result<Vec<(&'static str, String)>, String> {
     let short = |key: &str, text: &Option<String>, most: usize| match text {
         Some(text) if text.chars().count() > most => Err(format!("{key}: use at most {most} letters")),
@@ -176,7 +176,7 @@ pub(crate) fn files(
 }
 
 /// A manifest with what was wished for in the first line that has each key.
-fn wished(manifest: &str, wish: &Wish) -> String {
+fn wished(manifest: &str, wish: &TemplateValues) -> String {
     let visibility = wish.visibility.map(|one| format!("{one:?}").to_lowercase());
     let mut values = vec![
         ("description", wish.description.as_deref()),
@@ -195,11 +195,11 @@ fn wished(manifest: &str, wish: &Wish) -> String {
     text
 }
 
-/// A line with another value; what people are told behind it stays, unless the line was only a hint.
+/// A line with another value; the comment behind it stays, unless the line was only a hint.
 fn rewritten(line: &str, key: &str, value: &str) -> String {
-    let told = line.split_once(" # ").filter(|_| !line.starts_with('#'));
-    let told = told.map_or_else(String::new, |(_, words)| format!(" # {}", words.trim()));
-    format!("{key} = {}{told}", toml::Value::from(value.trim()))
+    let comment = line.split_once(" # ").filter(|_| !line.starts_with('#'));
+    let comment = comment.map_or_else(String::new, |(_, words)| format!(" # {}", words.trim()));
+    format!("{key} = {}{comment}", toml::Value::from(value.trim()))
 }
 
 /// Writes a new agent into `folder`, which must not exist yet. It appears whole: a site that watches never
@@ -211,11 +211,11 @@ pub(crate) fn write_agent(
     language: Language,
     name: &AgentName,
     folder: &Path,
-    wish: &Wish,
+    wish: &TemplateValues,
 ) -> Result<(), CliError> {
     let files = files(language, name, wish).map_err(CliError::error)?;
     if folder.exists() {
-        let what = format!("{} is there already; choose another name or remove it first", folder.display());
+        let what = format!("{} exists already; choose another name or remove it first", folder.display());
         return Err(CliError::error(what));
     }
     let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -247,10 +247,9 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), CliError> {
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
     match file.and_then(|mut file| file.write_all(text.as_bytes())) {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(CliError::new(
-            Exit::Error,
-            format!("{} is there already and is left as it is", path.display()),
-        )),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+            Err(CliError::new(Exit::Error, format!("{} exists already and was not changed", path.display())))
+        }
         Err(error) => Err(CliError::file("write", path, &error)),
     }
 }
@@ -271,7 +270,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for language in Language::value_variants() {
             let agent = folder.path().join(format!("{language:?}").to_lowercase());
-            write_agent(*language, &name(), &agent, &Wish::default()).unwrap();
+            write_agent(*language, &name(), &agent, &TemplateValues::default()).unwrap();
             let text = std::fs::read_to_string(agent.join("agent.toml")).unwrap();
             let manifest = Manifest::read(&text).unwrap_or_else(|error| panic!("{language:?}: {error}"));
             assert_eq!(manifest.name, name());
@@ -303,10 +302,10 @@ mod tests {
         let agent = folder.path().join("greeter");
         std::fs::create_dir(&agent).unwrap();
         assert!(
-            write_agent(Language::Sh, &name(), &agent, &Wish::default())
+            write_agent(Language::Sh, &name(), &agent, &TemplateValues::default())
                 .unwrap_err()
                 .to_string()
-                .contains("is there already")
+                .contains("exists already")
         );
         let file = folder.path().join("agentsite.toml");
         write_new(&file, CONFIG).unwrap();

@@ -20,10 +20,11 @@ use clap::ValueEnum;
 use tokio::sync::Mutex;
 
 use crate::exit::CliError;
-use crate::folder::{Looks, scan};
-use crate::templates::{self, Language, Wish};
+use crate::folder::{ScanRequester, scan};
+use crate::templates::{self, Language, TemplateValues};
 
-/// Written beside the file that it then replaces; begins with a dot, so that no watch takes it for something.
+/// Written next to the file that it then replaces; begins with a dot, so that no watch takes it for
+/// something.
 const DRAFT: &str = ".agent.toml.new";
 
 /// The agents folder of a running site.
@@ -32,15 +33,15 @@ pub(crate) struct FolderWorkshop {
     agents: PathBuf,
     trash: PathBuf,
     clock: Arc<dyn Clock>,
-    looks: Looks,
+    scans: ScanRequester,
     /// Two changes at once would not see each other.
     changing: Mutex<()>,
 }
 
 impl FolderWorkshop {
     /// Opens the workshop of a folder, which need not exist yet.
-    pub(crate) fn new(agents: &Path, trash: PathBuf, clock: Arc<dyn Clock>, looks: Looks) -> Self {
-        Self { agents: agents.to_owned(), trash, clock, looks, changing: Mutex::new(()) }
+    pub(crate) fn new(agents: &Path, trash: PathBuf, clock: Arc<dyn Clock>, scans: ScanRequester) -> Self {
+        Self { agents: agents.to_owned(), trash, clock, scans, changing: Mutex::new(()) }
     }
 
     /// Does something with files, away from the threads that answer; then lets the site look.
@@ -50,7 +51,7 @@ impl FolderWorkshop {
     ) -> Result<T, WorkshopError> {
         let _one_at_a_time = self.changing.lock().await;
         let done = aside(act).await?;
-        self.looks.look().await;
+        self.scans.scan().await;
         Ok(done)
     }
 }
@@ -90,11 +91,11 @@ impl Workshop for FolderWorkshop {
         Box::pin(aside(move || {
             let all = scan::scan_all(&agents).map_err(|error| failed(&agents, &error))?;
             let suspended = all.into_iter().filter(|one| scan::is_suspended(&one.folder));
-            let told = suspended.filter_map(|one| {
+            let listed = suspended.filter_map(|one| {
                 let manifest = one.reading.ok()?;
                 Some(SuspendedAgent { name: manifest.name, description: manifest.description })
             });
-            Ok(told.collect())
+            Ok(listed.collect())
         }))
     }
 
@@ -209,9 +210,13 @@ fn language(wanted: &NewAgent) -> Result<Language, WorkshopError> {
     })
 }
 
-fn wish(wanted: &NewAgent) -> Wish {
+fn wish(wanted: &NewAgent) -> TemplateValues {
     let said = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
-    Wish { description: said(&wanted.description), visibility: wanted.visibility, model: said(&wanted.model) }
+    TemplateValues {
+        description: said(&wanted.description),
+        visibility: wanted.visibility,
+        model: said(&wanted.model),
+    }
 }
 
 fn folder(agents: &Path, name: &AgentName) -> Result<PathBuf, WorkshopError> {
@@ -233,7 +238,7 @@ fn read(folder: &Path) -> Result<ManifestFile, WorkshopError> {
     })
 }
 
-/// Puts the text in the place of the file: whoever reads sees the old one or the new one, also after a power
+/// Puts the text in the place of the file: a reader sees the old one or the new one, also after a power
 /// cut.
 fn replace(folder: &Path, text: &str) -> std::io::Result<()> {
     let (draft, path) = (folder.join(DRAFT), folder.join(scan::MANIFEST));

@@ -18,7 +18,6 @@ mod search;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use clap::{Args, ValueEnum};
 use futures::future::BoxFuture;
 
 use load::{Load, Measured, Request};
@@ -28,7 +27,7 @@ pub use bare::serve_bare;
 pub use failure::BenchError;
 pub use progress::Progress;
 pub use report::{Figure, Report, Row};
-pub use search::{SearchPartArgs, measure_part};
+pub use search::{SearchPart, UnknownPart, measure_search_part};
 
 /// Messages sent before each measurement, so that caches and connections are warm.
 const WARM_UP: u64 = 2_000;
@@ -46,59 +45,79 @@ const AGENTS: [(&str, &str); 2] = [
     ),
 ];
 
-/// Measures this program on this machine.
-#[derive(Debug, Args)]
-pub struct BenchArgs {
-    /// What to measure
-    #[arg(value_enum, default_value_t = Subject::Site)]
-    subject: Subject,
-    /// Seconds for each measurement
-    #[arg(long, default_value_t = 5)]
-    seconds: u64,
-    /// Connections of the load
-    #[arg(long, default_value_t = 32)]
-    connections: usize,
-    /// Messages sent to see whether memory stays flat
-    #[arg(long, default_value_t = 100_000)]
-    messages: u64,
-    /// Agents in the index of `search`, growing
-    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
-    sizes: Vec<u64>,
+/// How long and how much is measured.
+#[derive(Debug, Clone)]
+pub struct BenchPlan {
+    /// Seconds of each measurement.
+    pub seconds: u64,
+    /// Connections of the load.
+    pub connections: usize,
+    /// Messages that are sent to see whether memory stays flat.
+    pub messages: u64,
+    /// Numbers of agents in the index, growing; only the search uses them.
+    pub sizes: Vec<u64>,
 }
 
-/// What is measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Subject {
-    /// The site as a whole: start, memory, messages, durable tasks, commands.
-    Site,
-    /// The bindings of A2A side by side, streams, the tail over many rounds.
-    A2a,
-    /// Tools of MCP in both forms of the protocol.
-    Mcp,
-    /// The index of agents at growing sizes: build, memory, questions, recall, registrations.
-    Search,
-}
-
-/// Measures what was asked for. Boxed, so that the load is compiled in this crate and not for size like the
-/// binary.
+/// Measures the site as a whole: start, memory, messages, durable tasks, commands. Boxed, so that the load is
+/// compiled in this crate and not for size like the binary.
 ///
 /// # Errors
 /// [`BenchError`] when a process cannot be started, stops, or does not answer.
-pub fn run<'a>(args: &'a BenchArgs, progress: &'a Progress) -> BoxFuture<'a, Result<Report, BenchError>> {
-    Box::pin(choose(args, progress))
+pub fn measure_site<'a>(
+    plan: &'a BenchPlan,
+    progress: &'a Progress,
+) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(measure_whole(plan, progress))
 }
 
-async fn choose(args: &BenchArgs, progress: &Progress) -> Result<Report, BenchError> {
+async fn measure_whole(plan: &BenchPlan, progress: &Progress) -> Result<Report, BenchError> {
     let folder = Folder::make()?;
-    match args.subject {
-        Subject::Site => measure(args, &folder.0, progress).await,
-        Subject::A2a => a2a::measure(args, &folder.0, progress).await,
-        Subject::Mcp => mcp::measure(args, &folder.0, progress).await,
-        Subject::Search => search::measure(args, &folder.0, progress).await,
-    }
+    whole(plan, &folder.0, progress).await
 }
 
-async fn measure(args: &BenchArgs, folder: &Path, progress: &Progress) -> Result<Report, BenchError> {
+/// Measures the bindings of A2A side by side, streams, and the tail over many rounds.
+///
+/// # Errors
+/// [`BenchError`] when a process cannot be started, stops, or does not answer.
+pub fn measure_a2a<'a>(
+    plan: &'a BenchPlan,
+    progress: &'a Progress,
+) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(async move {
+        let folder = Folder::make()?;
+        a2a::measure(plan, &folder.0, progress).await
+    })
+}
+
+/// Measures tools of MCP in both forms of the protocol.
+///
+/// # Errors
+/// [`BenchError`] when a process cannot be started, stops, or does not answer.
+pub fn measure_mcp<'a>(
+    plan: &'a BenchPlan,
+    progress: &'a Progress,
+) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(async move {
+        let folder = Folder::make()?;
+        mcp::measure(plan, &folder.0, progress).await
+    })
+}
+
+/// Measures the index of agents at growing sizes: build, memory, questions, recall, registrations.
+///
+/// # Errors
+/// [`BenchError`] when a process cannot be started, stops, or does not answer.
+pub fn measure_search<'a>(
+    plan: &'a BenchPlan,
+    progress: &'a Progress,
+) -> BoxFuture<'a, Result<Report, BenchError>> {
+    Box::pin(async move {
+        let folder = Folder::make()?;
+        search::measure(plan, &folder.0, progress).await
+    })
+}
+
+async fn whole(plan: &BenchPlan, folder: &Path, progress: &Progress) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let began = Instant::now();
     let site = Child::start_site(folder).await?;
@@ -107,7 +126,7 @@ async fn measure(args: &BenchArgs, folder: &Path, progress: &Progress) -> Result
     report.figure("memory, idle", site.figures()?.resident_mib, "MiB");
 
     let bare = Child::start_bare().await?;
-    let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
+    let load = Load { connections: plan.connections, time: Duration::from_secs(plan.seconds) };
     progress.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;
     report.row(Row::of("bare axum, JSON echo", &floor, None));
@@ -118,10 +137,10 @@ async fn measure(args: &BenchArgs, folder: &Path, progress: &Progress) -> Result
         let measured = phase(&site, &Request::send(path), load).await?;
         report.row(Row::of(name, &measured, Some(&floor)));
     }
-    durable(&site, &mut report, args, progress).await?;
-    starts(&site, &mut report, args, progress).await?;
+    durable(&site, &mut report, plan, progress).await?;
+    starts(&site, &mut report, plan, progress).await?;
     report.figure("memory, loaded", site.figures()?.resident_mib, "MiB");
-    flatness(&site, &mut report, args, progress).await?;
+    flatness(&site, &mut report, plan, progress).await?;
     Ok(report)
 }
 
@@ -129,11 +148,11 @@ async fn measure(args: &BenchArgs, folder: &Path, progress: &Progress) -> Result
 async fn durable(
     site: &Child,
     report: &mut Report,
-    args: &BenchArgs,
+    plan: &BenchPlan,
     progress: &Progress,
 ) -> Result<(), BenchError> {
     progress.note("durable tasks");
-    let load = Load { connections: args.connections * 8, time: Duration::from_secs(args.seconds) };
+    let load = Load { connections: plan.connections * 8, time: Duration::from_secs(plan.seconds) };
     let before = site.metrics().await?;
     let measured = phase(site, &Request::send("/a2a/echo"), load).await?;
     let after = site.metrics().await?;
@@ -149,12 +168,12 @@ async fn durable(
 async fn starts(
     site: &Child,
     report: &mut Report,
-    args: &BenchArgs,
+    plan: &BenchPlan,
     progress: &Progress,
 ) -> Result<(), BenchError> {
     progress.note("commands");
     let before = site.metrics().await?;
-    let load = Load { connections: 4, time: Duration::from_secs(args.seconds) };
+    let load = Load { connections: 4, time: Duration::from_secs(plan.seconds) };
     let measured = phase(site, &Request::send("/a2a/command"), load).await?;
     let after = site.metrics().await?;
     report.row(Row::of("durable tasks that start a process", &measured, None));
@@ -167,15 +186,15 @@ async fn starts(
 async fn flatness(
     site: &Child,
     report: &mut Report,
-    args: &BenchArgs,
+    plan: &BenchPlan,
     progress: &Progress,
 ) -> Result<(), BenchError> {
     for (name, path) in [("messages", "/a2a/quick"), ("durable tasks", "/a2a/echo")] {
-        progress.note(&format!("{} {name}", args.messages));
+        progress.note(&format!("{} {name}", plan.messages));
         let before = site.figures()?.resident_mib;
-        load::send(site.address, &Request::send(path), args.connections, args.messages).await?;
+        load::send(site.address, &Request::send(path), plan.connections, plan.messages).await?;
         let after = site.figures()?.resident_mib;
-        report.figure(&format!("memory after {} {name}, ratio", args.messages), after / before, "");
+        report.figure(&format!("memory after {} {name}, ratio", plan.messages), after / before, "");
     }
     Ok(())
 }

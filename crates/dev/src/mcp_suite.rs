@@ -33,7 +33,7 @@ const ECHO_SCHEMA: &str = "json_schema_echo";
 /// How often a server may ask back about one request.
 const MAX_ROUNDS: usize = 10;
 
-/// What the suite says beside the address.
+/// What the suite says in addition to the address.
 #[derive(Debug, Default, Deserialize)]
 struct Context {
     #[serde(default, alias = "toolCalls")]
@@ -136,7 +136,9 @@ impl Consent for Headless {
             let answer = self.0.get(address.clone()).without_redirects().send().await?;
             let back = answer.headers().get("location").and_then(|value| value.to_str().ok());
             let back = back.and_then(|back| address.join(back).ok());
-            back.ok_or_else(|| McpError::Unauthorized("the authorization server sends nobody back".into()))
+            back.ok_or_else(|| {
+                McpError::Unauthorized("the authorization server does not redirect back".into())
+            })
         })
     }
 }

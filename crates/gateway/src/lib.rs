@@ -70,8 +70,8 @@ pub use operator::{
 };
 pub use server::{Gateway, GatewayError};
 pub use settings::{
-    AnonymousAccess, BadNetwork, DEFAULT_PORT, Division, GatewaySettings, HttpLimits, Network, Rate, Rates,
-    ReloadHook, TlsSettings,
+    AnonymousAccess, BadNetwork, DEFAULT_PORT, Division, GatewaySettings, HttpLimits, LimitsSection, Network,
+    Rate, Rates, ReloadHook, TlsSettings,
 };
 pub use tls::TlsError;
 pub use unanswered::Unanswered;

@@ -60,7 +60,7 @@ async fn text_for_models(State(front): State<Arc<Front>>, request: Request, exte
     match caller(&mut parts) {
         Ok(caller) => {
             let agents = front.site.agents().list(&caller);
-            let text = for_models::write(front.site.settings(), &agents, &front.base(&parts), extent);
+            let text = for_models::write(&front.site.settings().site, &agents, &front.base(&parts), extent);
             respond(StatusCode::OK, "text/plain; charset=utf-8", text)
         }
         Err(failure) => refuse_page(&failure, &parts.headers),

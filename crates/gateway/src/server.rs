@@ -74,7 +74,7 @@ pub enum GatewayError {
     /// Plain HTTP for the whole network.
     #[error(
         "{0} is not a loopback address, and keys would travel unencrypted: give --tls-cert and --tls-key, or set \
-         tls_elsewhere = true when a proxy in front speaks TLS"
+         tls_terminated_by_proxy = true when a proxy in front speaks TLS"
     )]
     NoTls(SocketAddr),
     /// Everybody would be an admin.
@@ -179,7 +179,7 @@ fn check(settings: &GatewaySettings) -> Result<(), GatewayError> {
     {
         return Err(GatewayError::OpenAdmin(reachable));
     }
-    if !loopback && settings.tls.is_none() && !settings.tls_elsewhere {
+    if !loopback && settings.tls.is_none() && !settings.tls_terminated_by_proxy {
         return Err(GatewayError::NoTls(settings.listen));
     }
     if let Some(url) = &settings.public_url {
@@ -198,7 +198,7 @@ fn reachable_from_outside(settings: &GatewaySettings, loopback: bool) -> Option<
     let signs = [
         (!loopback, "other machines reach the address in `listen`"),
         (settings.public_url.is_some(), "`public_url` says that others reach this site"),
-        (settings.tls_elsewhere, "`tls_elsewhere` says that a proxy is in front"),
+        (settings.tls_terminated_by_proxy, "`tls_terminated_by_proxy` says that a proxy is in front"),
         (!settings.trusted_proxies.is_empty(), "`trusted_proxies` says that a proxy is in front"),
     ];
     signs.into_iter().find_map(|(holds, sentence)| holds.then_some(sentence))
@@ -377,7 +377,7 @@ impl House {
 
     /// Waits for the connections to end, and ends those that do not.
     async fn drain(&self, connections: &TaskTracker) {
-        let drain = self.front.site.settings().drain.0;
+        let drain = self.front.site.settings().site.drain.0;
         if tokio::time::timeout(drain, connections.wait()).await.is_ok() {
             return;
         }

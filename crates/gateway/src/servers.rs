@@ -241,7 +241,7 @@ fn wrapped(listing: &Listing, detail: &Value) -> Value {
 async fn card_of_site(State(front): State<Arc<Front>>, request: Request) -> Response {
     let answer = async {
         let call = ServersCall::enter(front, request)?;
-        let card = site_card(call.front.site.settings(), &call.base);
+        let card = site_card(&call.front.site.settings().site, &call.base);
         kept(&call.parts, Reader::Everybody, CARD, &card, call.front.site.cards().changed_at())
     };
     respond(answer.await)

@@ -3,18 +3,23 @@
 //! Promises: every field has a default fit for one person on one machine, and every number says where it
 //! comes from. It reads no file and no environment variable: the binary builds these values.
 
+mod section;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::logbook::LogBook;
 use crate::metrics::GatewayMetrics;
 use crate::operator::Operator;
 use crate::workshop::Workshop;
+
+pub use section::LimitsSection;
 
 /// Port of a site that was not told another one.
 pub const DEFAULT_PORT: u16 = 4747;
@@ -35,8 +40,9 @@ pub struct GatewaySettings {
     pub trusted_proxies: Vec<Network>,
     /// What a caller without a credential may do.
     pub anonymous: AnonymousAccess,
-    /// Says that a proxy in front ends TLS, which allows plain HTTP on other addresses than loopback.
-    pub tls_elsewhere: bool,
+    /// Whether a proxy in front of the site terminates TLS, which allows plain HTTP on other addresses than
+    /// loopback.
+    pub tls_terminated_by_proxy: bool,
     /// How much one request and one connection may cost.
     pub limits: HttpLimits,
     /// How often each caller may ask.
@@ -63,7 +69,7 @@ impl Default for GatewaySettings {
             public_url: None,
             trusted_proxies: Vec::new(),
             anonymous: AnonymousAccess::default(),
-            tls_elsewhere: false,
+            tls_terminated_by_proxy: false,
             limits: HttpLimits::default(),
             rates: Rates::default(),
             metrics_public: false,
@@ -84,7 +90,7 @@ impl fmt::Debug for GatewaySettings {
             .field("public_url", &self.public_url)
             .field("trusted_proxies", &self.trusted_proxies)
             .field("anonymous", &self.anonymous)
-            .field("tls_elsewhere", &self.tls_elsewhere)
+            .field("tls_terminated_by_proxy", &self.tls_terminated_by_proxy)
             .field("limits", &self.limits)
             .field("rates", &self.rates)
             .field("metrics_public", &self.metrics_public)
@@ -108,17 +114,17 @@ impl fmt::Debug for TlsSettings {
     }
 }
 
-/// What a caller without a credential may do, from whatever address it comes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+/// What callers without a key may use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "Anonymous")]
 pub enum AnonymousAccess {
     /// Nothing.
     None,
-    /// See and call public agents.
+    /// Agents whose visibility is public.
     #[default]
     Public,
-    /// Everything, for callers on this machine; only accepted where no other address and no proxy leads to
-    /// the site.
+    /// Everything; allowed on this machine only.
     Admin,
 }
 

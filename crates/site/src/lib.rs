@@ -61,16 +61,17 @@ pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
 pub use keys::{KEY_PREFIX, NewKey, Presence, Session};
 pub use metrics::SiteMetrics;
-pub use push::{DeliveryView, DeliveryView as Letter};
+pub use push::{DeliveryView, DeliveryView as Letter, PushSection};
 pub use queries::{Appeared, KeptQuery};
-pub use settings::{PushSettings, Retention, SiteSettings};
+pub use retention::RetentionSection;
+pub use settings::{SiteSection, SiteSettings};
 pub use site::{
     AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, ConversationExport,
     ConversationWatch, Conversations, Deliveries, Figures, HubRegistry, Matches, Operations, QueryWatch,
     SavedQueries, Search, SearchStatus, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError,
     TurnPage, UsageDay, UsageReport,
 };
-pub use tokens::TokenIssuer;
+pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};
 
 /// Reads any bytes as what a hub is handed by others, for the fuzzer.

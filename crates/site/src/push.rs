@@ -13,6 +13,7 @@ mod deliver;
 mod hook;
 mod identify;
 mod outbox;
+mod section;
 mod worker;
 
 use std::collections::HashMap;
@@ -28,9 +29,10 @@ pub(crate) use attempt::Courier;
 pub(crate) use attempt::DeliveryAttempt;
 pub(crate) use hook::NewReceiver;
 pub use outbox::DeliveryView;
+pub use section::PushSection;
 
 use crate::identity::Identity;
-use crate::{PushSettings, SiteError, SiteMetrics, kinds};
+use crate::{SiteError, SiteMetrics, kinds};
 use agentsite_tasks::IdCipher;
 use hook::LiveReceivers;
 
@@ -41,7 +43,7 @@ pub(crate) const MAX_CONFIGS: usize = 10;
 /// Everything about pushes of one site.
 #[derive(Debug)]
 pub(crate) struct Push {
-    settings: PushSettings,
+    settings: PushSection,
     store: SharedStore,
     ids: Ids,
     identity: Arc<Identity>,
@@ -66,7 +68,7 @@ pub(crate) struct Push {
 /// What a site gives to its pushes.
 #[derive(Debug)]
 pub(crate) struct PushParts {
-    pub(crate) settings: PushSettings,
+    pub(crate) settings: PushSection,
     pub(crate) store: SharedStore,
     pub(crate) ids: Ids,
     pub(crate) identity: Arc<Identity>,

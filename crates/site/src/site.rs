@@ -211,7 +211,7 @@ impl Site {
     /// Takes no more work, waits a while for what runs, then ends the runners and closes the store. Queued
     /// work stays queued for the next start.
     pub async fn stop(&self) {
-        if !self.0.lifetime.drain(self.0.settings.drain.0).await {
+        if !self.0.lifetime.drain(self.0.settings.site.drain.0).await {
             let left = self.0.tasks.live_count();
             tracing::warn!(
                 left,
@@ -233,7 +233,7 @@ impl Site {
     /// How the site is called.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.settings.name
+        &self.0.settings.site.name
     }
 
     /// Whether the site takes no more work.
@@ -285,7 +285,7 @@ impl Site {
     pub async fn status(&self, caller: &Caller) -> Result<StatusReport, SiteError> {
         admin_only(caller)?;
         Ok(StatusReport {
-            name: self.0.settings.name.clone(),
+            name: self.0.settings.site.name.clone(),
             version: env!("CARGO_PKG_VERSION"),
             started_at: self.0.started_at,
             agents: self.0.agents.list(caller),

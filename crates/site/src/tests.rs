@@ -34,7 +34,7 @@ use agentsite_protocol::{AgentName, Caller, Clock, Message, Rng, Role, Task, Tas
 use agentsite_store::{MemStore, SharedStore};
 
 use crate::site::SiteParts;
-use crate::{Sent, Site, SiteError, SiteMetrics, SiteSettings, TaskWatch, World};
+use crate::{Sent, Site, SiteError, SiteMetrics, SiteSection, SiteSettings, TaskWatch, World};
 use agentsite_tasks::TaskHook;
 
 /// A clock that moves only when a story moves it.
@@ -65,6 +65,13 @@ impl Rng for StoryRng {
             chunk.copy_from_slice(&(word ^ (word >> 31)).to_le_bytes()[..chunk.len()]);
         }
     }
+}
+
+/// The settings of a site whose section `[site]` differs from the default.
+fn introduced(change: impl FnOnce(&mut SiteSection)) -> SiteSettings {
+    let mut settings = SiteSettings::default();
+    change(&mut settings.site);
+    settings
 }
 
 /// A site in a story.

@@ -7,6 +7,8 @@
 //!
 //! It does not issue tokens and keeps no users: that is the authorization server's matter.
 
+mod section;
+
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
@@ -20,6 +22,8 @@ use tokio::sync::Mutex;
 use url::Url;
 
 use crate::SiteError;
+
+pub use section::OauthSection;
 
 /// How long the issuer's keys are believed without asking again: an hour, so that a key that was withdrawn
 /// stops counting.
@@ -50,7 +54,7 @@ pub struct TokenIssuer {
     pub issuer: Url,
     /// Where its keys are; found through its own description when left out.
     pub jwks_url: Option<Url>,
-    /// For whom its tokens must be made, beside the site's own addresses.
+    /// Accepted audiences of its tokens, in addition to the site's own addresses.
     pub audience: Vec<String>,
     /// What every holder of a token may do, whatever the token says.
     pub grant: Vec<Scope>,

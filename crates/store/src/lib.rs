@@ -59,7 +59,9 @@ pub use reads::{
 };
 pub use records::{RecordChange, RecordQuery, StoredRecord};
 pub use sqlite::{SCHEMA_VERSION, SqliteStore, accept, audit, is_in_use, restore};
-pub use storage::{Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSettings, StorageUse};
+pub use storage::{
+    Admittance, Disk, DiskState, StorageLimits, StorageQuery, StorageSection, StorageSettings, StorageUse,
+};
 
 /// A promise that a change will be on disk; resolves when it is, or with the reason why it is not.
 pub type Durable = BoxFuture<'static, Result<(), StoreError>>;

@@ -6,11 +6,15 @@
 //! removes bytes and what ends a task is never refused. Tokens, sums of usage and the index for search are
 //! not counted: their number is bounded elsewhere.
 
+mod section;
+
 use std::collections::{BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
 use crate::StoreError;
+
+pub use section::StorageSection;
 
 /// The account of the journal, which no limit refuses: it is cut to its size by retention.
 pub(crate) const JOURNAL: &str = "journal";

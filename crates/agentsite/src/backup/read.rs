@@ -2,7 +2,7 @@
 //!
 //! Promises: foreign bytes do no harm: paths are plain and relative, links and devices are refused, and the
 //! number of files and bytes is bounded before anything is written. Everything is unpacked into private
-//! folders beside its place first; nothing that is there is replaced unless that was said, and then it is
+//! folders next to its place first; nothing that is there is replaced unless that was said, and then it is
 //! moved aside.
 
 use std::fs::{self, File, OpenOptions};
@@ -93,8 +93,8 @@ impl Archive {
         Ok(database)
     }
 
-    /// Brings agents, configuration and small data files to their places. The database is unpacked beside its
-    /// place; the path is given, because only the store puts databases in place.
+    /// Brings agents, configuration and small data files to their places. The database is unpacked next to
+    /// its place; the path is given, because only the store puts databases in place.
     pub(crate) fn unpack(&self, targets: &Targets, force: bool) -> Result<PathBuf, BackupError> {
         let (_, contents) = self.contents()?;
         let taken = targets.taken(&contents);

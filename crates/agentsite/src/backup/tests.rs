@@ -104,7 +104,7 @@ fn nothing_is_replaced_unless_it_was_said_and_then_it_is_kept() {
     assert_eq!(std::fs::read_to_string(to.at("agents.before-restore/hello/agent.toml")).unwrap(), "mine");
 }
 
-/// A backup whose second entry was made by somebody else.
+/// A backup whose second entry was made by another program.
 fn forged(path: &[u8], kind: EntryType, size: u64) -> Place {
     let place = Place::new();
     let gzip = GzEncoder::new(std::fs::File::create(place.at("copy")).unwrap(), Compression::fast());

@@ -1,4 +1,4 @@
-//! Writing a backup: a draft beside the file, the copy of the database into it, then everything else.
+//! Writing a backup: a draft next to the file, the copy of the database into it, then everything else.
 //!
 //! Promises: until it is whole the backup has no name; it is never written over another file; everything on
 //! the way is readable by its owner only. Links, sockets and devices in the agents folder are not followed or
@@ -59,7 +59,7 @@ pub(crate) struct Draft {
 }
 
 impl Draft {
-    /// Makes a private folder beside the file, which must not exist.
+    /// Makes a private folder next to the file, which must not exist.
     pub(crate) fn begin(to: &Path) -> Result<Self, BackupError> {
         if to.symlink_metadata().is_ok() {
             return Err(BackupError::Exists(to.to_owned()));

@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::shell::{Shell, escaped, field, list};
 use crate::exit::{CliError, Exit};
 use crate::folder::scan;
-use crate::templates::{self, Language, Wish};
+use crate::templates::{self, Language, TemplateValues};
 use crate::workshop;
 
 pub(super) use loaded::{Taken, until_taken};
@@ -57,7 +57,7 @@ enum Verb {
     Logs {
         /// Its name.
         name: AgentName,
-        /// Most lines.
+        /// Maximum number of lines.
         #[arg(short = 'n', long, default_value_t = 100)]
         lines: usize,
     },
@@ -83,14 +83,14 @@ enum Verb {
     },
     /// Run an agent here and connect it to a site elsewhere.
     Attach(attach::Attach),
-    /// Take an agent out of the site that was connected to it.
+    /// Remove an agent that was connected to the site.
     Detach {
         /// Its name.
         name: AgentName,
     },
     /// List the names that are reserved for the previous owners of agents and entries.
     Names,
-    /// End the reservation of a name, so that anybody may take it.
+    /// End the reservation of a name, so that any owner may take it.
     Release {
         /// The name of an agent, or the id of a registry entry.
         name: String,
@@ -153,7 +153,7 @@ async fn new(
     let agents = dir.unwrap_or_else(|| watched.clone());
     std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
     let folder = agents.join(name.as_str());
-    templates::write_agent(lang, name, &folder, &Wish::default())?;
+    templates::write_agent(lang, name, &folder, &TemplateValues::default())?;
     let taken = if agents == watched { loaded::until_taken(shell, name).await? } else { Taken::NoSite };
     if shell.output.is_json() {
         let (loaded, health) = (taken.is_loaded(), taken.health());
@@ -298,7 +298,7 @@ async fn detach(shell: &Shell, name: &AgentName) -> Result<Exit, CliError> {
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "name": name, "detached": true }))?;
     } else {
-        shell.output.line(&format!("{name} is no agent of the site any more"))?;
+        shell.output.line(&format!("{name} is not an agent of the site any more"))?;
     }
     Ok(Exit::Ok)
 }
@@ -307,7 +307,7 @@ async fn rm(shell: &Shell, name: &AgentName, yes: bool) -> Result<Exit, CliError
     let config = shell.config()?.config;
     let folder = folder_of(&config.agents, name)?;
     if !yes && !agreed(&format!("move {} to the trash?", folder.display()))? {
-        return Err(CliError::error("nothing was removed; say --yes to remove without being asked"));
+        return Err(CliError::error("nothing was removed; add --yes to remove without a question"));
     }
     let data = crate::instance::DataFolder::at(&config.data);
     data.create()?;
@@ -329,7 +329,7 @@ fn folder_of(agents: &Path, name: &AgentName) -> Result<PathBuf, CliError> {
     })
 }
 
-/// Asks on the terminal; nobody there means no.
+/// Asks on the terminal; without a terminal the answer is no.
 fn agreed(question: &str) -> Result<bool, CliError> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);
@@ -350,8 +350,13 @@ mod tests {
     fn an_agent_is_found_by_the_name_in_its_file_and_a_broken_one_by_its_folder() {
         let root = tempfile::tempdir().unwrap();
         let name: AgentName = "greeter".parse().unwrap();
-        templates::write_agent(Language::Sh, &name, &root.path().join("other-folder"), &Wish::default())
-            .unwrap();
+        templates::write_agent(
+            Language::Sh,
+            &name,
+            &root.path().join("other-folder"),
+            &TemplateValues::default(),
+        )
+        .unwrap();
         std::fs::create_dir(root.path().join("torn")).unwrap();
         std::fs::write(root.path().join("torn/agent.toml"), "name =").unwrap();
         assert_eq!(folder_of(root.path(), &name).unwrap(), root.path().join("other-folder"));

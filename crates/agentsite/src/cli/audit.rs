@@ -37,7 +37,8 @@ enum Verb {
     },
     /// List what happened on the running site, newest first.
     Journal(JournalArguments),
-    /// Take the data as it is, after damage or an intended change from outside; the site must not be running.
+    /// Accept the data as it is, after damage or an intended change from outside; the site must not be
+    /// running.
     Accept,
 }
 
@@ -173,7 +174,7 @@ fn verify(shell: &Shell, file: &Path, database: &Path, key: Option<&StoreKey>) -
         }
         Err(what) if output.is_json() => {
             output.json(&json!({ "ok": false, "file": file, "firstBad": what }))?;
-            Err(CliError::said(Exit::Error))
+            Err(CliError::reported(Exit::Error))
         }
         Err(what) => Err(CliError::error(format!("{}: {what}", file.display()))),
     }

@@ -2,7 +2,7 @@
 //!
 //! Promises: a backup is whole and consistent, taken through the running site or, when none runs, from its
 //! store; it holds the data, the agents and the configuration unless only the data is wanted, and says what
-//! is in it. A restore refuses while a site runs, replaces nothing unless told to, and keeps what was there.
+//! is in it. A restore refuses while a site runs, replaces nothing without --force, and keeps what was there.
 //! Files of earlier versions, which are plain databases, are restored too.
 
 use std::path::{Path, PathBuf};
@@ -78,15 +78,15 @@ async fn offline(shell: &Shell, file: &Path, data_only: bool) -> Result<Contents
     }
     let sources = Sources::of(&config, reader.file(), data_only);
     let draft = Draft::begin(file).map_err(|error| CliError::error(error.to_string()))?;
-    let told =
+    let failed =
         |error: agentsite_store::StoreError| CliError::error(format!("{}: {error}", database.display()));
     let path = database.clone();
     let key = SiteKey::find_or_make(&config, &shell.variables, &SystemRng)?.key;
     let opened =
         tokio::task::spawn_blocking(move || SqliteStore::open(&path, &key, StoreMetrics::default())).await;
-    let store = opened.map_err(|error| CliError::error(error.to_string()))?.map_err(told)?;
-    let copied = store.backup(&draft.database()).await.map_err(told);
-    store.close().await.map_err(told)?;
+    let store = opened.map_err(|error| CliError::error(error.to_string()))?.map_err(failed)?;
+    let copied = store.backup(&draft.database()).await.map_err(failed);
+    store.close().await.map_err(failed)?;
     copied?;
     let now = World::system().clock.now();
     draft.finish(&sources, now).map_err(|error| CliError::error(error.to_string()))
@@ -118,11 +118,11 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
         let data = DataFolder::at(&config.data);
         data.create()?;
         put_in_place(file.clone(), config, &file).await?;
-        return said(shell, &file);
+        return report_restored(shell, &file);
     }
-    let told = |error: BackupError| CliError::error(format!("{}: {error}", file.display()));
+    let failed = |error: BackupError| CliError::error(format!("{}: {error}", file.display()));
     let archive = Archive::at(&file);
-    let config = archive.config().map_err(told)?;
+    let config = archive.config().map_err(failed)?;
     let (targets, config) = targets(shell, config.as_deref())?;
     let data = DataFolder::at(&targets.data);
     data.create()?;
@@ -130,12 +130,12 @@ pub(super) async fn restore(shell: &Shell, arguments: RestoreArguments) -> Resul
         let what = "a site is running on this data; stop it before a restore";
         return Err(CliError::error(format!("{}: {what}", targets.data.display())));
     }
-    let database = archive.unpack(&targets, arguments.force).map_err(told)?;
+    let database = archive.unpack(&targets, arguments.force).map_err(failed)?;
     let drafts = targets.data.join(".restoring");
     let placed = put_in_place(database, config, &file).await;
     let _ = std::fs::remove_dir_all(drafts);
     placed?;
-    said(shell, &file)
+    report_restored(shell, &file)
 }
 
 /// Where the parts go: as the configuration in the backup says when there is none here, or else as the one
@@ -178,7 +178,7 @@ fn report(shell: &Shell, title: &str, file: &Path, contents: &Contents) -> Resul
     Ok(Exit::Ok)
 }
 
-fn said(shell: &Shell, file: &Path) -> Result<Exit, CliError> {
+fn report_restored(shell: &Shell, file: &Path) -> Result<Exit, CliError> {
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "file": file }))?;
     } else {

@@ -3,9 +3,10 @@
 //! Promises: a table for people, the same content as JSON with `--json`; each phase is named on stderr when
 //! it begins. The two hidden verbs are processes that the bench starts. It measures nothing itself.
 
-use agentsite_dev::bench::{self, BenchError, Progress, Report};
+use std::path::PathBuf;
 
-pub(super) use agentsite_dev::bench::{BenchArgs, SearchPartArgs};
+use agentsite_dev::bench::{self, BenchError, BenchPlan, Progress, Report, SearchPart};
+use clap::{Args, ValueEnum};
 
 use crate::exit::{CliError, Exit};
 use crate::output::{Output, Style};
@@ -16,9 +17,64 @@ impl From<BenchError> for CliError {
     }
 }
 
+/// Arguments of `bench`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// What to measure
+    #[arg(value_enum, default_value_t = Subject::Site)]
+    subject: Subject,
+    /// Seconds for each measurement
+    #[arg(long, default_value_t = 5)]
+    seconds: u64,
+    /// Connections of the load
+    #[arg(long, default_value_t = 32)]
+    connections: usize,
+    /// Messages sent to see whether memory stays flat
+    #[arg(long, default_value_t = 100_000)]
+    messages: u64,
+    /// Agents in the index of `search`, growing
+    #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000])]
+    sizes: Vec<u64>,
+}
+
+/// What is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Subject {
+    /// The site as a whole: start, memory, messages, durable tasks, commands.
+    Site,
+    /// The bindings of A2A side by side, streams, the tail over many rounds.
+    A2a,
+    /// Tools of MCP in both forms of the protocol.
+    Mcp,
+    /// The index of agents at growing sizes: build, memory, questions, recall, registrations.
+    Search,
+}
+
+/// Arguments of `bench-search`, which `bench search` starts as processes of its own.
+#[derive(Debug, Args)]
+pub(super) struct SearchArguments {
+    /// Which part
+    part: SearchPart,
+    /// The folder of the bench
+    folder: PathBuf,
+    /// Agents, growing
+    #[arg(long)]
+    sizes: Vec<u64>,
+    /// Seconds for each rate
+    #[arg(long)]
+    seconds: u64,
+}
+
 /// Measures and prints.
-pub(super) async fn run(args: &BenchArgs, output: Output) -> Result<Exit, CliError> {
-    let report = bench::run(args, &progress(output)).await?;
+pub(super) async fn run(arguments: Arguments, output: Output) -> Result<Exit, CliError> {
+    let Arguments { subject, seconds, connections, messages, sizes } = arguments;
+    let (plan, progress) = (BenchPlan { seconds, connections, messages, sizes }, progress(output));
+    let report = match subject {
+        Subject::Site => bench::measure_site(&plan, &progress).await,
+        Subject::A2a => bench::measure_a2a(&plan, &progress).await,
+        Subject::Mcp => bench::measure_mcp(&plan, &progress).await,
+        Subject::Search => bench::measure_search(&plan, &progress).await,
+    }?;
     print(&report, output)?;
     Ok(Exit::Ok)
 }
@@ -34,8 +90,9 @@ pub(super) async fn serve_bare(output: Output) -> Result<Exit, CliError> {
 }
 
 /// Measures one part of `bench search` and prints it for the process that started it.
-pub(super) async fn search_part(args: SearchPartArgs, output: Output) -> Result<Exit, CliError> {
-    let report = bench::measure_part(args, &progress(output)).await?;
+pub(super) async fn search_part(arguments: SearchArguments, output: Output) -> Result<Exit, CliError> {
+    let SearchArguments { part, folder, sizes, seconds } = arguments;
+    let report = bench::measure_search_part(part, folder, sizes, seconds, &progress(output)).await?;
     let json = serde_json::to_string(&report).map_err(|error| CliError::error(error.to_string()))?;
     output.line(&json)?;
     Ok(Exit::Ok)

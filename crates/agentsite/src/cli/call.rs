@@ -1,4 +1,4 @@
-//! `agentsite call`: say something to an agent and print its answer as it comes.
+//! `agentsite call`: send a message to an agent and print its answer as it arrives.
 //!
 //! Promises: the answer and nothing else goes to stdout; what happens on the way goes to stderr. A question
 //! of the agent is answered on a terminal in the same task, and otherwise ends with its own exit code. The
@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     /// Name of an agent of the running site, or the address of any A2A agent.
     #[arg(value_name = "AGENT|URL")]
     target: String,
-    /// What to say; `-` reads it from stdin.
+    /// Text of the message; `-` reads it from stdin.
     #[arg(value_name = "TEXT|-")]
     text: Vec<String>,
     /// Print the answer as it comes (this is the default; with --json, print every event).
@@ -62,7 +62,7 @@ pub(super) struct Arguments {
     /// Wait for the whole answer.
     #[arg(long, overrides_with = "stream")]
     no_stream: bool,
-    /// Go on in this conversation.
+    /// Continue this conversation.
     #[arg(long, value_name = "ID")]
     context: Option<ContextId>,
     /// Answer the question of this task.
@@ -90,7 +90,7 @@ impl Arguments {
     }
 }
 
-/// Calls the agent, and goes on while it asks back and somebody is there to answer.
+/// Calls the agent, and continues while it asks back and the terminal can answer.
 pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, CliError> {
     let text = text(&arguments.text)?;
     let call = Call::open(shell, &arguments).await?;
@@ -123,7 +123,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         if exit != Exit::NeedsInput || !interactive || script.state == Some(TaskState::AuthRequired) {
             return Ok(exit);
         }
-        let Some(answer) = asked()? else { return Ok(exit) };
+        let Some(answer) = answer_from_terminal()? else { return Ok(exit) };
         message = call.message(answer);
         message.task_id = script.task.clone();
         message.context_id = script.context.as_deref().and_then(|id| id.parse().ok());
@@ -153,7 +153,7 @@ impl Call {
         let (site, agent) = if target.starts_with("http://") || target.starts_with("https://") {
             let url = target
                 .parse()
-                .map_err(|error| CliError::usage(format!("`{target}` is no address: {error}")))?;
+                .map_err(|error| CliError::usage(format!("`{target}` is not a URL: {error}")))?;
             let agent = A2aClient::resolve(&Egress::unguarded(), &url, None).await;
             (
                 None,
@@ -177,7 +177,7 @@ impl Call {
             }
             (Some(site), agent)
         };
-        let agent = agent.map_err(|error| told(site.as_ref(), &error))?.with_limits(limits());
+        let agent = agent.map_err(|error| failure_of(site.as_ref(), &error))?.with_limits(limits());
         let events = shell.output.is_json() && arguments.stream;
         Ok(Self { agent, site, world: World::system(), output: shell.output, events })
     }
@@ -213,7 +213,7 @@ impl Call {
                 Some(error) => cut = error,
             }
         }
-        Err(self.told(&cut))
+        Err(self.failure(&cut))
     }
 
     /// Prints what a stream brings; gives the error that ended it.
@@ -242,7 +242,7 @@ impl Call {
     /// it is done.
     async fn wait(&self, message: &Message, script: &mut Script) -> Result<(), CliError> {
         let reply =
-            self.agent.send(message, SendOptions::default()).await.map_err(|error| self.told(&error))?;
+            self.agent.send(message, SendOptions::default()).await.map_err(|error| self.failure(&error))?;
         let mut item = match reply {
             Reply::Task(task) => StreamItem::Task(task),
             Reply::Message(message) => StreamItem::Message(message),
@@ -254,7 +254,8 @@ impl Call {
                 Some(task) if !script.is_settled() => {
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
-                    let task = self.agent.get_task(task, Some(0)).await.map_err(|error| self.told(&error))?;
+                    let task =
+                        self.agent.get_task(task, Some(0)).await.map_err(|error| self.failure(&error))?;
                     item = StreamItem::Task(task);
                 }
                 _ => return Ok(()),
@@ -330,7 +331,7 @@ impl Call {
     async fn whole(&self, script: &Script) -> Result<(), CliError> {
         match (&script.task, &script.message) {
             (Some(task), _) => {
-                let task = self.agent.get_task(task, None).await.map_err(|error| self.told(&error))?;
+                let task = self.agent.get_task(task, None).await.map_err(|error| self.failure(&error))?;
                 Ok(self.output.json(&task)?)
             }
             (None, Some(message)) => Ok(self.output.json(message)?),
@@ -338,8 +339,8 @@ impl Call {
         }
     }
 
-    fn told(&self, error: &ClientError) -> CliError {
-        told(self.site.as_ref(), error)
+    fn failure(&self, error: &ClientError) -> CliError {
+        failure_of(self.site.as_ref(), error)
     }
 }
 
@@ -347,7 +348,7 @@ fn limits() -> A2aLimits {
     A2aLimits { call_timeout: PATIENCE, idle_timeout: SILENCE, ..A2aLimits::default() }
 }
 
-fn told(site: Option<&RunningClient>, error: &ClientError) -> CliError {
+fn failure_of(site: Option<&RunningClient>, error: &ClientError) -> CliError {
     match site {
         Some(site) => site.error(error),
         None => CliError::error(error.to_string()),
@@ -360,7 +361,7 @@ fn text(words: &[String]) -> Result<String, CliError> {
     if !from_stdin {
         return match words {
             [] => Err(CliError::usage(
-                "say something: agentsite call AGENT \"TEXT\", or - to read it from stdin",
+                "the message has no text: write agentsite call AGENT \"TEXT\", or - to read it from stdin",
             )),
             words => Ok(words.join(" ")),
         };
@@ -368,11 +369,15 @@ fn text(words: &[String]) -> Result<String, CliError> {
     let mut text = String::new();
     let read = std::io::stdin().lock().take(MAX_TEXT).read_to_string(&mut text);
     read.map_err(|error| CliError::error(format!("cannot read the text from stdin: {error}")))?;
-    if text.trim().is_empty() { Err(CliError::usage("there was no text on stdin")) } else { Ok(text) }
+    if text.trim().is_empty() {
+        Err(CliError::usage("stdin has no text: pipe the message into it"))
+    } else {
+        Ok(text)
+    }
 }
 
 /// Reads an answer from the terminal; `None` when the person has left.
-fn asked() -> Result<Option<String>, CliError> {
+fn answer_from_terminal() -> Result<Option<String>, CliError> {
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
     let count = read.map_err(|error| CliError::error(format!("cannot read your answer: {error}")))?;

@@ -23,12 +23,12 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Say who signed a card; ends with 1 when nobody did.
+    /// Say who signed a card; exit with 1 when it is not signed.
     Verify {
         /// Address of an agent or of its card, or a file.
         #[arg(value_name = "URL|FILE")]
         target: String,
-        /// Demand that this key signed, or one that it has named as its successor; may be given several
+        /// Require that this key signed, or one that it has named as its successor; may be given several
         /// times.
         #[arg(long = "key", value_name = "DID_KEY")]
         keys: Vec<String>,
@@ -43,11 +43,11 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     });
     let pinned: Vec<PublicKey> = pinned.collect::<Result<_, _>>()?;
     match look(&target, &pinned).await? {
-        Ok(card) => tell(shell, &card),
+        Ok(card) => print_signatures(shell, &card),
         Err(refusal) => {
             if shell.output.is_json() {
-                let told = serde_json::json!({ "valid": false, "reason": refusal.to_string() });
-                shell.output.json(&told)?;
+                let report = serde_json::json!({ "valid": false, "reason": refusal.to_string() });
+                shell.output.json(&report)?;
             }
             Err(CliError::error(refusal.to_string()))
         }
@@ -57,7 +57,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
 async fn look(target: &str, pinned: &[PublicKey]) -> Result<Result<SignedCard, CardRefusal>, CliError> {
     if target.starts_with("http://") || target.starts_with("https://") {
         let url: Url =
-            target.parse().map_err(|error| CliError::usage(format!("`{target}` is no address: {error}")))?;
+            target.parse().map_err(|error| CliError::usage(format!("`{target}` is not a URL: {error}")))?;
         return Ok(verify_card_at(&Egress::unguarded(), &url, None, pinned).await);
     }
     let path = std::path::Path::new(target);
@@ -65,13 +65,13 @@ async fn look(target: &str, pinned: &[PublicKey]) -> Result<Result<SignedCard, C
     Ok(verify_card(&bytes, &KnownKeys::default().pinned(pinned.iter().cloned())))
 }
 
-fn tell(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> {
+fn print_signatures(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> {
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ "valid": true, "card": card }))?;
         return Ok(Exit::Ok);
     }
     // A hybrid card bears two signatures of each key: one for readers of each version.
-    let mut told: Vec<String> = Vec::new();
+    let mut printed: Vec<String> = Vec::new();
     for signer in &card.signers {
         let known = match &signer.known {
             KnownBy::Origin(origin) => format!("published by {origin}"),
@@ -79,9 +79,9 @@ fn tell(shell: &Shell, card: &SignedCard) -> Result<Exit, CliError> {
             KnownBy::Itself => "nothing says whose key it is; compare it with one you know".to_owned(),
         };
         let line = format!("`{}` is signed with {} by {} ({known})", card.name, signer.algorithm, signer.key);
-        if !told.contains(&line) {
+        if !printed.contains(&line) {
             shell.output.line(&line)?;
-            told.push(line);
+            printed.push(line);
         }
     }
     for why in &card.passed_over {

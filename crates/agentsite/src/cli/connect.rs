@@ -1,10 +1,10 @@
-//! `agentsite connect`: the configuration with which somebody's own assistant reaches the agents of this
+//! `agentsite connect`: the configuration with which the user's assistant reaches the agents of this
 //! site.
 //!
-//! Promises: prints it unless told to write; writing keeps everything else in the program's file, leaves a
-//! copy of the file as it was beside it, and does nothing when the entry is there already. A file that cannot
-//! be understood is not touched. The only key that is written is one that was given, or the program's own at
-//! the site of this folder. It does not start a site.
+//! Promises: prints it without --write; writing keeps everything else in the program's file, leaves a
+//! copy of the file as it was next to it, and does nothing when the entry is there already. A file that
+//! cannot be understood is not touched. The only key that is written is one that was given, or the program's
+//! own at the site of this folder. It does not start a site.
 
 mod jsonc;
 mod program;
@@ -29,7 +29,7 @@ pub(super) struct Arguments {
     /// The program that is to reach the agents.
     #[arg(value_enum)]
     program: Program,
-    /// Write into the program's own file instead of printing; the file as it was stays beside it.
+    /// Write into the program's own file instead of printing; a copy of the file as it was stays next to it.
     #[arg(long)]
     write: bool,
     /// Print only (what happens when --write is not given).
@@ -146,12 +146,13 @@ async fn over_http(shell: &Shell, arguments: &Arguments) -> Result<Way, CliError
             let running = DataFolder::at(&config.data).announced().map(|site| site.url);
             let url =
                 config.public_url.clone().or(running).unwrap_or_else(|| format!("http://{}", config.listen));
-            url.parse()
-                .map_err(|_| CliError::error(format!("`{url}` is no address; name the site's with --site")))?
+            url.parse().map_err(|_| {
+                CliError::error(format!("`{url}` is not a URL; give that of the site with --site"))
+            })?
         }
     };
     if base.host().is_none() {
-        return Err(CliError::usage("--site: name an http(s) address"));
+        return Err(CliError::usage("--site: give an http(s) URL"));
     }
     let mut url = base.as_str().trim_end_matches('/').to_owned();
     url.push_str("/mcp");
@@ -195,19 +196,19 @@ fn write(program: Program, home: &Home, name: &str, way: &Way) -> Result<bool, C
     Ok(true)
 }
 
-/// Writes the file so that it is there whole or as it was, with a copy of what it was beside it.
+/// Writes the file so that it is there whole or as it was, with a copy of what it was next to it.
 fn replace(path: &Path, before: &str, after: &str) -> std::io::Result<()> {
     // A link is followed, so that it stays one.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let beside = |ending: &str| {
+    let next_to = |ending: &str| {
         let mut name = path.file_name().unwrap_or_default().to_owned();
         name.push(ending);
         path.with_file_name(name)
     };
-    let (draft, copy): (PathBuf, PathBuf) = (beside(".agentsite-new"), beside(".before-agentsite"));
+    let (draft, copy): (PathBuf, PathBuf) = (next_to(".agentsite-new"), next_to(".before-agentsite"));
     std::fs::write(&draft, after)?;
     if let Ok(metadata) = std::fs::metadata(&path) {
         std::fs::set_permissions(&draft, metadata.permissions())?;

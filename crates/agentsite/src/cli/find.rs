@@ -1,7 +1,7 @@
 //! `agentsite find`: asks the running site which agents fit a request in plain language.
 //!
 //! Promises: matches come with their scores and one line of why; `--explain` shows the parts of each score.
-//! What is wrong with the query is told before the site is asked. When nothing fits, the exit code says so.
+//! An error in the query is reported before the site is asked. When nothing fits, the exit code says so.
 //! It ranks nothing itself.
 
 mod filter;
@@ -32,7 +32,7 @@ pub(super) struct Arguments {
     /// How many matches.
     #[arg(short, long = "k", value_name = "N", default_value_t = agentsite_protocol::DEFAULT_MATCHES)]
     k: usize,
-    /// Leave out so many of the best, for the next page.
+    /// Skip this many of the best matches, for the next page.
     #[arg(long, value_name = "N", default_value_t = 0)]
     offset: usize,
     /// Ask the registries in `site.upstreams`, too.
@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     /// Show the parts of each score.
     #[arg(long)]
     explain: bool,
-    /// Stay, and tell of agents that appear and fit, until Ctrl-C.
+    /// Keep running and print matching agents as they appear, until Ctrl-C.
     #[arg(long, conflicts_with_all = ["explain", "offset", "k", "wide"])]
     watch: bool,
 }
@@ -64,7 +64,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
         shell.output.alert(Style::Warn, &format!("left out of the scores: {without}"));
     }
     if let Some(coverage) = &found.coverage {
-        tell_coverage(shell, coverage);
+        print_coverage(shell, coverage);
     }
     if !found.matches.is_empty() {
         return Ok(Exit::Ok);
@@ -77,7 +77,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
 impl Arguments {
     fn query(&self) -> Result<Query, CliError> {
         if !(1..=MAX_MATCHES).contains(&self.k) {
-            return Err(CliError::usage(format!("--k: name a number from 1 to {MAX_MATCHES}")));
+            return Err(CliError::usage(format!("--k: give a number from 1 to {MAX_MATCHES}")));
         }
         let filter =
             filter::read(&self.filters).map_err(|what| CliError::usage(format!("--filter: {what}")))?;
@@ -98,7 +98,7 @@ fn table(shell: &Shell, matches: &[Match]) -> Result<(), CliError> {
 }
 
 /// Which registries elsewhere answered.
-fn tell_coverage(shell: &Shell, coverage: &Coverage) {
+fn print_coverage(shell: &Shell, coverage: &Coverage) {
     for failed in &coverage.failed {
         shell.output.alert(Style::Warn, &format!("{} did not answer: {}", failed.registry, failed.why));
     }

@@ -37,7 +37,7 @@ enum Verb {
         /// Only those after this id.
         #[arg(long)]
         after: Option<String>,
-        /// Most entries.
+        /// Maximum number of entries.
         #[arg(short = 'n', long, default_value_t = 100)]
         limit: usize,
     },
@@ -74,8 +74,8 @@ enum Verb {
         /// Its id.
         id: String,
     },
-    /// Take many entries: from an ai-catalog.json, a server.json, another site or registry, or a file of JSON
-    /// lines.
+    /// Import many entries: from an ai-catalog.json, a server.json, another site or registry, or a file of
+    /// JSON lines.
     Import {
         /// Address or file.
         #[arg(value_name = "URL|FILE")]
@@ -84,7 +84,7 @@ enum Verb {
         #[arg(long, default_value_t = 1_000, value_name = "COUNT")]
         max_bad: usize,
     },
-    /// Write all entries: to a file, or to stdout.
+    /// Export all entries: to a file, or to stdout.
     Export {
         /// In which form.
         #[arg(long, value_enum, default_value_t = Format::Jsonl)]

@@ -20,7 +20,7 @@ pub(super) struct Arguments {
 enum Verb {
     /// Show the keys of the site and how they changed.
     Show,
-    /// Take new keys; the old ones sign a record that names them, and stay published.
+    /// Rotate the keys; the old ones sign a record that names them, and stay published.
     Rotate,
     /// Sign the challenge of an entry in another hub; write it into a file for `agentsite hub verify ID
     /// --answer FILE`.
@@ -35,7 +35,7 @@ enum Verb {
     ServeChallenge {
         /// The word that the hub shows.
         word: Option<String>,
-        /// Serve it no longer.
+        /// Stop serving it.
         #[arg(long, requires = "word")]
         rm: bool,
     },
@@ -85,18 +85,18 @@ async fn serve(shell: &Shell, site: &RunningClient, word: Option<&str>, rm: bool
         shell.output.table(&["WORD", "UNTIL"], &rows)?;
         return Ok(Exit::Ok);
     };
-    let told = if rm {
+    let answer = if rm {
         site.delete(&format!("api/identity/challenges/{}", escaped(word))).await?;
         json!({ "removed": word })
     } else {
         site.post("api/identity/challenges", &json!({ "word": word })).await?
     };
     if shell.output.is_json() {
-        shell.output.json(&told)?;
+        shell.output.json(&answer)?;
     } else if rm {
         shell.output.line(&format!("{word} is served no longer"))?;
     } else {
-        shell.output.line(&format!("{word} is served until {}", field(&told, "until")))?;
+        shell.output.line(&format!("{word} is served until {}", field(&answer, "until")))?;
     }
     Ok(Exit::Ok)
 }

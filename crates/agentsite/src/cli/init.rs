@@ -25,11 +25,11 @@ pub(super) fn run(shell: &Shell, arguments: &Arguments) -> Result<Exit, CliError
     let (file, agent) = (Path::new(FILE), agents.join("hello"));
     // Both are looked at before either is written, so that a refusal leaves nothing behind.
     if let Some(there) = [file, &agent].into_iter().find(|path| path.exists()) {
-        return Err(CliError::error(format!("{} is there already and is left as it is", there.display())));
+        return Err(CliError::error(format!("{} exists already and was not changed", there.display())));
     }
     let name = "hello".parse().expect("hello is a name");
     std::fs::create_dir_all(&agents).map_err(|error| CliError::file("make", &agents, &error))?;
-    templates::write_agent(arguments.lang, &name, &agent, &templates::Wish::default())?;
+    templates::write_agent(arguments.lang, &name, &agent, &templates::TemplateValues::default())?;
     templates::write_new(file, templates::CONFIG)?;
     let written = [file.display().to_string(), agent.display().to_string()];
     if shell.output.is_json() {

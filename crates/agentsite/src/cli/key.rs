@@ -19,7 +19,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Make a key; it is shown once.
+    /// Create a key; it is shown once.
     New {
         /// What it is for.
         #[arg(long, default_value = "")]
@@ -28,7 +28,7 @@ enum Verb {
         /// times.
         #[arg(long = "scope", value_name = "SCOPE", default_value = "call")]
         scopes: Vec<Scope>,
-        /// How long it is valid, such as 30d; for ever when left out.
+        /// How long it is valid, such as 30d [default: no expiry].
         #[arg(long, value_name = "PERIOD")]
         expires: Option<Period>,
     },
@@ -39,7 +39,7 @@ enum Verb {
         /// Its id.
         id: String,
     },
-    /// Replace the admin token in the data folder; the one before stops working at once.
+    /// Replace the admin token in the data folder; the former one stops working at once.
     RotateAdmin,
 }
 

@@ -1,6 +1,6 @@
 //! `agentsite logs`: the log of the running site itself.
 //!
-//! Promises: what it prints is what the site keeps, oldest first; with `--follow` it goes on until it is
+//! Promises: what it prints is what the site keeps, oldest first; with `--follow` it continues until it is
 //! ended, and says when it was too slow to see every line. The log of one agent is `agentsite agent logs`.
 
 use clap::Args;
@@ -14,13 +14,13 @@ use crate::output::Style;
 /// Arguments of `logs`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Go on with what comes.
+    /// Print new lines as they are written.
     #[arg(short, long)]
     follow: bool,
-    /// Most lines to begin with.
+    /// Maximum number of past lines to print.
     #[arg(short = 'n', long, default_value_t = 100)]
     lines: usize,
-    /// Only lines as loud as this: error, warn, info, debug or trace.
+    /// Only lines of this level or a more severe one: error, warn, info, debug or trace.
     #[arg(long, value_name = "LEVEL")]
     level: Option<String>,
     /// Only lines with this text.

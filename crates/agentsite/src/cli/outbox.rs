@@ -1,4 +1,4 @@
-//! `agentsite outbox`: what has to leave the site, what could not, and what becomes of it.
+//! `agentsite outbox`: deliveries that wait or were given up, and what to do with them.
 //!
 //! Promises: shows a receiver by its origin only; `retry` and `drop` are the only changes. With `--dead` both
 //! take all that were given up.
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::shell::{RunningClient, Shell, field, list};
 use crate::exit::{CliError, Exit};
 
-/// Letters fetched at once when all are meant.
+/// Deliveries fetched at once when all are meant.
 const PAGE: usize = 500;
 
 /// Arguments of `outbox`.
@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// List letters, the oldest first.
+    /// List deliveries, the oldest first.
     Ls {
         /// Only those that were given up.
         #[arg(long)]
@@ -32,22 +32,22 @@ enum Verb {
         /// Only those after this one.
         #[arg(long)]
         after: Option<u64>,
-        /// Most letters.
+        /// Maximum number of deliveries.
         #[arg(short = 'n', long, default_value_t = 100)]
         limit: usize,
     },
-    /// Show one letter and why it could not leave.
+    /// Show one delivery and why it failed.
     Show {
         /// Its number.
         id: u64,
     },
-    /// Send letters again, with a new deadline.
+    /// Send deliveries again, with a new deadline.
     Retry(Which),
-    /// Forget letters for good.
+    /// Delete deliveries for good.
     Drop(Which),
 }
 
-/// Which letters are meant.
+/// Which deliveries are meant.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct Which {
@@ -71,8 +71,8 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
             ls(shell, &answer, limit)
         }
         Verb::Show { id } => {
-            let letter: Value = site.get(&format!("api/outbox/{id}")).await?;
-            show(shell, &letter)
+            let delivery: Value = site.get(&format!("api/outbox/{id}")).await?;
+            show(shell, &delivery)
         }
         Verb::Retry(which) => {
             let ids = which.ids(&site).await?;
@@ -102,9 +102,9 @@ impl Which {
             let after = ids.last().copied().unwrap_or_default();
             let path = format!("api/outbox?state=dead&limit={PAGE}&after={after}");
             let page: Value = site.get(&path).await?;
-            let letters = list(&page, "letters");
-            ids.extend(letters.iter().filter_map(|letter| letter["id"].as_u64()));
-            if letters.len() < PAGE {
+            let deliveries = list(&page, "letters");
+            ids.extend(deliveries.iter().filter_map(|delivery| delivery["id"].as_u64()));
+            if deliveries.len() < PAGE {
                 return Ok(ids);
             }
         }
@@ -116,31 +116,31 @@ fn ls(shell: &Shell, answer: &Value, limit: usize) -> Result<Exit, CliError> {
         shell.output.json(answer)?;
         return Ok(Exit::Ok);
     }
-    let letters = list(answer, "letters");
-    let row = |letter: &Value| {
+    let deliveries = list(answer, "letters");
+    let row = |delivery: &Value| {
         ["id", "state", "receiver", "task", "event", "attempts", "due", "error"]
-            .map(|name| field(letter, name))
+            .map(|name| field(delivery, name))
             .to_vec()
     };
-    let rows: Vec<Vec<String>> = letters.iter().map(row).collect();
+    let rows: Vec<Vec<String>> = deliveries.iter().map(row).collect();
     let heads = ["ID", "STATE", "RECEIVER", "TASK", "EVENT", "TRIES", "DUE", "LAST ERROR"];
     shell.output.table(&heads, &rows)?;
-    if let Some(last) = letters.last().filter(|_| letters.len() >= limit) {
+    if let Some(last) = deliveries.last().filter(|_| deliveries.len() >= limit) {
         shell.output.note(&format!("there may be more: agentsite outbox ls --after {}", field(last, "id")));
     }
     Ok(Exit::Ok)
 }
 
-fn show(shell: &Shell, letter: &Value) -> Result<Exit, CliError> {
+fn show(shell: &Shell, delivery: &Value) -> Result<Exit, CliError> {
     if shell.output.is_json() {
-        shell.output.json(letter)?;
+        shell.output.json(delivery)?;
         return Ok(Exit::Ok);
     }
     for name in [
         "id", "state", "receiver", "config", "task", "event", "delivery", "attempts", "due", "deadline",
         "error",
     ] {
-        let value = field(letter, name);
+        let value = field(delivery, name);
         if !value.is_empty() {
             shell.output.line(&format!("{name:<9} {value}"))?;
         }
@@ -152,7 +152,7 @@ fn done(shell: &Shell, name: &str, words: &str, ids: &[u64]) -> Result<Exit, Cli
     if shell.output.is_json() {
         shell.output.json(&serde_json::json!({ name: ids }))?;
     } else {
-        shell.output.line(&format!("{} letters {words}", ids.len()))?;
+        shell.output.line(&format!("{} deliveries {words}", ids.len()))?;
     }
     Ok(Exit::Ok)
 }

@@ -5,7 +5,7 @@
 
 use clap::Args;
 
-use super::shell::{Shell, told};
+use super::shell::{Shell, config_error};
 use crate::exit::{CliError, Exit};
 use crate::serve::{self, Startup};
 
@@ -21,9 +21,9 @@ pub(crate) struct Flags {
     /// Address under which others reach the site.
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
-    /// A proxy in front of the site speaks TLS for it.
-    #[arg(long)]
-    tls_elsewhere: bool,
+    /// Allow plain HTTP on other addresses than loopback: a proxy in front of the site terminates TLS.
+    #[arg(long, alias = "tls-elsewhere")]
+    tls_terminated_by_proxy: bool,
     /// What callers without a key may use: none, public or admin.
     #[arg(long, value_name = "WHAT")]
     anonymous: Option<String>,
@@ -45,7 +45,7 @@ impl Flags {
             tls_cert: self.tls_cert.or(other.tls_cert),
             tls_key: self.tls_key.or(other.tls_key),
             public_url: self.public_url.or(other.public_url),
-            tls_elsewhere: self.tls_elsewhere || other.tls_elsewhere,
+            tls_terminated_by_proxy: self.tls_terminated_by_proxy || other.tls_terminated_by_proxy,
             anonymous: self.anonymous.or(other.anonymous),
             no_demos: self.no_demos || other.no_demos,
             conformance: self.conformance.or(other.conformance),
@@ -59,7 +59,7 @@ impl Flags {
             ("tls_cert", self.tls_cert.clone()),
             ("tls_key", self.tls_key.clone()),
             ("public_url", self.public_url.clone()),
-            ("tls_elsewhere", self.tls_elsewhere.then(|| "true".to_owned())),
+            ("tls_terminated_by_proxy", self.tls_terminated_by_proxy.then(|| "true".to_owned())),
             ("anonymous", self.anonymous.clone()),
             ("demos", self.no_demos.then(|| "false".to_owned())),
             ("conformance", self.conformance.clone()),
@@ -79,7 +79,7 @@ impl Flags {
 /// Runs the site until a signal comes.
 pub(super) async fn run(shell: &Shell, flags: Flags) -> Result<Exit, CliError> {
     let reader = shell.reader(flags.keys());
-    let loaded = reader.load().map_err(|error| told(&error))?;
+    let loaded = reader.load().map_err(|error| config_error(&error))?;
     let startup = Startup { loaded, reader, output: shell.output, guest: None };
     Box::pin(serve::run(startup)).await
 }

@@ -1,7 +1,7 @@
 //! What every verb stands on: the flags, the environment, the configuration and the way to the running site.
 //!
 //! Promises: the configuration is read only by verbs that need it, so that a broken file cannot keep the
-//! others from working; a site that cannot be reached is told in one sentence with its own exit code.
+//! others from working; a site that cannot be reached is reported in one sentence with its own exit code.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -51,7 +51,7 @@ impl Shell {
 
     /// Reads the configuration with the flags that all verbs know.
     pub(super) fn config(&self) -> Result<Loaded, CliError> {
-        self.config_with(Vec::new()).map_err(|error| told(&error))
+        self.config_with(Vec::new()).map_err(|error| config_error(&error))
     }
 
     /// Reads the configuration with further flags.
@@ -79,14 +79,14 @@ impl Shell {
         // The announced address knows whether the site speaks TLS; the flag does not.
         let own = match &self.everywhere.listen {
             Some(_) => announced.filter(|url| is_at(url, loaded.config.listen)),
-            None => Some(announced.ok_or_else(|| data.nobody_home())?),
+            None => Some(announced.ok_or_else(|| data.not_running())?),
         };
         // The admin token goes to the site of this data folder and to no other program.
         let kept = own.as_ref().and_then(|_| data.token());
         let token = self.variables.get(TOKEN_VARIABLE).cloned().or(kept).map(|token| Token::new(&token));
         let base = match own {
             Some(url) => url,
-            None => format!("http://{}", loaded.config.listen).parse().map_err(|_| data.nobody_home())?,
+            None => format!("http://{}", loaded.config.listen).parse().map_err(|_| data.not_running())?,
         };
         let client = SiteClient::new(&Egress::unguarded(), base, token.clone());
         Ok(RunningClient { client, token, data, named: self.everywhere.listen.is_some() })
@@ -106,7 +106,7 @@ fn is_at(url: &Url, listen: SocketAddr) -> bool {
 }
 
 /// An error of the configuration as the end of the program.
-pub(super) fn told(error: &ConfigError) -> CliError {
+pub(super) fn config_error(error: &ConfigError) -> CliError {
     CliError::error(error.to_string())
 }
 
@@ -152,7 +152,7 @@ impl RunningClient {
             {
                 CliError::new(Exit::NotRunning, format!("no site answers at {}: {why}", self.client.base()))
             }
-            ClientError::NoConnection(_) | ClientError::Unreachable(_) => self.data.nobody_home(),
+            ClientError::NoConnection(_) | ClientError::Unreachable(_) => self.data.not_running(),
             ClientError::Status { status: 404, message, .. } => CliError::new(Exit::NotFound, message),
             ClientError::Status { status: 401 | 403 | 429 | 503 | 507, message, .. } => {
                 CliError::new(Exit::Refused, message)
@@ -186,7 +186,7 @@ impl RunningClient {
         &self,
         path: &str,
     ) -> Result<BoxStream<'static, Result<Event, CliError>>, CliError> {
-        let told = |error: ClientError| self.error(&error);
+        let failed = |error: ClientError| self.error(&error);
         let url =
             self.client.base().join(path).map_err(|error| CliError::error(format!("`{path}`: {error}")))?;
         let mut request =
@@ -195,14 +195,14 @@ impl RunningClient {
         if let Some(token) = &self.token {
             request = request.bearer(token.secret());
         }
-        let answer = request.send().await.map_err(|error| told(error.into()))?;
+        let answer = request.send().await.map_err(|error| failed(error.into()))?;
         if !answer.status().is_success() {
             // Asked again without a stream, the site says in its own words what is wrong.
             self.get::<serde_json::Value>(path).await?;
             return Err(CliError::error(format!("the site answered {}", answer.status())));
         }
         let events = answer.stream().eventsource();
-        let broken = |error| CliError::error(format!("the stream broke off: {error}"));
+        let broken = |error| CliError::error(format!("the stream was interrupted: {error}"));
         Ok(events.map(move |event| event.map_err(broken)).boxed())
     }
 

@@ -33,7 +33,7 @@ enum Verb {
         /// Only of this conversation.
         #[arg(long)]
         context: Option<String>,
-        /// Most tasks.
+        /// Maximum number of tasks.
         #[arg(short = 'n', long, default_value_t = 50)]
         limit: usize,
         /// Where the last page ended.

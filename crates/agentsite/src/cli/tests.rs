@@ -117,7 +117,7 @@ fn without_a_site_the_sentence_says_how_to_start_one() {
 #[test]
 fn what_a_killed_site_left_behind_counts_as_no_site() {
     let folder = tempfile::tempdir().unwrap();
-    // Bound and dropped: nobody listens at this port now.
+    // Bound and dropped: nothing listens on this port now.
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let left = format!(r#"{{"pid":1,"url":"http://{free}","startedAt":"2026-01-01T00:00:00.000Z"}}"#);
     std::fs::write(folder.path().join("site.json"), left).unwrap();

@@ -1,6 +1,6 @@
 //! Change: in what two configurations differ, and what a change takes to count.
 //!
-//! Promises: pure comparison of values, key by key; where a value came from is no difference.
+//! Promises: pure comparison of values, key by key; the origin of a value does not count.
 
 use super::Loaded;
 use super::docs::{self, Shown};

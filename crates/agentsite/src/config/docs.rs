@@ -110,7 +110,7 @@ common ones by a flag; an empty variable counts as not set. **Flags win over env
 
 The command line finds the running site, and the token for it, in the data folder; `AGENTSITE_TOKEN` names another token.
 
-Unknown keys are errors, because a misspelt limit is no limit. Lengths of time are written like `90s`, `5m`, `1h 30m` or `7d`, sizes
+Unknown keys are errors, because a misspelt limit would have no effect. Lengths of time are written like `90s`, `5m`, `1h 30m` or `7d`, sizes
 like `512KiB`, `8MiB` or `1GiB`. Lists in environment variables are separated by commas. Relative paths in the file are relative to the
 file. On SIGHUP, or `POST /api/reload`, the site reads the file again: `telemetry.log` changes at once and the agents folder is
 scanned; the other keys need a restart, and the log says so when one of them has changed.

@@ -24,10 +24,19 @@ const FLAGS: [(&str, &str); 11] = [
     ("tls_cert", "--tls-cert"),
     ("tls_key", "--tls-key"),
     ("public_url", "--public-url"),
-    ("tls_elsewhere", "--tls-elsewhere"),
+    ("tls_terminated_by_proxy", "--tls-terminated-by-proxy"),
     ("anonymous", "--anonymous"),
     ("telemetry.otlp_endpoint", "--otlp-endpoint"),
 ];
+
+/// Keys that were renamed, each with its present name. Files, variables and flags may use the former name for
+/// one release; those of files and variables cause a warning.
+pub(super) const RENAMED: [(&str, &str); 1] = [("tls_elsewhere", "tls_terminated_by_proxy")];
+
+/// The environment variable of a key.
+pub(super) fn variable_of(path: &str) -> String {
+    format!("{PREFIX}{}", path.replace('.', "_").to_uppercase())
+}
 
 /// How a value is written in an environment variable.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,7 +90,7 @@ impl Key {
 
     /// Its environment variable.
     pub(crate) fn variable(&self) -> String {
-        format!("{PREFIX}{}", self.path.replace('.', "_").to_uppercase())
+        variable_of(&self.path)
     }
 
     /// Its flag, if it has one.

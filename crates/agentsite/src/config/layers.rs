@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use toml::{Table, Value};
 
-use super::keys::{Catalogue, Key, Kind, NAME, PREFIX};
+use super::keys::{Catalogue, Key, Kind, NAME, PREFIX, RENAMED, variable_of};
 use super::place::Place;
 use super::{Config, ConfigError};
 
-/// Variables with our prefix that are no keys of the file: the file itself, and the token of the command
+/// Variables with our prefix that are not keys of the file: the file itself, and the token of the command
 /// line.
 const OTHER_VARIABLES: [&str; 3] = ["AGENTSITE_CONFIG", "AGENTSITE_DATA_KEY", "AGENTSITE_TOKEN"];
 
@@ -31,7 +31,7 @@ pub(crate) enum Origin {
     Variable(String),
     /// The file, at this line.
     File(usize),
-    /// Nobody said anything.
+    /// Neither flag, variable nor file sets it.
     Default,
 }
 
@@ -78,7 +78,7 @@ pub(crate) struct Loaded {
     pub(crate) origins: BTreeMap<String, Origin>,
     /// The file that was read.
     pub(crate) file: Option<PathBuf>,
-    /// What is odd but no error.
+    /// What deserves attention but is not an error.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -131,8 +131,21 @@ impl Layers {
             }
             self.origins.insert(key, Origin::File(line));
         }
+        self.rename(&mut table);
         self.table = table;
         Ok(())
+    }
+
+    /// Gives keys at the top of a file that have their former names the present ones.
+    fn rename(&mut self, table: &mut Table) {
+        for (former, present) in RENAMED {
+            let Some(value) = table.remove(former) else { continue };
+            table.insert(present.to_owned(), value);
+            if let Some(origin) = self.origins.remove(former) {
+                self.origins.insert(present.to_owned(), origin);
+            }
+            self.warnings.push(former_name(former, present));
+        }
     }
 
     fn environment(
@@ -147,7 +160,11 @@ impl Layers {
             if name.starts_with(TEST_PREFIX) || OTHER_VARIABLES.contains(&name.as_str()) {
                 continue;
             }
-            match key_of(catalogue, name) {
+            let present = present_variable(name);
+            if let Some(present) = &present {
+                self.warnings.push(former_name(name, present));
+            }
+            match key_of(catalogue, present.as_ref().unwrap_or(name)) {
                 Some((path, key)) => self.set(&path, key, text, Origin::Variable(name.clone()))?,
                 None => self.warnings.push(format!(
                     "the variable {name} is not known and has no effect; see `agentsite config docs`"
@@ -186,6 +203,16 @@ impl Layers {
     }
 }
 
+/// The present name of a variable whose key was renamed.
+fn present_variable(name: &str) -> Option<String> {
+    let renamed = RENAMED.iter().find(|(former, _)| variable_of(former) == name);
+    renamed.map(|(_, present)| variable_of(present))
+}
+
+fn former_name(former: &str, present: &str) -> String {
+    format!("`{former}` is now called `{present}`; the former name stops working with the next release")
+}
+
 /// The key that a variable stands for, with the user's own name put in where the key has one.
 fn key_of<'a>(catalogue: &'a Catalogue, variable: &str) -> Option<(String, &'a Key)> {
     if let Some(key) = catalogue.keys.iter().find(|key| !key.is_named() && key.variable() == variable) {
@@ -204,7 +231,7 @@ fn value(kind: &Kind, text: &str) -> Result<Value, String> {
     match kind {
         Kind::Text | Kind::Choice(_) => Ok(Value::String(text.to_owned())),
         Kind::Number => {
-            text.trim().parse().map(Value::Integer).map_err(|_| format!("`{text}` is no whole number"))
+            text.trim().parse().map(Value::Integer).map_err(|_| format!("`{text}` is not a whole number"))
         }
         Kind::Flag => match text.trim() {
             "true" | "1" | "yes" | "on" => Ok(Value::Boolean(true)),

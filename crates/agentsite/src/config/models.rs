@@ -134,11 +134,11 @@ mod tests {
     fn found(text: &str, pairs: &[(&str, &str)]) -> (Vec<String>, Vec<String>) {
         let variables = pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let (settings, complaints) = models(&toml::from_str(text).unwrap(), &variables);
-        let told = |one: &ProviderSettings| {
+        let described = |one: &ProviderSettings| {
             let key = one.key.as_ref().map_or("no key", Secret::expose);
             format!("{} {} {key}", one.name, one.base_url)
         };
-        (settings.providers.iter().map(told).collect(), complaints)
+        (settings.providers.iter().map(described).collect(), complaints)
     }
 
     #[test]

@@ -18,7 +18,7 @@ const MAX_FILE: u64 = 1 << 20;
 /// Where the configuration comes from.
 #[derive(Debug, Clone)]
 pub(crate) struct Reader {
-    /// The file that somebody named.
+    /// The file that a flag or a variable names.
     named: Option<PathBuf>,
     variables: BTreeMap<String, String>,
     flags: Vec<(&'static str, String)>,
@@ -45,7 +45,7 @@ impl Reader {
         &self.variables
     }
 
-    /// What the file holds; `None` when there is none and nobody named one.
+    /// What the file holds; `None` when there is none and none was named.
     ///
     /// # Errors
     /// [`ConfigError`] when it cannot be read.

@@ -1,7 +1,7 @@
 //! Saving: how the configuration file is replaced by another text.
 //!
 //! Promises: the file is there whole or not at all, with the rights that it had; what it held before lies
-//! beside it as a backup; a file that somebody else changed meanwhile is left alone. Whether the text is a
+//! next to it as a backup; a file that has changed meanwhile is left alone. Whether the text is a
 //! sound configuration is looked at before (`reader`).
 
 use std::fmt::Write as _;
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_folder_that_cannot_be_written_is_told() {
         let missing = Path::new("/nowhere/at/all/agentsite.toml");
-        let told = save(missing, "x", &digest(None)).unwrap_err().to_string();
-        assert!(told.contains("cannot write /nowhere"), "{told}");
+        let error = save(missing, "x", &digest(None)).unwrap_err().to_string();
+        assert!(error.contains("cannot write /nowhere"), "{error}");
     }
 }

@@ -79,7 +79,7 @@ fn every_kind_of_value_can_come_from_a_variable() {
     assert_eq!(config.limits.body.to_string(), "2MiB");
     assert_eq!(config.retention.age.to_string(), "7d");
     assert_eq!(config.trusted_proxies.len(), 2);
-    assert_eq!(config.anonymous, Anonymous::None);
+    assert_eq!(config.anonymous, agentsite_gateway::AnonymousAccess::None);
     assert_eq!(config.models["my-gpu"].base_url.as_deref(), Some("http://gpu:8000/v1"));
 }
 
@@ -119,6 +119,25 @@ fn an_unknown_variable_is_a_warning_and_those_of_tests_are_not() {
         join("", &[("AGENTSITE_LISTNE", "x"), ("AGENTSITE_TEST_SEED", "1"), ("AGENTSITE_TOKEN", "t")], &[]);
     assert_eq!(loaded.warnings.len(), 1);
     assert!(loaded.warnings[0].contains("AGENTSITE_LISTNE"));
+}
+
+#[test]
+fn a_key_that_was_renamed_is_read_by_its_former_name_with_a_warning() {
+    let flag = [("tls_terminated_by_proxy", "false")];
+    let variable = [("AGENTSITE_TLS_ELSEWHERE", "true")];
+    let file = join("tls_elsewhere = true\n", &[], &[]);
+    let environment = join("", &variable, &[]);
+    for (loaded, origin) in [(&file, "file, line 1"), (&environment, "environment AGENTSITE_TLS_ELSEWHERE")] {
+        assert!(loaded.config.tls_terminated_by_proxy);
+        assert_eq!(loaded.origins["tls_terminated_by_proxy"].to_string(), origin);
+        assert!(loaded.warnings[0].contains("is now called"), "{:?}", loaded.warnings);
+    }
+    let all = join("tls_elsewhere = true\n", &variable, &flag);
+    assert!(!all.config.tls_terminated_by_proxy, "the layers are joined under one name");
+    let present = join("tls_terminated_by_proxy = true\n", &[], &[]);
+    assert!(present.config.tls_terminated_by_proxy && present.warnings.is_empty());
+    let both = error("tls_elsewhere = true\ntls_terminated_by_proxy = true\n", &[]);
+    assert!(both.contains("duplicate field"), "{both}");
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::folder::scan;
 /// What a running site says of its agents.
 pub(super) fn of_site(status: &Value) -> Vec<Check> {
     let listed = |name: &str| status[name].as_array().cloned().unwrap_or_default();
-    let mut found: Vec<Check> = listed("agents").iter().flat_map(told).collect();
+    let mut found: Vec<Check> = listed("agents").iter().flat_map(checks_of).collect();
     found.extend(listed("broken").iter().map(|broken| {
         let text = |name: &str| broken[name].as_str().unwrap_or_default().to_owned();
         Check::fail("agent", format!("{}:{}", text("file"), text("error")))
@@ -33,7 +33,7 @@ pub(super) fn of_site(status: &Value) -> Vec<Check> {
     found
 }
 
-fn told(agent: &Value) -> Vec<Check> {
+fn checks_of(agent: &Value) -> Vec<Check> {
     let text = |field: &str| agent[field].as_str().unwrap_or_default();
     let name = format!("agent {}", text("name"));
     let state = match (text("health"), text("kind")) {

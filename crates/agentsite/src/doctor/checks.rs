@@ -83,7 +83,7 @@ pub(super) fn data(config: &Config) -> Vec<Check> {
         }
     };
     let room = match rustix::fs::statvfs(place) {
-        Err(error) => Check::warn("free disk", format!("cannot be told: {error}")),
+        Err(error) => Check::warn("free disk", format!("cannot be read: {error}")),
         Ok(disk) => match disk.f_bavail.saturating_mul(disk.f_frsize) {
             free if free < NO_ROOM => {
                 Check::fail("free disk", format!("{} left; free some space", rounded(free)))
@@ -145,7 +145,7 @@ pub(super) fn outbox(status: &Value) -> Vec<Check> {
     }]
 }
 
-/// Letters that may wait without anybody being down: a burst of a busy site.
+/// Deliveries that may wait without a receiver being down: a burst of a busy site.
 const MANY_WAITING: u64 = 1_000;
 
 /// The database is whole and of a known version. Not looked at while a site uses it.

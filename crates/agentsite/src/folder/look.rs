@@ -1,50 +1,50 @@
-//! Asking for a look at the agents folder, and hearing when it was taken.
+//! Requests to scan the agents folder now, each answered when its scan is done.
 //!
-//! Promises: whoever asks is answered after a look that began later than the question; nobody waits for a
-//! site that has stopped. It does not look itself.
+//! Promises: a request is answered after a scan that began later than the request; it never waits for a
+//! site that has stopped. It does not scan itself.
 
 use tokio::sync::{mpsc, oneshot};
 
-/// Questions that may wait; each is one change by one person, and they come one after the other.
+/// Requests that may wait; each is one change by one person, and they come one after the other.
 const WAITING: usize = 16;
 
-/// Asks for looks.
+/// Requests scans.
 #[derive(Debug, Clone)]
-pub(crate) struct Looks(mpsc::Sender<oneshot::Sender<()>>);
+pub(crate) struct ScanRequester(mpsc::Sender<oneshot::Sender<()>>);
 
-/// Where the questions arrive.
+/// Where the requests arrive.
 #[derive(Debug)]
-pub(crate) struct Asked(mpsc::Receiver<oneshot::Sender<()>>);
+pub(crate) struct ScanRequests(mpsc::Receiver<oneshot::Sender<()>>);
 
-/// One who waits for a look.
+/// One request that waits for its scan.
 #[derive(Debug)]
-pub(crate) struct Waiting(oneshot::Sender<()>);
+pub(crate) struct ScanRequest(oneshot::Sender<()>);
 
-impl Looks {
+impl ScanRequester {
     /// Both ends.
-    pub(crate) fn channel() -> (Self, Asked) {
-        let (ask, asked) = mpsc::channel(WAITING);
-        (Self(ask), Asked(asked))
+    pub(crate) fn channel() -> (Self, ScanRequests) {
+        let (sender, receiver) = mpsc::channel(WAITING);
+        (Self(sender), ScanRequests(receiver))
     }
 
-    /// Waits until the folder was looked at.
-    pub(crate) async fn look(&self) {
-        let (done, looked) = oneshot::channel();
+    /// Waits until the folder was scanned.
+    pub(crate) async fn scan(&self) {
+        let (done, scanned) = oneshot::channel();
         if self.0.send(done).await.is_ok() {
-            let _ = looked.await;
+            let _ = scanned.await;
         }
     }
 }
 
-impl Asked {
-    /// The next who waits; none when nobody can ask any more.
-    pub(crate) async fn next(&mut self) -> Option<Waiting> {
-        self.0.recv().await.map(Waiting)
+impl ScanRequests {
+    /// The next request; none when no sender is left.
+    pub(crate) async fn next(&mut self) -> Option<ScanRequest> {
+        self.0.recv().await.map(ScanRequest)
     }
 }
 
-impl Waiting {
-    /// Tells that the look was taken.
+impl ScanRequest {
+    /// Reports that the scan is done.
     pub(crate) fn done(self) {
         let _ = self.0.send(());
     }

@@ -1,7 +1,7 @@
 //! Decides what a scan of the agents folder changes.
 //!
 //! Promises: a pure function of what is running and what was found. A broken file leaves the last good
-//! version of its agent running; a name belongs to the folder that had it first; each error is told once,
+//! version of its agent running; a name belongs to the folder that had it first; each error is logged once,
 //! when it is new. It touches neither files nor the site.
 
 use std::collections::BTreeMap;
@@ -87,7 +87,7 @@ pub(crate) fn plan(known: &Known, found: Vec<Found>) -> Plan {
     for one in &broken {
         let error = one.reading.as_ref().err().cloned().unwrap_or_default();
         next.errors.insert(one.file(), error);
-        // The last good version goes on, and keeps its name.
+        // The last good version keeps running, and keeps its name.
         if let Some((name, placed)) = known.agents.iter().find(|(_, placed)| placed.folder == one.folder) {
             next.agents.insert(name.clone(), placed.clone());
             next.keep_refusal(known, &one.file());
@@ -150,7 +150,7 @@ mod tests {
         Found { folder: folder.into(), reading: Err(error.into()), stamp: 0 }
     }
 
-    fn told(plan: &Plan) -> Vec<String> {
+    fn described(plan: &Plan) -> Vec<String> {
         let words = |action: &Action| match action {
             Action::Install { manifest, folder } => {
                 format!("install {} from {}", manifest.name, folder.display())
@@ -164,34 +164,34 @@ mod tests {
     #[test]
     fn new_agents_are_installed_and_unchanged_ones_left_alone() {
         let first = plan(&Known::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
-        assert_eq!(told(&first), ["install one from a", "install two from b"]);
+        assert_eq!(described(&first), ["install one from a", "install two from b"]);
         let second = plan(&first.known, vec![sound("a", "one", 1), sound("b", "two", 2)]);
-        assert_eq!(told(&second), ["install two from b"]);
+        assert_eq!(described(&second), ["install two from b"]);
         let third = plan(&second.known, vec![sound("b", "two", 2)]);
-        assert_eq!(told(&third), ["remove one"]);
+        assert_eq!(described(&third), ["remove one"]);
     }
 
     #[test]
     fn a_broken_file_is_told_once_and_its_last_good_version_goes_on() {
         let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![broken("a", "3:7: what")]);
-        assert_eq!(told(&second), ["a/agent.toml:3:7: what"]);
+        assert_eq!(described(&second), ["a/agent.toml:3:7: what"]);
         let third = plan(&second.known, vec![broken("a", "3:7: what")]);
-        assert!(told(&third).is_empty());
+        assert!(described(&third).is_empty());
         let fourth = plan(&third.known, vec![broken("a", "4:1: else")]);
-        assert_eq!(told(&fourth), ["a/agent.toml:4:1: else"]);
+        assert_eq!(described(&fourth), ["a/agent.toml:4:1: else"]);
         let mended = plan(&fourth.known, vec![sound("a", "one", 1)]);
-        assert!(told(&mended).is_empty(), "the same version still runs");
+        assert!(described(&mended).is_empty(), "the same version still runs");
         assert!(mended.known.errors.is_empty());
     }
 
     #[test]
-    fn a_broken_newcomer_takes_nobody_down() {
+    fn a_broken_newcomer_stops_no_other_agent() {
         let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "one", 1), broken("b", "1:1: no")]);
-        assert_eq!(told(&second), ["b/agent.toml:1:1: no"]);
+        assert_eq!(described(&second), ["b/agent.toml:1:1: no"]);
         let gone = plan(&second.known, vec![sound("a", "one", 1)]);
-        assert!(told(&gone).is_empty() && gone.known.errors.is_empty());
+        assert!(described(&gone).is_empty() && gone.known.errors.is_empty());
     }
 
     #[test]
@@ -199,9 +199,9 @@ mod tests {
         let first = plan(&Known::default(), vec![sound("b", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "one", 1), sound("b", "one", 1)]);
         let complaint = "a/agent.toml:1:1: the name `one` belongs to b; give each agent its own name";
-        assert_eq!(told(&second), [complaint]);
+        assert_eq!(described(&second), [complaint]);
         let freed = plan(&second.known, vec![sound("a", "one", 1)]);
-        assert_eq!(told(&freed), ["install one from a"]);
+        assert_eq!(described(&freed), ["install one from a"]);
     }
 
     #[test]
@@ -209,25 +209,25 @@ mod tests {
         let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![broken("a", "1:1: no"), sound("b", "one", 1)]);
         assert!(
-            told(&second)
+            described(&second)
                 .iter()
                 .any(|line| line.starts_with("b/agent.toml:1:1: the name `one` belongs to a"))
         );
-        assert!(!told(&second).iter().any(|line| line.starts_with("install")));
+        assert!(!described(&second).iter().any(|line| line.starts_with("install")));
     }
 
     #[test]
     fn an_agent_that_is_renamed_leaves_under_its_old_name() {
         let first = plan(&Known::default(), vec![sound("a", "one", 1)]);
         let second = plan(&first.known, vec![sound("a", "two", 2)]);
-        assert_eq!(told(&second), ["remove one", "install two from a"]);
+        assert_eq!(described(&second), ["remove one", "install two from a"]);
     }
 
     #[test]
     fn names_can_be_exchanged() {
         let first = plan(&Known::default(), vec![sound("a", "one", 1), sound("b", "two", 1)]);
         let second = plan(&first.known, vec![sound("a", "two", 2), sound("b", "one", 2)]);
-        assert_eq!(told(&second), ["install two from a", "install one from b"]);
+        assert_eq!(described(&second), ["install two from a", "install one from b"]);
     }
 
     #[test]
@@ -235,13 +235,13 @@ mod tests {
         let mut first = plan(&Known::default(), vec![sound("a", "one", 1)]);
         first.known.refuse("a/agent.toml".into(), "refused".into());
         let second = plan(&first.known, vec![sound("a", "one", 1)]);
-        assert!(told(&second).is_empty());
+        assert!(described(&second).is_empty());
         assert_eq!(second.known.errors.len(), 1);
         let broken = plan(&second.known, vec![broken("a", "1:1: no")]);
         let again = plan(&broken.known, vec![sound("a", "one", 1)]);
-        assert_eq!(told(&again), ["a/agent.toml:refused"], "it is still the version that was refused");
+        assert_eq!(described(&again), ["a/agent.toml:refused"], "it is still the version that was refused");
         let third = plan(&again.known, vec![sound("a", "one", 2)]);
-        assert_eq!(told(&third), ["install one from a"]);
+        assert_eq!(described(&third), ["install one from a"]);
         assert!(third.known.errors.is_empty());
     }
 }

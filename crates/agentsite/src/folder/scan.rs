@@ -131,7 +131,7 @@ fn read(folder: PathBuf) -> Option<Found> {
 /// The text of a manifest, or the beginning of one that is too long.
 ///
 /// # Errors
-/// What the system says, or that it is no text.
+/// What the system says, or that it is not text.
 pub(crate) fn text_of(file: &Path) -> std::io::Result<String> {
     let mut bytes = Vec::new();
     std::fs::File::open(file)?.take(MOST_READ).read_to_end(&mut bytes)?;

@@ -1,6 +1,6 @@
 //! Tells when something in the agents folder may have changed.
 //!
-//! Promises: a burst of changes is told once, soon after it ends; a folder that appears later is noticed;
+//! Promises: a burst of changes is reported once, soon after it ends; a folder that appears later is noticed;
 //! watched are the agents folder and the folders in it, not what lies deeper. Where the system cannot watch,
 //! it looks once a second. It does not say what has changed: `scan` finds out.
 
@@ -63,7 +63,7 @@ impl Watch {
         let agents = self.agents.is_dir().then(|| self.agents.clone());
         let mut folders = above.map(Path::to_owned).into_iter().chain(agents).chain(inside);
         let failed = folders.find_map(|folder| watcher.watch(&folder, RecursiveMode::NonRecursive).err());
-        // A folder that went away in this moment is no reason to give up; the end of the watches is.
+        // A folder that went away in this moment is not a reason to give up; the end of the watches is.
         if let Some(error) = failed.filter(|error| matches!(error.kind, notify::ErrorKind::MaxFilesWatch)) {
             warn(&error);
             self.watcher = None;
@@ -98,8 +98,9 @@ fn own_log() -> Option<FileId> {
     log.metadata().ok().filter(std::fs::Metadata::is_file).map(|found| (found.dev(), found.ino()))
 }
 
-/// Reading a file is no change; outside of the agents folder nothing matters but the folder itself and those
-/// above it, and inside of it the site's own log does not: a look that it causes could write the next line.
+/// Reading a file is not a change; outside of the agents folder nothing matters but the folder itself and
+/// those above it, and inside of it the site's own log does not: a look that it causes could write the next
+/// line.
 fn matters(event: &notify::Event, agents: &Path, log: Option<FileId>) -> bool {
     let read = match event.kind {
         EventKind::Access(AccessKind::Close(AccessMode::Write)) => false,
@@ -152,7 +153,7 @@ mod tests {
         let mut watch = Watch::begin(&agents);
         std::fs::read(agents.join("x/agent.toml")).unwrap();
         std::fs::write(root.path().join("other"), "1").unwrap();
-        // The marker comes after the others; when it is told, nothing else was told before it.
+        // The marker comes after the others; when it is reported, nothing else was reported before it.
         std::fs::write(agents.join("x/marker"), "1").unwrap();
         tokio::time::timeout(PATIENCE, watch.changed()).await.expect("the marker is seen");
         assert!(watch.changes.try_recv().is_err());

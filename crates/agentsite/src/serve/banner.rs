@@ -58,7 +58,7 @@ impl Banner {
         let token = site.keys().new_sign_in(&Caller::admin()).await;
         let token = token.map_err(|error| CliError::error(error.to_string()))?;
         self.sign_in = Some(format!("{}/signin?token={token}", self.url));
-        // Nobody may be reading; the site serves all the same.
+        // A closed output must not keep the site from serving.
         if output.is_json() {
             let _ = output.json(&self);
             return Ok(());

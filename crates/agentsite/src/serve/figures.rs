@@ -1,6 +1,6 @@
 //! Figures about the endpoints of agents elsewhere, for `/metrics`.
 //!
-//! Promises: they are counted when somebody asks; nothing is kept here.
+//! Promises: they are counted on request; nothing is kept here.
 
 use std::fmt;
 

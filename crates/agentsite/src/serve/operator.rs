@@ -1,4 +1,4 @@
-//! Whoever runs the process, as the gateway asks for it: the configuration, and the doctor.
+//! The process as its operator sees it, for the gateway: the configuration, and the doctor.
 //!
 //! Promises: the gateway's handle on what only the binary knows; files are read and written on threads of
 //! their own. What is in force is what the site was started with, and what a reload has applied since. It
@@ -157,12 +157,12 @@ impl Process {
             Err(error) => doctor::unreadable(&error),
             Ok(loaded) => runtime.block_on(doctor::examine(&loaded, reader.variables(), &running)),
         });
-        let told = |check: doctor::Check| Examined {
+        let examined_check = |check: doctor::Check| Examined {
             name: check.name,
             verdict: check.verdict.word(),
             words: check.words,
         };
-        let checks = examined.await.unwrap_or_default().into_iter().map(told).collect();
+        let checks = examined.await.unwrap_or_default().into_iter().map(examined_check).collect();
         let examination = Examination { ran_at: self.site.ids().clock().now(), checks };
         *self.found.lock().unwrap_or_else(PoisonError::into_inner) = Some(examination.clone());
         examination
@@ -216,7 +216,7 @@ impl Operator for Process {
                 SaveError::Moved => OperatorError::Moved,
                 SaveError::Write { .. } => OperatorError::File(error.to_string()),
             })?;
-            // Known at once, so that whoever looks next sees it; the reload that follows applies it.
+            // Known at once, so that the next reader sees it; the reload that follows applies it.
             self.in_force.reload(loaded);
             self.reload.notify_one();
             Ok(verdict)
@@ -225,7 +225,7 @@ impl Operator for Process {
 
     fn backup(&self, file: PathBuf, data_only: bool) -> Doing<'_, Result<BackupMade, OperatorError>> {
         Box::pin(async move {
-            let told = |error: BackupError| match error {
+            let failed = |error: BackupError| match error {
                 BackupError::Exists(_) => OperatorError::Exists(error.to_string()),
                 other => OperatorError::File(other.to_string()),
             };
@@ -233,12 +233,12 @@ impl Operator for Process {
             let loaded = spawn_blocking(move || reader.load()).await.map_err(broken_off)?;
             let config = loaded.map_err(|error| OperatorError::File(error.to_string()))?.config;
             let sources = Sources::of(&config, self.reader.file(), data_only);
-            let draft = Draft::begin(&file).map_err(told)?;
+            let draft = Draft::begin(&file).map_err(failed)?;
             let copied = self.site.operations().backup(&Caller::admin(), &draft.database()).await;
             copied.map_err(|error| OperatorError::File(error.to_string()))?;
             let now = self.site.ids().clock().now();
             let written = spawn_blocking(move || draft.finish(&sources, now)).await.map_err(broken_off)?;
-            let Contents { database, config, agents, files, bytes, left_out } = written.map_err(told)?;
+            let Contents { database, config, agents, files, bytes, left_out } = written.map_err(failed)?;
             Ok(BackupMade { file, database, config, agents, files, bytes, left_out })
         })
     }
@@ -272,12 +272,12 @@ mod tests {
         assert_eq!(in_force.reload(later), ["limits.connections"]);
         let values = in_force.values();
         let find = |key: &str| values.iter().find(|one| one.key == key).unwrap();
-        let told = |key: &str| (find(key).value.as_deref().unwrap(), find(key).source, find(key).restart);
-        assert_eq!(told("limits.connections"), ("7", "file", true));
-        assert_eq!(told("telemetry.log"), ("debug", "file", false));
-        assert_eq!(told("site.name"), ("from outside", "environment", true));
-        assert_eq!(told("demos"), ("false", "flag", true));
-        assert_eq!(told("limits.body").1, "default");
+        let shown = |key: &str| (find(key).value.as_deref().unwrap(), find(key).source, find(key).restart);
+        assert_eq!(shown("limits.connections"), ("7", "file", true));
+        assert_eq!(shown("telemetry.log"), ("debug", "file", false));
+        assert_eq!(shown("site.name"), ("from outside", "environment", true));
+        assert_eq!(shown("demos"), ("false", "flag", true));
+        assert_eq!(shown("limits.body").1, "default");
         assert!(find("limits.body").meaning.contains("Largest body"));
         assert_eq!(find("demos").flag, Some("--no-demos"));
         assert_eq!(find("limits.body").variable, "AGENTSITE_LIMITS_BODY");
@@ -292,7 +292,7 @@ mod tests {
         let problem = wrong("\n[limits]\nbody = \"1MB\"\n");
         assert!(problem.line == Some(3) && problem.what.contains("is no size"), "{problem:?}");
         let problem = wrong("[telemetry]\nlog = \"agentsite=loud\"\n");
-        assert!(problem.line == Some(2) && problem.what.contains("is no rule for the log"), "{problem:?}");
+        assert!(problem.line == Some(2) && problem.what.contains("is not a rule for the log"), "{problem:?}");
         let text = "[telemetry]\nlog = \"warn\"\n[site]\ndescription = \"d\"\n";
         let right = in_force.verdict(&judged(&reader, text).unwrap());
         assert!(right.ok);

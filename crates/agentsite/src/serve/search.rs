@@ -1,7 +1,7 @@
 //! What the search of a site is made of: where its index lies, and which models make its vectors.
 //!
-//! Promises: the one place where the models are chosen. An endpoint that cannot be used at the start is told,
-//! and the site goes on without it.
+//! Promises: the one place where the models are chosen. An endpoint that cannot be used at the start is
+//! logged, and the site works without it.
 
 mod endpoint;
 

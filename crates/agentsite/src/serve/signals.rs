@@ -24,12 +24,12 @@ pub(super) struct Signals {
     terminate: Listener,
     hangup: Listener,
     /// Stops the site as a signal does.
-    told: CancellationToken,
+    stop: CancellationToken,
 }
 
 impl Signals {
     /// Begins to listen; from here on the signals no longer end the process by themselves.
-    pub(super) fn listen(told: Option<CancellationToken>) -> Result<Self, CliError> {
+    pub(super) fn listen(stop: Option<CancellationToken>) -> Result<Self, CliError> {
         let listen = |kind| {
             signal(kind).map_err(|error| CliError::error(format!("cannot listen for signals: {error}")))
         };
@@ -37,15 +37,15 @@ impl Signals {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
             hangup: listen(SignalKind::hangup())?,
-            told: told.unwrap_or_default(),
+            stop: stop.unwrap_or_default(),
         })
     }
 
-    /// Waits for the next signal, or to be told to stop.
+    /// Waits for the next signal, or to be stop to stop.
     pub(super) async fn next(&mut self) -> Signal {
-        let told = self.told.clone();
+        let stop = self.stop.clone();
         tokio::select! {
-            () = told.cancelled() => Signal::Stop,
+            () = stop.cancelled() => Signal::Stop,
             signal = self.signal() => signal,
         }
     }

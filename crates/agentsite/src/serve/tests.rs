@@ -39,7 +39,7 @@ fn the_settings_follow_the_configuration() {
     assert_eq!((gateway.limits.body, gateway.rates.key.per_second), (2 << 20, 9));
     assert_eq!(gateway.trusted_proxies.len(), 1);
     let site = parts::site_settings(&config);
-    assert_eq!((site.retention.keep_tasks, site.max_message.0), (5, 2 << 20));
+    assert_eq!((site.retention.tasks, site.max_message.0), (5, 2 << 20));
 }
 
 #[test]

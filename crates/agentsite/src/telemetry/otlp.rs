@@ -70,7 +70,7 @@ impl Traces {
 fn traces_url(endpoint: &str) -> Result<Url, String> {
     let base = endpoint.trim_end_matches('/');
     let full = if base.ends_with("/v1/traces") { base.to_owned() } else { format!("{base}/v1/traces") };
-    full.parse().map_err(|error: url::ParseError| format!("`{endpoint}` is no address: {error}"))
+    full.parse().map_err(|error: url::ParseError| format!("`{endpoint}` is not a URL: {error}"))
 }
 
 /// Sends batches on the runtime of the site; the collecting thread has none of its own.

@@ -1,5 +1,5 @@
 //! What the pages may do with the agents folder, and what they may not: real files in a folder of its own,
-//! and a site that only counts how often it was asked to look. Who may ask is told in the stories of the
+//! and a site that only counts how often it was asked to look. Who may ask is tested in the stories of the
 //! gateway.
 
 use agentsite_protocol::Visibility;
@@ -18,7 +18,7 @@ struct Story {
 impl Story {
     fn begin() -> Self {
         let root = tempfile::tempdir().unwrap();
-        let (looks, mut asked) = Looks::channel();
+        let (looks, mut asked) = ScanRequester::channel();
         let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let counted = count.clone();
         tokio::spawn(async move {
@@ -101,7 +101,7 @@ async fn words_of_a_wish_are_never_taken_for_keys() {
 async fn wishes_that_cannot_be_are_refused_and_nothing_is_written() {
     let story = Story::begin();
     for bad in ["../x", "a/b", "", "A", "x\0y", ".hidden", "-x", &"x".repeat(64)] {
-        assert!(bad.parse::<AgentName>().is_err(), "{bad} is no name, so no wish can have it");
+        assert!(bad.parse::<AgentName>().is_err(), "{bad} is not a name, so no request can have it");
     }
     let unknown = story.workshop.create(wanted("x", "cobol")).await.unwrap_err();
     assert!(unknown.to_string().contains("sh, python"), "{unknown}");

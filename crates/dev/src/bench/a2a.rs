@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::load::{self, Load, Request};
 use super::process::Child;
 use super::report::{Report, Row};
-use super::{BenchArgs, phase};
+use super::{BenchPlan, phase};
 use crate::bench::{BenchError, Progress};
 
 /// Rounds in which the tail is looked at.
@@ -30,14 +30,14 @@ fn phases() -> [(&'static str, Request); 6] {
 
 /// Measures the bindings.
 pub(super) async fn measure(
-    args: &BenchArgs,
+    plan: &BenchPlan,
     folder: &Path,
     progress: &Progress,
 ) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
     site.rest().await?;
-    let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
+    let load = Load { connections: plan.connections, time: Duration::from_secs(plan.seconds) };
     progress.note("bare axum echo");
     let floor = phase(&bare, &Request::echo("/"), load).await?;
     report.row(Row::of("bare axum, JSON echo", &floor, None));
@@ -50,12 +50,12 @@ pub(super) async fn measure(
     let events = streams.0.events as f64 / streams.0.seconds;
     report.row(Row::of("JSON-RPC, streamed durable task", &streams, Some(&floor)));
     report.figure("events of streams", events, "per second");
-    tail(&site, &mut report, args, progress).await?;
-    progress.note(&format!("{} messages", args.messages));
+    tail(&site, &mut report, plan, progress).await?;
+    progress.note(&format!("{} messages", plan.messages));
     let before = site.figures()?.resident_mib;
-    load::send(site.address, &Request::send("/a2a/quick"), args.connections, args.messages).await?;
+    load::send(site.address, &Request::send("/a2a/quick"), plan.connections, plan.messages).await?;
     let ratio = site.figures()?.resident_mib / before;
-    report.figure(&format!("memory after {} messages, ratio", args.messages), ratio, "");
+    report.figure(&format!("memory after {} messages, ratio", plan.messages), ratio, "");
     Ok(report)
 }
 
@@ -63,11 +63,11 @@ pub(super) async fn measure(
 async fn tail(
     site: &Child,
     report: &mut Report,
-    args: &BenchArgs,
+    plan: &BenchPlan,
     progress: &Progress,
 ) -> Result<(), BenchError> {
     progress.note(&format!("{ROUNDS} rounds of durable tasks"));
-    let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) / 5 };
+    let load = Load { connections: plan.connections, time: Duration::from_secs(plan.seconds) / 5 };
     let mut tails = Vec::new();
     for _ in 0..ROUNDS {
         let round = load::run(site.address, &Request::send("/a2a/echo"), load).await?;

@@ -15,7 +15,7 @@ use serde_json::json;
 use super::load::{self, Load, Request};
 use super::process::Child;
 use super::report::{Report, Row};
-use super::{BenchArgs, phase};
+use super::{BenchPlan, phase};
 use crate::bench::{BenchError, Progress};
 
 /// In which a session is named.
@@ -23,14 +23,14 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// Measures tools.
 pub(super) async fn measure(
-    args: &BenchArgs,
+    plan: &BenchPlan,
     folder: &Path,
     progress: &Progress,
 ) -> Result<Report, BenchError> {
     let mut report = Report::default();
     let (site, bare) = (Child::start_site(folder).await?, Child::start_bare().await?);
     site.rest().await?;
-    let load = Load { connections: args.connections, time: Duration::from_secs(args.seconds) };
+    let load = Load { connections: plan.connections, time: Duration::from_secs(plan.seconds) };
     progress.note("bare axum echo");
     let floor = phase(&bare, &Request::call_tool("/", "quick"), load).await?;
     report.row(Row::of("bare axum, JSON echo of the same body", &floor, None));
@@ -45,12 +45,12 @@ pub(super) async fn measure(
         progress.note(name);
         report.row(Row::of(name, &phase(&site, &request, load).await?, Some(&floor)));
     }
-    progress.note(&format!("{} calls", args.messages));
+    progress.note(&format!("{} calls", plan.messages));
     let before = site.figures()?.resident_mib;
     let request = Request::call_tool("/mcp/quick", "quick");
-    load::send(site.address, &request, args.connections, args.messages).await?;
+    load::send(site.address, &request, plan.connections, plan.messages).await?;
     let ratio = site.figures()?.resident_mib / before;
-    report.figure(&format!("memory after {} calls, ratio", args.messages), ratio, "");
+    report.figure(&format!("memory after {} calls, ratio", plan.messages), ratio, "");
     Ok(report)
 }
 

@@ -84,7 +84,7 @@ impl Child {
         let mut line = String::new();
         BufReader::new(out).read_line(&mut line).await.map_err(failed)?;
         let address =
-            line.trim().parse().map_err(|_| BenchError::error("the bare server told no address"))?;
+            line.trim().parse().map_err(|_| BenchError::error("the bare server printed no address"))?;
         Ok(Self { child, address })
     }
 

@@ -1,6 +1,6 @@
 //! Report: what the bench measured.
 //!
-//! Promises: ratios beside the figures they come from; its JSON form is what `--json` prints. It does not
+//! Promises: ratios next to the figures they come from; its JSON form is what `--json` prints. It does not
 //! print.
 
 use serde::{Deserialize, Serialize};

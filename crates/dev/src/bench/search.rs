@@ -13,34 +13,19 @@ mod sizes;
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::str::FromStr;
 
 use agentsite_search::population::{Population, Sample};
-use clap::{Args, ValueEnum};
 use futures::future::BoxFuture;
 
-use super::BenchArgs;
+use super::BenchPlan;
 use super::process::this_program;
 use super::report::Report;
 use crate::bench::{BenchError, Progress};
 
-/// What a process of the bench does.
-#[derive(Debug, Args)]
-pub struct SearchPartArgs {
-    /// Which part
-    #[arg(value_enum)]
-    part: Part,
-    /// The folder of the bench
-    folder: PathBuf,
-    /// Agents, growing
-    #[arg(long)]
-    sizes: Vec<u64>,
-    /// Seconds for each rate
-    #[arg(long)]
-    seconds: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+/// A part of the measurement, which has a process of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SearchPart {
     /// Makes the vectors of the cards.
     Cards,
     /// Builds the index to each size and measures it.
@@ -51,30 +36,62 @@ enum Part {
     Rates,
 }
 
+/// A text that names no part.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown part `{0}`; valid parts: cards, sizes, open, rates")]
+pub struct UnknownPart(String);
+
+impl SearchPart {
+    /// The parts in the order in which they are measured.
+    const ALL: [Self; 4] = [Self::Cards, Self::Sizes, Self::Open, Self::Rates];
+
+    /// Its word on the command line.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Cards => "cards",
+            Self::Sizes => "sizes",
+            Self::Open => "open",
+            Self::Rates => "rates",
+        }
+    }
+
+    /// What it measures, for people who wait.
+    const fn subject(self) -> &'static str {
+        match self {
+            Self::Cards => "the vectors of the cards",
+            Self::Sizes => "the index, size by size",
+            Self::Open => "the index from its file",
+            Self::Rates => "questions and registrations a second",
+        }
+    }
+}
+
+impl FromStr for SearchPart {
+    type Err = UnknownPart;
+
+    fn from_str(text: &str) -> Result<Self, UnknownPart> {
+        Self::ALL.into_iter().find(|part| part.word() == text).ok_or_else(|| UnknownPart(text.into()))
+    }
+}
+
 /// Measures the index, part by part.
 pub(super) async fn measure(
-    args: &BenchArgs,
+    plan: &BenchPlan,
     folder: &Path,
     progress: &Progress,
 ) -> Result<Report, BenchError> {
     let mut report = Report::default();
-    let parts = [
-        (Part::Cards, "the vectors of the cards"),
-        (Part::Sizes, "the index, size by size"),
-        (Part::Open, "the index from its file"),
-        (Part::Rates, "questions and registrations a second"),
-    ];
-    for (part, what) in parts {
+    for part in SearchPart::ALL {
+        let what = part.subject();
         progress.note(what);
         let mut command = this_program()?;
-        let name = part.to_possible_value().expect("no part is skipped");
         command
             .arg("bench-search")
-            .arg(name.get_name())
+            .arg(part.word())
             .arg(folder)
             .arg("--seconds")
-            .arg(args.seconds.to_string());
-        args.sizes.iter().for_each(|size| {
+            .arg(plan.seconds.to_string());
+        plan.sizes.iter().for_each(|size| {
             command.arg("--sizes").arg(size.to_string());
         });
         let failed = |error: std::io::Error| BenchError::error(format!("cannot measure {what}: {error}"));
@@ -82,8 +99,11 @@ pub(super) async fn measure(
         if !done.status.success() {
             return Err(BenchError::error(format!("the process that measures {what} failed")));
         }
-        let told = serde_json::from_slice(&done.stdout);
-        report.join(told.map_err(|error| BenchError::error(format!("cannot read of {what}: {error}")))?);
+        let part_report = serde_json::from_slice(&done.stdout);
+        report.join(
+            part_report
+                .map_err(|error| BenchError::error(format!("cannot read the report of {what}: {error}")))?,
+        );
     }
     Ok(report)
 }
@@ -92,19 +112,30 @@ pub(super) async fn measure(
 ///
 /// # Errors
 /// [`BenchError`] when the index cannot be built or opened.
-pub fn measure_part(args: SearchPartArgs, progress: &Progress) -> BoxFuture<'_, Result<Report, BenchError>> {
-    Box::pin(part(args, progress))
+pub fn measure_search_part(
+    part: SearchPart,
+    folder: PathBuf,
+    sizes: Vec<u64>,
+    seconds: u64,
+    progress: &Progress,
+) -> BoxFuture<'_, Result<Report, BenchError>> {
+    Box::pin(measure_part(part, folder, sizes, seconds, progress))
 }
 
-async fn part(args: SearchPartArgs, progress: &Progress) -> Result<Report, BenchError> {
-    let SearchPartArgs { part, folder, sizes, seconds } = args;
+async fn measure_part(
+    part: SearchPart,
+    folder: PathBuf,
+    sizes: Vec<u64>,
+    seconds: u64,
+    progress: &Progress,
+) -> Result<Report, BenchError> {
     match part {
-        Part::Cards => cards::make(&folder),
-        // Beside the runtime, so that a question is answered on the thread whose time is read.
-        Part::Sizes | Part::Open => {
+        SearchPart::Cards => cards::make(&folder),
+        // Outside of the runtime, so that a question is answered on the thread whose time is read.
+        SearchPart::Sizes | SearchPart::Open => {
             let progress = progress.clone();
             let work = std::thread::spawn(move || match part {
-                Part::Open => sizes::open(&folder),
+                SearchPart::Open => sizes::open(&folder),
                 _ => sizes::grow(&folder, &sizes, &progress),
             });
             tokio::task::spawn_blocking(|| work.join())
@@ -112,7 +143,7 @@ async fn part(args: SearchPartArgs, progress: &Progress) -> Result<Report, Bench
                 .map_err(broken)?
                 .map_err(|_| broken("it stopped"))?
         }
-        Part::Rates => rates::measure(&folder, seconds, progress).await,
+        SearchPart::Rates => rates::measure(&folder, seconds, progress).await,
     }
 }
 

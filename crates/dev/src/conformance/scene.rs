@@ -2,7 +2,7 @@
 //!
 //! Promises: pure and total; the longest known beginning of an id decides. The beginnings are those that the
 //! scenarios of the A2A kits name (a2a-tck, branches 1.0-dev and 0.3.x). Other ids of the 1.0 kit complete;
-//! all others leave the task open, because the 0.3 kit goes on with, cancels and subscribes to whatever it
+//! all others leave the task open, because the 0.3 kit continues, cancels and subscribes to whatever it
 //! began.
 
 use std::time::Duration;
@@ -10,8 +10,8 @@ use std::time::Duration;
 use agentsite_protocol::{Artifact, Part, Step};
 use serde_json::json;
 
-/// The time within which the kits expect a stream to say something, 2 s unless they are told otherwise; waits
-/// are multiples of it.
+/// The time within which the kits expect a stream to say something, 2 s unless they are configured otherwise;
+/// waits are multiples of it.
 const STREAMING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The artifact that a scene makes.

@@ -1,6 +1,6 @@
 //! Facts about the conformance agent: each scene of the kits, by the id that asks for it, in paused time.
 //!
-//! What a whole site makes of the scenes is told by the end-to-end tests.
+//! What a whole site makes of the scenes is the matter of the end-to-end tests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,7 +37,7 @@ fn job(id: &str) -> Job {
 }
 
 /// What a scene shows, and how it ends, in a few words.
-async fn told(id: &str) -> String {
+async fn described(id: &str) -> String {
     let (report, mut reports) = Reporter::channel();
     let listening = async {
         let mut shown = Vec::new();
@@ -52,8 +52,8 @@ async fn told(id: &str) -> String {
         }
         shown
     };
-    let (outcome, mut told) = tokio::join!(Conformance::new().run(job(id), report), listening);
-    told.push(match outcome {
+    let (outcome, mut steps) = tokio::join!(Conformance::new().run(job(id), report), listening);
+    steps.push(match outcome {
         Outcome::Completed(words) => {
             format!("completed {}", words.map(|words| words.plain_text()).unwrap_or_default())
         }
@@ -62,7 +62,7 @@ async fn told(id: &str) -> String {
         Outcome::Rejected(words) => words.plain_text(),
         other => format!("{other:?}"),
     });
-    told.join(" ").trim_end().to_owned()
+    steps.join(" ").trim_end().to_owned()
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +90,7 @@ async fn each_id_plays_its_scene() {
         ("tck-something-else", "completed Nothing special is asked by this id.".into()),
         ("test-message-id-of-the-0.3-kit", "asks".into()),
     ] {
-        assert_eq!(told(id).await, scene, "{id}");
+        assert_eq!(described(id).await, scene, "{id}");
     }
 }
 
@@ -98,7 +98,7 @@ async fn each_id_plays_its_scene() {
 async fn timed_scenes_last_as_long_as_the_kits_wait() {
     for (id, least) in [("tck-delayed-complete-1", 2), ("test-resubscribe-message-id-1", 4)] {
         let began = Instant::now();
-        assert!(told(id).await.starts_with("completed"), "{id}");
+        assert!(described(id).await.starts_with("completed"), "{id}");
         assert!(began.elapsed() >= Duration::from_secs(least), "{id}");
     }
 }

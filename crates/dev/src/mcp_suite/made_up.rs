@@ -30,7 +30,7 @@ pub(super) fn answer(asked: &InputRequest) -> Value {
     }
 }
 
-/// A filled form: defaults, and what is required beside them.
+/// A filled form: defaults, and what is required in addition.
 fn form(schema: &Value) -> JsonMap {
     let mut filled = arguments(schema);
     let fields = schema["properties"].as_object();

@@ -117,10 +117,10 @@ fn told(front: &Front, caller: &Caller, presence: Option<Presence>) -> RestResul
         (false, true) => "guest",
         (false, false) => "user",
     };
-    let settings = front.site.settings();
+    let introduction = &front.site.settings().site;
     let site = SiteTold {
-        name: &settings.name,
-        description: &settings.description,
+        name: &introduction.name,
+        description: &introduction.description,
         version: env!("CARGO_PKG_VERSION"),
         concierge: front.site.agents().concierge().to_string(),
     };

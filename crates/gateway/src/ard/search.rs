@@ -108,7 +108,7 @@ async fn search(front: std::sync::Arc<crate::front::Front>, request: Request) ->
     let page_token = (found.len() > end).then(|| bond.token(&[end.to_string()]));
     let results = found.into_iter().skip(begin).take(size).collect();
     let referrals = (wanted.federation == Federation::Referrals)
-        .then(|| call.front.site.settings().upstreams.iter().map(|url| referral(url)).collect());
+        .then(|| call.front.site.settings().site.upstreams.iter().map(|url| referral(url)).collect());
     json(StatusCode::OK, &Results { results, referrals, page_token })
 }
 

@@ -101,7 +101,7 @@ fn initialize(
     let agent = call.toolkit.agent().cloned();
     let rng = call.front.site.ids().rng();
     let session = call.desk.sessions.open(&call.caller, agent, revision, abilities, &**rng)?;
-    let site = &call.front.site.settings().name;
+    let site = &call.front.site.settings().site.name;
     let described = describe::initialized(&call.toolkit, &call.toolkit.about(), site, revision);
     let mut response = Answer::Server(described).response(Era::Sessions, asked.id).map(json_response)?;
     let id = HeaderValue::from_str(&session.id).expect("the id of a session is visible ASCII");

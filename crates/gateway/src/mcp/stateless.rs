@@ -74,7 +74,7 @@ async fn request(
     let abilities = abilities(declared, true)?;
     match &*asked.method {
         "server/discover" => {
-            let site = &call.front.site.settings().name;
+            let site = &call.front.site.settings().site.name;
             let described = describe::discovered(&call.toolkit, &about, site);
             Answer::Server(described).response(Era::Stateless, asked.id).map(json_response)
         }

@@ -34,7 +34,7 @@ impl OpenAiCall {
     fn model(&self, id: AgentName, description: String) -> Model {
         let site = &self.front.site;
         let created = seconds(site.cards().changed_at());
-        Model { id, object: "model", created, owned_by: site.settings().name.clone(), description }
+        Model { id, object: "model", created, owned_by: site.settings().site.name.clone(), description }
     }
 }
 

@@ -4,7 +4,7 @@
 //! pass for a heading of ours. The short form names the agents, the full one also what they can be asked and
 //! where each is called.
 
-use agentsite_site::{AgentView, SiteSettings};
+use agentsite_site::{AgentView, SiteSection};
 
 /// Most agents that are listed one by one; the others are found by searching.
 const MAX_AGENTS: usize = 500;
@@ -20,10 +20,10 @@ pub(super) enum Extent {
 }
 
 /// Writes the text.
-pub(super) fn write(settings: &SiteSettings, agents: &[AgentView], base: &str, extent: Extent) -> String {
-    let mut text = format!("# {}\n\n", line(&settings.name));
-    if !settings.description.is_empty() {
-        text.push_str(&format!("> {}\n\n", line(&settings.description)));
+pub(super) fn write(site: &SiteSection, agents: &[AgentView], base: &str, extent: Extent) -> String {
+    let mut text = format!("# {}\n\n", line(&site.name));
+    if !site.description.is_empty() {
+        text.push_str(&format!("> {}\n\n", line(&site.description)));
     }
     text.push_str(&how_to_call(base));
     text.push_str("## Agents\n\n");

@@ -5,7 +5,7 @@
 
 use agentsite_protocol::Visibility;
 use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD};
-use agentsite_site::SiteSettings;
+use agentsite_site::SiteSection;
 use serde_json::{Map, Value, json};
 
 /// The schema of `server.json` that we write.
@@ -62,14 +62,14 @@ pub(super) fn card(listing: &Listing, base: &str) -> Value {
 }
 
 /// The card of the site itself, under whose address every agent is a tool.
-pub(super) fn site_card(settings: &SiteSettings, base: &str) -> Value {
+pub(super) fn site_card(site: &SiteSection, base: &str) -> Value {
     let host =
         base.split_once("://").map_or(base, |(_, rest)| rest).split(['/', ':']).next().unwrap_or_default();
     json!({
         "$schema": CARD_SCHEMA,
         "name": format!("{}/agentsite", reversed(host)),
-        "title": line(&settings.name),
-        "description": line(if settings.description.is_empty() { &settings.name } else { &settings.description }),
+        "title": line(&site.name),
+        "description": line(if site.description.is_empty() { &site.name } else { &site.description }),
         "version": env!("CARGO_PKG_VERSION"),
         "remotes": [{ "type": "streamable-http", "url": format!("{base}/mcp"), "supportedProtocolVersions": REVISIONS }],
     })

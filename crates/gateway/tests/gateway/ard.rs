@@ -5,7 +5,7 @@
 
 use agentsite_gateway::{AnonymousAccess, GatewaySettings};
 use agentsite_protocol::{PublicKey, verify_detached};
-use agentsite_site::SiteSettings;
+use agentsite_site::{Site, SiteSettings};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
@@ -301,12 +301,17 @@ async fn strangers_find_and_list_public_agents_only() {
     assert!(!stranger.to_string().contains("hidden"));
 }
 
+/// A site that knows another registry.
+async fn with_upstream(url: String, egress: agentsite_egress::Egress) -> Site {
+    let mut settings = SiteSettings::default();
+    settings.site.upstreams.push(url);
+    site_with(settings, egress).await
+}
+
 #[tokio::test]
 async fn other_registries_are_named_where_the_caller_asks_for_referrals() {
-    let upstreams = vec!["https://finder.example/search".to_owned()];
     let site =
-        site_with(SiteSettings { upstreams, ..SiteSettings::default() }, agentsite_egress::Egress::default())
-            .await;
+        with_upstream("https://finder.example/search".into(), agentsite_egress::Egress::default()).await;
     let story = Story::of(GatewaySettings::default(), site).await;
     let ask = async |federation: &str| {
         post(
@@ -333,8 +338,7 @@ async fn registries_elsewhere_are_asked_unless_the_caller_says_otherwise() {
     let far = site_with(SiteSettings::default(), egress.clone()).await;
     far.agents().install(agentsite_site::Manifest::read(SMITH).unwrap(), None).await.unwrap();
     let far = Story::of(GatewaySettings::default(), far).await;
-    let upstreams = vec![format!("http://{}/search", far.address)];
-    let near = site_with(SiteSettings { upstreams, ..SiteSettings::default() }, egress).await;
+    let near = with_upstream(format!("http://{}/search", far.address), egress).await;
     let near = Story::of(GatewaySettings::default(), near).await;
     let ask = async |more: Value| {
         let mut asked = json!({ "query": { "text": "forge horseshoes and tools of iron" } });

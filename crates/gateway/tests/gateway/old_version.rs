@@ -176,7 +176,7 @@ async fn what_is_wrong_has_the_codes_of_0_3() {
 
 #[tokio::test]
 async fn what_push_notifications_lack_is_said_in_so_many_words() {
-    let push = agentsite_site::PushSettings { enabled: false, ..Default::default() };
+    let push = agentsite_site::PushSection { enabled: false, ..Default::default() };
     let settings = agentsite_site::SiteSettings { push, ..Default::default() };
     let site = crate::story::site_with(settings, agentsite_egress::Egress::default()).await;
     let story = Story::of(agentsite_gateway::GatewaySettings::default(), site).await;

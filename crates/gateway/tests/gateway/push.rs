@@ -9,7 +9,7 @@ use std::time::Duration;
 use agentsite_egress::{Egress, EgressSettings};
 use agentsite_gateway::GatewaySettings;
 use agentsite_protocol::proto;
-use agentsite_site::{PushSettings, SiteSettings};
+use agentsite_site::{PushSection, SiteSettings};
 use axum::Router;
 use axum::http::HeaderMap;
 use axum::routing::post;
@@ -336,7 +336,7 @@ async fn a_receiver_of_the_older_version_is_told_whole_tasks_in_its_form() {
 
 /// A story whose site tells nobody.
 pub(crate) async fn without_push() -> Story {
-    let push = PushSettings { enabled: false, ..PushSettings::default() };
+    let push = PushSection { enabled: false, ..PushSection::default() };
     let site = site_with(SiteSettings { push, ..SiteSettings::default() }, Egress::default()).await;
     Story::of(GatewaySettings::default(), site).await
 }

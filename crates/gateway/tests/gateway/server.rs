@@ -32,9 +32,9 @@ fn certificate() -> TlsSettings {
 #[tokio::test]
 async fn the_network_is_refused_without_tls_and_with_open_doors() {
     let plain = refusal(listening("0.0.0.0:0")).await;
-    assert!(plain.contains("--tls-cert") && plain.contains("tls_elsewhere = true"), "{plain}");
+    assert!(plain.contains("--tls-cert") && plain.contains("tls_terminated_by_proxy = true"), "{plain}");
     assert!(!refusal(listening("[::]:0")).await.is_empty());
-    let behind = GatewaySettings { tls_elsewhere: true, ..listening("0.0.0.0:0") };
+    let behind = GatewaySettings { tls_terminated_by_proxy: true, ..listening("0.0.0.0:0") };
     assert_eq!(refusal(behind.clone()).await, "");
     let open = GatewaySettings { anonymous: AnonymousAccess::Admin, ..behind };
     assert!(refusal(open).await.contains("anonymous"));

@@ -202,7 +202,7 @@ pub(crate) async fn site() -> Site {
 }
 
 /// The same with settings and a way out of its own.
-pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_egress::Egress) -> Site {
+pub(crate) async fn site_with(mut settings: SiteSettings, egress: agentsite_egress::Egress) -> Site {
     let world = World::system();
     let workshop = Workshop {
         credentials: Arc::new(agentsite_client::mcp::InMemory::default()),
@@ -213,7 +213,7 @@ pub(crate) async fn site_with(settings: SiteSettings, egress: agentsite_egress::
         models: agentsite_host::llm::ModelSettings::default(),
         environment: Environment::new([("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())]),
     };
-    let settings = SiteSettings { drain: Period::seconds(1), ..settings };
+    settings.site.drain = Period::seconds(1);
     let store = Arc::new(MemStore::new());
     let site = Site::open(settings, world, store, workshop, SiteMetrics::default()).await.unwrap();
     for agent in AGENTS {

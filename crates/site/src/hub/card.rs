@@ -147,11 +147,11 @@ impl Hub {
                 .collect::<Vec<_>>()
         };
         let own = self.get(concierge).map(|entry| entry.skills()).unwrap_or_default();
-        let own = own.into_iter().map(|skill| complete(skill, &settings.description));
+        let own = own.into_iter().map(|skill| complete(skill, &settings.site.description));
         let skills = own.chain(entries.iter().flat_map(of_agent)).take(MAX_SITE_SKILLS).collect();
         AgentCard {
-            name: settings.name.clone(),
-            description: settings.description.clone(),
+            name: settings.site.name.clone(),
+            description: settings.site.description.clone(),
             version: env!("CARGO_PKG_VERSION").into(),
             supported_interfaces: interfaces(base, None),
             provider: Some(provider(base, settings)),
@@ -205,7 +205,7 @@ pub(crate) fn for_both_versions(card: AgentCard) -> AgentCard {
 }
 
 fn provider(base: &str, settings: &SiteSettings) -> AgentProvider {
-    AgentProvider { organization: settings.name.clone(), url: base.into() }
+    AgentProvider { organization: settings.site.name.clone(), url: base.into() }
 }
 
 /// What every agent of a site can do, and the extensions that an agent elsewhere knows besides.

@@ -177,7 +177,7 @@ impl Agents {
     /// is there and this caller may call it, else the concierge.
     #[must_use]
     pub fn default_for(&self, caller: &Caller) -> AgentName {
-        let named = self.settings.default_agent.as_ref();
+        let named = self.settings.site.default_agent.as_ref();
         let named = named.filter(|name| self.hub.visible(caller, name).is_ok());
         named.unwrap_or(&self.concierge).clone()
     }

@@ -103,8 +103,9 @@ impl SiteState {
         let workshop = Workshop { credentials: logins.clone(), ..workshop };
         let queries = Arc::new(Queries::open(store.clone(), ids.clone()).await?);
         let challenges = Challenges::open(store.clone(), ids.clone(), identity.clone()).await?;
-        let federation = Arc::new(Federation::new(&settings.upstreams, scout.clone(), world.clock.clone()));
-        let keep_names = settings.retention.max_age.0;
+        let federation =
+            Arc::new(Federation::new(&settings.site.upstreams, scout.clone(), world.clock.clone()));
+        let keep_names = settings.retention.age.0;
         let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
         let entries = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
         let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
@@ -220,6 +221,7 @@ impl SiteState {
             keys: self.keys.clone(),
             clock: self.settled.clone(),
             retention: self.settings.retention.clone(),
+            anonymous_storage: self.settings.anonymous_storage,
         }
     }
 

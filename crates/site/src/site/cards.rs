@@ -66,7 +66,7 @@ impl Cards {
 
     /// The card in the words of both versions, unless the operator wants only those of the newer.
     fn for_its_readers(&self, card: AgentCard) -> AgentCard {
-        if self.settings.hybrid_cards { for_both_versions(card) } else { card }
+        if self.settings.site.hybrid_cards { for_both_versions(card) } else { card }
     }
 
     fn plain_site_card(&self, caller: &Caller, base: &str) -> AgentCard {

@@ -146,7 +146,7 @@ impl Errand {
             (SmallTalk::Farewell, false) => "Goodbye!".into(),
             (SmallTalk::Farewell, true) => "再见！".into(),
             (SmallTalk::Greeting | SmallTalk::About, false) => {
-                let site = &self.site.0.settings.name;
+                let site = &self.site.0.settings.site.name;
                 let agents = self.agents(caller, false);
                 format!(
                     "Hello! I am the concierge of {site}. Tell me in plain language what you need: I find the agent that can do \
@@ -154,7 +154,7 @@ impl Errand {
                 )
             }
             (SmallTalk::Greeting | SmallTalk::About, true) => {
-                let site = &self.site.0.settings.name;
+                let site = &self.site.0.settings.site.name;
                 let agents = self.agents(caller, true);
                 format!(
                     "你好！我是 {site} 的接待员。请直接说你需要什么：我会找到合适的智能体，替你询问，并告诉你我问了谁。{agents}"

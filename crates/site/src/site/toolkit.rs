@@ -141,10 +141,9 @@ impl Toolkit {
         };
         match &self.kind {
             Kind::Whole => {
-                let settings = self.site.settings();
-                let words =
-                    format!("{}. {HOW_TO_USE}", settings.description.trim_end().trim_end_matches('.'));
-                talked_to(settings.name.clone(), env!("CARGO_PKG_VERSION").into(), words)
+                let site = &self.site.settings().site;
+                let words = format!("{}. {HOW_TO_USE}", site.description.trim_end().trim_end_matches('.'));
+                talked_to(site.name.clone(), env!("CARGO_PKG_VERSION").into(), words)
             }
             Kind::Agent(entry) => {
                 let (name, manifest) = (entry.manifest.name.to_string(), &entry.manifest);

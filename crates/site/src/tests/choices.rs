@@ -149,7 +149,7 @@ async fn the_card_of_every_runtime_offers_what_its_agent_gets() {
 
 #[tokio::test]
 async fn any_agent_may_speak_for_the_site() {
-    let settings = SiteSettings { default_agent: Some("echo".parse().unwrap()), ..SiteSettings::default() };
+    let settings = introduced(|site| site.default_agent = Some("echo".parse().unwrap()));
     let story = Story::with(settings).await;
     let (local, base) = (Caller::local(), "https://example.org");
     assert_eq!(story.site.agents().default_for(&local), story.site.agents().concierge(), "until it is there");
@@ -174,7 +174,7 @@ async fn any_agent_may_speak_for_the_site() {
 #[tokio::test]
 async fn cards_are_for_readers_of_one_version_where_that_is_wanted() {
     for hybrid_cards in [true, false] {
-        let story = Story::with(SiteSettings { hybrid_cards, ..SiteSettings::default() }).await;
+        let story = Story::with(introduced(|site| site.hybrid_cards = hybrid_cards)).await;
         let echo = story.agent("echo", echo());
         let card = story.site.cards().get(&Caller::local(), &echo, "https://example.org").unwrap();
         assert_eq!(card.extra.contains_key("preferredTransport"), hybrid_cards);

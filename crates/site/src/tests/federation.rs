@@ -35,7 +35,7 @@ fn answers(results: &[Value]) -> Asked {
 
 async fn story_of(upstreams: &[&str]) -> Story {
     let upstreams = upstreams.iter().map(|url| (*url).to_owned()).collect();
-    let story = Story::with(SiteSettings { upstreams, ..SiteSettings::default() }).await;
+    let story = Story::with(introduced(|site| site.upstreams = upstreams)).await;
     let baker = skilled("baker", "public", "bakes fresh bread and cakes", "bake me some bread");
     story.site.agents().install_runner(baker, Arc::new(echo()));
     story

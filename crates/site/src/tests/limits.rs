@@ -3,7 +3,7 @@
 //! Time is paused, so that an hour passes at once.
 
 use super::*;
-use crate::{Retention, Submission};
+use crate::{RetentionSection, Submission};
 use agentsite_protocol::{Part, Period};
 use agentsite_store::Upkeep;
 
@@ -99,7 +99,7 @@ async fn malformed_messages_are_refused_with_what_to_do() {
 
 #[tokio::test]
 async fn finished_tasks_go_by_number_and_by_age_and_open_ones_stay() {
-    let retention = Retention { keep_tasks: 3, max_age: Period::seconds(100), ..Retention::default() };
+    let retention = RetentionSection { tasks: 3, age: Period::seconds(100), ..RetentionSection::default() };
     let story = Story::with(SiteSettings { retention, ..SiteSettings::default() }).await;
     let echo = story.agent("echo", echo());
     let asker = story.agent("asker", ScriptedRunner::new().ask("?"));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::push::{Courier, DeliveryAttempt, MAX_CONFIGS};
-use crate::{DeliveryQuery, JournalQuery, Letter, PushSettings, Submission};
+use crate::{DeliveryQuery, JournalQuery, Letter, PushSection, Submission};
 use agentsite_egress::DeliveryOutcome as Receipt;
 use agentsite_protocol::{Period, PushAuthentication, PushConfig, Scope, TaskId};
 use agentsite_store::{DeliveryReads, Upkeep};
@@ -242,7 +242,7 @@ async fn what_is_refused_is_a_dead_letter_until_somebody_sends_it_again() {
 
 #[tokio::test(start_paused = true)]
 async fn a_receiver_that_is_down_for_ever_is_given_up_at_the_deadline() {
-    let push = PushSettings { deadline: Period::seconds(600), ..PushSettings::default() };
+    let push = PushSection { deadline: Period::seconds(600), ..PushSection::default() };
     let story = Story::with(SiteSettings { push, ..SiteSettings::default() }).await;
     story.site.start().await.unwrap();
     story.courier.follows(|_, _| later());
@@ -425,7 +425,7 @@ async fn receivers_are_bounded_replaced_and_checked() {
 
 #[tokio::test(start_paused = true)]
 async fn a_site_that_tells_nobody_says_so() {
-    let push = PushSettings { enabled: false, ..PushSettings::default() };
+    let push = PushSection { enabled: false, ..PushSection::default() };
     let story = Story::with(SiteSettings { push, ..SiteSettings::default() }).await;
     story.site.start().await.unwrap();
     let agent = story.agent("echo", echo());

@@ -47,10 +47,10 @@ pub(super) struct Attach {
     /// Who may find and call it: private, peers or public.
     #[arg(long)]
     visibility: Option<Visibility>,
-    /// Tasks at work at once.
+    /// Tasks that run at once.
     #[arg(long, value_name = "N")]
     concurrency: Option<usize>,
-    /// How often a task is begun again when the connection was lost under it.
+    /// How often a task is retried when its connection is lost.
     #[arg(long, value_name = "N")]
     retry: Option<u32>,
     /// Folder with an agent.toml, instead of a command.

@@ -1,7 +1,7 @@
 //! Landing: the port of this machine to which a browser comes back from a login.
 //!
-//! Promises: it listens on the loopback address only, for one answer that bears the right state; whoever else
-//! calls is told so and changes nothing. What it reads is bounded. It does not finish the login, and it
+//! Promises: it listens on the loopback address only, for one answer that bears the right state; every other
+//! caller gets an error and changes nothing. What it reads is bounded. It does not finish the login, and it
 //! writes no log: the address that it reads is secret.
 
 use std::net::Ipv4Addr;
@@ -50,7 +50,7 @@ impl Landing {
     /// [`CliError`] when the port cannot be had.
     pub(super) async fn open(port: u16) -> Result<Self, CliError> {
         let taken = |error| {
-            CliError::error(format!("cannot listen on port {port}: {error}; name another with --port"))
+            CliError::error(format!("cannot listen on port {port}: {error}; choose another with --port"))
         };
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await.map_err(taken)?;
         let port = listener.local_addr()?.port();
@@ -78,9 +78,9 @@ impl Landing {
                         return Ok(visitor);
                     }
                     if visitor.address.path() == PATH {
-                        output.note("somebody came with an answer to another login (its state differs); still waiting");
+                        output.note("received an answer to another login (its state differs); still waiting");
                     }
-                    visitor.tell(false, "This is not the answer to the login that was begun.").await;
+                    visitor.respond(false, "This is not the answer to the login that was begun.").await;
                 }
             }
         }
@@ -89,7 +89,7 @@ impl Landing {
 
 impl Visitor {
     /// Shows a last page and hangs up.
-    pub(super) async fn tell(mut self, well: bool, words: &str) {
+    pub(super) async fn respond(mut self, well: bool, words: &str) {
         let status = if well { "200 OK" } else { "400 Bad Request" };
         let words = words.replace('&', "&amp;").replace('<', "&lt;");
         let page = format!("<!doctype html><meta charset=utf-8><title>agentsite</title><p>{words}</p>\n");
@@ -169,9 +169,9 @@ mod tests {
         );
         let came = came.unwrap();
         assert_eq!(came.address.query(), Some("code=c%3C&state=st"));
-        came.tell(true, "Logged in <b>.").await;
-        let told = page(right).await;
-        assert!(told.starts_with("HTTP/1.1 200 OK") && told.contains("Logged in &lt;b>."), "{told}");
+        came.respond(true, "Logged in <b>.").await;
+        let answer = page(right).await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK") && answer.contains("Logged in &lt;b>."), "{answer}");
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Waiting until the running site has taken a change of the agents folder.
 //!
 //! Promises: returns when the site has loaded or dropped the agent, when no site runs, or after a bounded
-//! time; each is told apart. It changes nothing itself: the site watches its folder.
+//! time; each has its own outcome. It changes nothing itself: the site watches its folder.
 
 use std::path::Path;
 use std::time::Duration;

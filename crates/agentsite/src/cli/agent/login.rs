@@ -31,14 +31,14 @@ pub(super) struct Login {
     /// Only print the address; do not open a browser.
     #[arg(long)]
     no_browser: bool,
-    /// Wait for no browser: paste the address to which it was sent, for a browser on another machine.
+    /// Do not wait for a browser: paste the address to which it was sent, for a browser on another machine.
     #[arg(long, conflicts_with = "timeout")]
     paste: bool,
     /// Port of this machine to which the browser comes back, for clients registered with a fixed one
     /// [default: a free one].
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
-    /// How long the browser is waited for.
+    /// How long to wait for the browser.
     #[arg(long, value_name = "PERIOD", default_value = "5m")]
     timeout: Period,
 }
@@ -50,14 +50,15 @@ pub(super) async fn login(shell: &Shell, arguments: Login) -> Result<Exit, CliEr
     let redirect = landing.redirect().clone();
     let begun: Value =
         site.post(&format!("api/agents/{name}/login"), &json!({ "redirect": redirect })).await?;
-    let address: Url =
-        field(&begun, "url").parse().map_err(|_| CliError::error("the site gave no address"))?;
+    let address: Url = field(&begun, "url").parse().map_err(|_| {
+        CliError::error("the site gave no login address; its log says why (`agentsite logs`)")
+    })?;
     let state = address.query_pairs().find(|(key, _)| key == "state").map(|(_, value)| value.into_owned());
     let state =
         state.ok_or_else(|| CliError::error("the address of the authorization server has no state"))?;
     show(shell, &address)?;
     if arguments.paste {
-        // Nobody listens: the browser shows at once where it wanted to go.
+        // Nothing listens there: the browser shows at once where it wanted to go.
         drop(landing);
         let back = pasted(shell, &redirect, &state)?;
         finish(&site, name, &back).await?;
@@ -71,7 +72,7 @@ pub(super) async fn login(shell: &Shell, arguments: Login) -> Result<Exit, CliEr
         let visitor = landed(shell, &landing, &state, &arguments).await?;
         answered(&site, name, visitor).await?;
     }
-    tell(shell, &site, name).await
+    print_login(shell, &site, name).await
 }
 
 /// Logs an agent out.
@@ -116,7 +117,7 @@ async fn landed(
     let waiting = tokio::time::timeout(arguments.timeout.0, landing.visitor(state, shell.output)).await;
     waiting.unwrap_or_else(|_| {
         Err(CliError::error(format!(
-            "nobody came back from the login within {}; begin again with `agentsite agent login {}`, with --paste when the \
+            "the login did not finish within {}; start again with `agentsite agent login {}`, with --paste when the \
              browser is on another machine",
             arguments.timeout, arguments.name
         )))
@@ -127,8 +128,8 @@ async fn landed(
 async fn answered(site: &RunningClient, name: &AgentName, visitor: Visitor) -> Result<(), CliError> {
     let done = finish(site, name, &visitor.address).await;
     match &done {
-        Ok(()) => visitor.tell(true, &format!("{name} is logged in. You can close this page.")).await,
-        Err(error) => visitor.tell(false, &error.to_string()).await,
+        Ok(()) => visitor.respond(true, &format!("{name} is logged in. You can close this page.")).await,
+        Err(error) => visitor.respond(false, &error.to_string()).await,
     }
     done
 }
@@ -141,7 +142,7 @@ fn pasted(shell: &Shell, redirect: &Url, state: &str) -> Result<Url, CliError> {
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let back: Url = line.trim().parse().map_err(|_| {
-        CliError::error(format!("this is no address; paste the whole one that begins with {redirect}"))
+        CliError::error(format!("this is not a URL: paste the whole address, which begins with {redirect}"))
     })?;
     if !is_answer(&back, redirect, state) {
         return Err(CliError::error(
@@ -157,7 +158,7 @@ async fn finish(site: &RunningClient, name: &AgentName, back: &Url) -> Result<()
 }
 
 /// Says how the agent stands after the login.
-async fn tell(shell: &Shell, site: &RunningClient, name: &AgentName) -> Result<Exit, CliError> {
+async fn print_login(shell: &Shell, site: &RunningClient, name: &AgentName) -> Result<Exit, CliError> {
     let path = format!("api/agents/{name}");
     let ready = async {
         loop {

@@ -171,16 +171,16 @@ mod tests {
     }
 
     fn play(items: &[StreamItem]) -> (String, Vec<String>, Script) {
-        let (mut script, mut answer, mut told) = (Script::default(), String::new(), Vec::new());
+        let (mut script, mut answer, mut statuses) = (Script::default(), String::new(), Vec::new());
         for item in items {
             for line in script.take(item) {
                 match line {
                     Line::Answer(text) => answer.push_str(&text),
-                    Line::Status(text) => told.push(text),
+                    Line::Status(text) => statuses.push(text),
                 }
             }
         }
-        (answer, told, script)
+        (answer, statuses, script)
     }
 
     #[test]
@@ -193,9 +193,9 @@ mod tests {
             piece("a", "teen", true),
             status("COMPLETED", "done"),
         ];
-        let (answer, told, script) = play(&items);
+        let (answer, statuses, script) = play(&items);
         assert_eq!(answer, "fourteen");
-        assert_eq!(told, ["submitted", "working", "working: thinking"]);
+        assert_eq!(statuses, ["submitted", "working", "working: thinking"]);
         assert_eq!(
             (script.exit(), script.task.as_deref(), script.context.as_deref()),
             (Exit::Ok, Some("t"), Some("c"))

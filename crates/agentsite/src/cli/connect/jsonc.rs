@@ -29,7 +29,7 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
         None => root.with_member(fresh, table, &serde_json::json!({ name: entry }), 1),
         Some(value) => {
             if !plain[value.clone()].starts_with('{') {
-                return Err(format!("`{table}` is no object"));
+                return Err(format!("`{table}` is not an object"));
             }
             let servers = object_at(&plain, value.start)?;
             match servers.member(name) {
@@ -49,7 +49,7 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
 
 fn read(text: &str) -> Result<Value, String> {
     let value: Value = serde_json::from_str(&plain(text))
-        .map_err(|error| format!("the file is no JSON that can be read ({error})"))?;
+        .map_err(|error| format!("the file is not valid JSON ({error})"))?;
     if value.is_object() { Ok(value) } else { Err("the file holds no object".into()) }
 }
 
@@ -124,7 +124,7 @@ struct Object {
 
 impl Object {
     fn member(&self, name: &str) -> Option<&Range<usize>> {
-        // Of a name that stands twice the last counts, as it does for whoever reads the file.
+        // Of a name that stands twice the last counts, as it does for programs that read the file.
         self.members.iter().rfind(|(known, _)| known == name).map(|(_, value)| value)
     }
 
@@ -151,7 +151,7 @@ fn object_at(plain: &str, start: usize) -> Result<Object, String> {
     let bytes = plain.as_bytes();
     let mut members = Vec::new();
     let mut at = start + 1;
-    let broken = || "the file is no JSON that can be read".to_owned();
+    let broken = || "the file is not valid JSON".to_owned();
     loop {
         at += bytes[at..].iter().take_while(|byte| byte.is_ascii_whitespace() || **byte == b',').count();
         match bytes.get(at) {
@@ -244,11 +244,11 @@ mod tests {
     #[test]
     fn what_cannot_be_understood_is_refused() {
         let refusal = |text: &str| merge(text, "servers", "a", &json!(1)).unwrap_err();
-        assert!(refusal("{").contains("no JSON"));
+        assert!(refusal("{").contains("not valid JSON"));
         assert!(refusal("[]").contains("no object"));
-        assert!(refusal("{\"servers\": 7}").contains("`servers` is no object"));
-        assert!(refusal("{a: 1}").contains("no JSON"));
-        assert!(refusal("{\"x\": \"/*}").contains("no JSON"));
+        assert!(refusal("{\"servers\": 7}").contains("`servers` is not an object"));
+        assert!(refusal("{a: 1}").contains("not valid JSON"));
+        assert!(refusal("{\"x\": \"/*}").contains("not valid JSON"));
         assert!(refusal(&" ".repeat(MAX_FILE + 1)).contains("too large"));
         // A table that stands twice: the last counts, so the change must be there.
         let twice = merged("{\"servers\":{},\"servers\":{\"b\":1}}");

@@ -42,7 +42,7 @@ pub(super) enum Way {
     Command {
         /// The program, with its whole path.
         command: String,
-        /// What it is told.
+        /// What it is given.
         arguments: Vec<String>,
     },
     /// It asks an address.

@@ -35,7 +35,7 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
     };
     let mut expected = before;
     let servers = expected.entry(table).or_insert_with(|| toml::Table::new().into());
-    let servers = servers.as_table_mut().ok_or_else(|| format!("`{table}` is no table"))?;
+    let servers = servers.as_table_mut().ok_or_else(|| format!("`{table}` is not a table"))?;
     servers.insert(name.into(), wanted.into());
     match read(&result) {
         Ok(found) if found == expected => Ok(result),
@@ -44,9 +44,7 @@ pub(super) fn merge(text: &str, table: &str, name: &str, entry: &Value) -> Resul
 }
 
 fn read(text: &str) -> Result<toml::Table, String> {
-    text.parse().map_err(|error: toml::de::Error| {
-        format!("the file is no TOML that can be read ({})", error.message())
-    })
+    text.parse().map_err(|error: toml::de::Error| format!("the file is not valid TOML ({})", error.message()))
 }
 
 /// An empty line before what follows.
@@ -54,7 +52,7 @@ fn gap(rest: &str) -> String {
     if rest.is_empty() { String::new() } else { format!("\n{rest}") }
 }
 
-/// From the section of this name to the next that is no part of it.
+/// From the section of this name to the next that is not a part of it.
 fn place(text: &str, name: &str) -> Option<(usize, usize)> {
     let mut start = None;
     let mut at = 0;
@@ -119,9 +117,9 @@ mod tests {
 
     #[test]
     fn what_cannot_be_understood_is_refused() {
-        assert!(merged("a = ").unwrap_err().contains("no TOML"));
+        assert!(merged("a = ").unwrap_err().contains("not valid TOML"));
         assert!(merged("mcp_servers = { b = { command = \"y\" } }\n").unwrap_err().contains("sections"));
-        assert!(merged("mcp_servers = 7\n").unwrap_err().contains("no table"));
+        assert!(merged("mcp_servers = 7\n").unwrap_err().contains("not a table"));
         let text = "[mcp_servers]\na = { command = \"old\" }\n";
         assert!(merged(text).unwrap_err().contains("sections"));
         assert!(merged("x = \"\"\"\n[mcp_servers.a]\n\"\"\"\n").is_err());

@@ -1,4 +1,4 @@
-//! What each program is told, and that its file keeps everything else.
+//! What each program is given, and that its file keeps everything else.
 //!
 //! Every story has a home of its own; no program is started.
 

@@ -1,11 +1,11 @@
 //! Filters as they are written on the command line: `key=value`, one or many.
 //!
-//! Promises: a key that nobody knows and a value that is none are errors that name the right ones. It checks
+//! Promises: an unknown key and an invalid value are errors that name the valid ones. It checks
 //! no limits: the query does.
 
 use agentsite_protocol::{BadMoney, Filter};
 
-/// The keys, as they are told when another one is named.
+/// The keys, as the error about an unknown one lists them.
 const KEYS: &str = "tag, protocol, input, output, region, owner, live, max-price, min-trust";
 
 /// Reads filters; the same key again is an alternative.
@@ -16,7 +16,7 @@ pub(super) fn read(pairs: &[String]) -> Result<Filter, String> {
             .split_once('=')
             .map(|(key, value)| (key.trim(), value.trim()))
             .filter(|(_, value)| !value.is_empty())
-            .ok_or_else(|| format!("`{pair}` is no filter: write it as KEY=VALUE, like tag=math"))?;
+            .ok_or_else(|| format!("`{pair}` is not a filter: write it as KEY=VALUE, like tag=math"))?;
         let values = match key {
             "tag" | "tags" => &mut filter.tags,
             "protocol" | "protocols" => &mut filter.protocols,
@@ -38,7 +38,7 @@ pub(super) fn read(pairs: &[String]) -> Result<Filter, String> {
                 filter.min_trust = Some(number(key, value)?);
                 continue;
             }
-            _ => return Err(format!("`{key}` is no filter; there are {KEYS}")),
+            _ => return Err(format!("unknown filter `{key}`; valid filters: {KEYS}")),
         };
         values.push(value.to_owned());
     }

@@ -116,7 +116,7 @@ impl Tally {
         Some(format!("The source says that it has {total} entries; {} arrived.", self.listed))
     }
 
-    fn tell(&self, shell: &Shell) -> Result<Exit, CliError> {
+    fn print(&self, shell: &Shell) -> Result<Exit, CliError> {
         let refused: Vec<Value> =
             self.bad.iter().map(|(line, why)| json!({ "line": line, "why": why })).collect();
         let notes: Vec<String> = self.notes.iter().cloned().chain(self.missing()).collect();
@@ -168,7 +168,7 @@ pub(super) async fn import(
             send(shell, site, &mut BufReader::new(opened), size, max_bad, &mut tally).await?;
         }
     }
-    tally.tell(shell)
+    tally.print(shell)
 }
 
 /// Sends lines in batches.
@@ -352,7 +352,7 @@ pub(super) fn read_json(file: &Path) -> Result<Value, CliError> {
         )));
     }
     serde_json::from_slice(&text)
-        .map_err(|error| CliError::error(format!("{} is no JSON: {error}", file.display())))
+        .map_err(|error| CliError::error(format!("{} is not JSON: {error}", file.display())))
 }
 
 #[cfg(test)]

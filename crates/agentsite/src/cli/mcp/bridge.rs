@@ -23,7 +23,7 @@ use crate::output::Output;
 /// Most requests under way; an assistant has a few, and each may hold a stream.
 const MAX_REQUESTS: usize = 128;
 
-/// Lines that wait for their reader. Whoever reads slowly holds back the streams that speak to it, nothing
+/// Lines that wait for their reader. A slow reader holds back the streams that speak to it, nothing
 /// else.
 const LINES: usize = 256;
 
@@ -74,7 +74,7 @@ impl Bridge {
         }
     }
 
-    /// Carries messages until stdin ends, stdout is closed or the site was told to stop.
+    /// Carries messages until stdin ends, stdout is closed or the site stops.
     pub(super) async fn run(mut self) -> Result<Exit, CliError> {
         loop {
             let read = tokio::select! {
@@ -89,7 +89,7 @@ impl Bridge {
                 Some(Read::TooLong) => {
                     let sentence =
                         format!("a line has more than {MAX_LINE} bytes; send files by their address");
-                    self.relay.say(Unanswered::TooLarge.answer("null", &sentence)).await;
+                    self.relay.send(Unanswered::TooLarge.answer("null", &sentence)).await;
                 }
                 Some(Read::End) | None => break,
             }
@@ -102,12 +102,12 @@ impl Bridge {
         let message = match Message::read(line) {
             Ok(message) => message,
             Err(NoMessage::NotJson(why)) => {
-                let answer = Unanswered::NotJson.answer("null", &format!("a line is no JSON: {why}"));
-                return self.relay.say(answer).await;
+                let answer = Unanswered::NotJson.answer("null", &format!("a line is not JSON: {why}"));
+                return self.relay.send(answer).await;
             }
             Err(NoMessage::Other(id)) => {
-                let sentence = "a line is no request, notification or response of JSON-RPC";
-                return self.relay.say(Unanswered::BadMessage.answer(&id, sentence)).await;
+                let sentence = "a line is not a request, notification or response of JSON-RPC";
+                return self.relay.send(Unanswered::BadMessage.answer(&id, sentence)).await;
             }
         };
         match &message.kind {
@@ -123,11 +123,11 @@ impl Bridge {
         }
     }
 
-    /// Begins a request beside the others.
+    /// Begins a request concurrently with the others.
     async fn begin(&mut self, id: &str, message: Message) {
         let Ok(place) = self.places.clone().try_acquire_owned() else {
             let sentence = format!("{MAX_REQUESTS} requests are under way; wait for one to end");
-            return self.relay.say(Unanswered::TooMany.answer(id, &sentence)).await;
+            return self.relay.send(Unanswered::TooMany.answer(id, &sentence)).await;
         };
         let (relay, calls, own) = (self.relay.clone(), self.calls.clone(), id.to_owned());
         let (is_new, is_listening) = (mirror::version(&message.value).is_some(), message.method() == LISTEN);
@@ -195,7 +195,7 @@ fn read_lines() -> mpsc::Receiver<Read> {
     lines
 }
 
-/// Writes lines until nobody says anything more, or nobody reads.
+/// Writes lines until every writer has ended, or the reader is gone.
 fn write_lines(mut said: mpsc::Receiver<String>) {
     let mut out = std::io::stdout().lock();
     while let Some(mut line) = said.blocking_recv() {

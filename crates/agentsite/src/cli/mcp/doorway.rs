@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::super::serve::Flags;
-use super::super::shell::{Shell, told};
+use super::super::shell::{Shell, config_error};
 use super::assistant;
 use crate::config::TelemetrySection;
 use crate::exit::{CliError, Exit};
@@ -71,7 +71,7 @@ pub(super) struct Doorway {
     found: Option<Address>,
     /// The site that runs in this process.
     own: Option<Own>,
-    /// Whether a site of somebody else was found before.
+    /// Whether a site of another process was found before.
     is_guest: bool,
     /// Cancelled when the site of this process has ended, as a signal makes it do.
     ended: CancellationToken,
@@ -91,7 +91,7 @@ impl Doorway {
         assistant: Option<String>,
     ) -> Result<Self, CliError> {
         if named.as_ref().is_some_and(|url| !matches!(url.scheme(), "http" | "https")) {
-            return Err(CliError::usage("--site: name an http(s) address"));
+            return Err(CliError::usage("--site: give an http(s) URL"));
         }
         Ok(Self {
             shell: shell.clone(),
@@ -148,7 +148,7 @@ impl Doorway {
     }
 
     async fn here(&mut self) -> Result<Address, CliError> {
-        // Whoever runs the site may be restarting it, and must find its data free.
+        // Its operator may be restarting the site, and must find its data free.
         let looks = if self.is_guest { LOOKS } else { 1 };
         if let Some(address) = self.look(looks).await? {
             return Ok(address);
@@ -163,7 +163,7 @@ impl Doorway {
         }
     }
 
-    /// Looks for the site of somebody else.
+    /// Looks for the site of another process.
     async fn look(&mut self, times: usize) -> Result<Option<Address>, CliError> {
         for time in 0..times {
             if time > 0 {
@@ -205,7 +205,7 @@ impl Doorway {
         if let Some(agent) = &self.agent {
             url.push_str(&format!("/{agent}"));
         }
-        let url = url.parse().map_err(|_| CliError::error(format!("`{url}` is no address")))?;
+        let url = url.parse().map_err(|_| CliError::error(format!("`{url}` is not a URL")))?;
         Ok(Address { url, token })
     }
 
@@ -214,7 +214,7 @@ impl Doorway {
         let mut shell = self.shell.clone();
         shell.everywhere.listen = Some(HERE.into());
         let reader = shell.reader(Flags::default().keys());
-        let mut loaded = reader.load().map_err(|error| told(&error))?;
+        let mut loaded = reader.load().map_err(|error| config_error(&error))?;
         let log = &mut loaded.config.telemetry.log;
         if *log == TelemetrySection::default().log {
             QUIET.clone_into(log);

@@ -1,4 +1,4 @@
-//! The headers that HTTP carries beside a message of MCP.
+//! The headers that HTTP carries in addition to a message of MCP.
 //!
 //! Promises: pure. A message of revision 2026-07-28 has its version, its method, the name of what it wants,
 //! and the arguments that a tool wants to see in headers; values that no header can hold are in base64. Which
@@ -30,11 +30,11 @@ const SAFE: i64 = (1 << 53) - 1;
 
 /// The arguments that tools want to see in headers, by the name of the tool.
 #[derive(Debug, Default)]
-pub(super) struct Mirror(HashMap<String, Vec<Wish>>);
+pub(super) struct Mirror(HashMap<String, Vec<MirroredArgument>>);
 
 /// One argument, and the header it goes into.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Wish {
+struct MirroredArgument {
     header: HeaderName,
     path: Vec<String>,
 }
@@ -107,7 +107,7 @@ impl Mirror {
 }
 
 /// The wishes of a schema; `None` when one is not allowed.
-fn wishes(schema: &Value) -> Option<Vec<Wish>> {
+fn wishes(schema: &Value) -> Option<Vec<MirroredArgument>> {
     let mut found = Vec::new();
     collect(schema, &mut Vec::new(), &mut found)?;
     let allowed = count(schema, 0) == found.len();
@@ -118,7 +118,7 @@ fn wishes(schema: &Value) -> Option<Vec<Wish>> {
 }
 
 /// Goes through `properties` only; every wish elsewhere is not allowed.
-fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Wish>) -> Option<()> {
+fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<MirroredArgument>) -> Option<()> {
     let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return Some(()) };
     if path.len() >= MAX_DEPTH {
         return Some(());
@@ -129,7 +129,7 @@ fn collect(schema: &Value, path: &mut Vec<String>, found: &mut Vec<Wish>) -> Opt
             let is_plain = matches!(property["type"].as_str(), Some("string" | "integer" | "boolean"));
             let wish = wish.as_str().filter(|wish| is_plain && !wish.is_empty())?;
             let header = HeaderName::try_from(format!("mcp-param-{wish}")).ok()?;
-            found.push(Wish { header, path: path.clone() });
+            found.push(MirroredArgument { header, path: path.clone() });
         }
         collect(property, path, found)?;
         path.pop();

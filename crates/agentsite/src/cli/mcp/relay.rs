@@ -26,7 +26,7 @@ use crate::output::Output;
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 
-/// How long a call may take: a tool may work for hours, and whoever no longer waits cancels.
+/// How long a call may take: a tool may work for hours, and a client that no longer waits cancels.
 const CALL_TIME: Duration = Duration::from_secs(86_400);
 
 /// How long the site may take to accept what wants no answer.
@@ -80,13 +80,13 @@ impl Relay {
         };
         match (carried, &message.kind) {
             (Ok(()), _) => {}
-            (Err(Trouble(why, sentence)), Kind::Request(id)) => self.say(why.answer(id, &sentence)).await,
+            (Err(Trouble(why, sentence)), Kind::Request(id)) => self.send(why.answer(id, &sentence)).await,
             (Err(Trouble(_, sentence)), _) => self.output.note(&sentence),
         }
     }
 
     /// Writes a line to the client; one that is gone is noticed by the writer.
-    pub(super) async fn say(&self, line: String) {
+    pub(super) async fn send(&self, line: String) {
         let _ = self.out.send(line).await;
     }
 
@@ -210,26 +210,26 @@ impl Relay {
             _ => None,
         });
         let Some(line) = one_line(text, id) else {
-            self.output.note("the site said something that is no message; it was left out");
+            self.output.note("the site sent something that is not a message; it was left out");
             return false;
         };
         let answers = id.is_some_and(|id| Message::read(line.as_bytes()).is_ok_and(|said| said.answers(id)));
         let line = match request {
             Some(request) if answers => self.heed(request, line),
-            // An error in the form of another face is told in the form of this protocol.
+            // An error in the form of another protocol is written in the form of this one.
             Some(_) if id.is_some() && !line.contains("\"jsonrpc\"") => {
-                return self.say_refusal(id.unwrap_or("null"), &line).await;
+                return self.send_refusal(id.unwrap_or("null"), &line).await;
             }
             _ => line,
         };
-        self.say(line).await;
+        self.send(line).await;
         answers
     }
 
-    async fn say_refusal(&self, id: &str, body: &str) -> bool {
+    async fn send_refusal(&self, id: &str, body: &str) -> bool {
         let body: Value = serde_json::from_str(body).unwrap_or_default();
         let sentence = body["error"]["message"].as_str().unwrap_or("the site refused, and did not say why");
-        self.say(Unanswered::BadAnswer.answer(id, sentence)).await;
+        self.send(Unanswered::BadAnswer.answer(id, sentence)).await;
         true
     }
 
@@ -289,11 +289,11 @@ impl Relay {
         }
         let initialized = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#.to_owned();
         post(initialized).headers(&headers).send().await.map_err(|_| lost())?;
-        self.output.note("the site was restarted; the session goes on");
+        self.output.note("the site was restarted; the session continues");
         Ok(())
     }
 
-    /// Whether there is a session in which the site may speak by itself, and nobody listens yet.
+    /// Whether there is a session in which the site may speak by itself, and no listener yet.
     pub(super) fn may_listen(&self) -> bool {
         let session = self.session();
         let is_heard = session.listening.as_ref().is_some_and(|listening| !listening.is_finished());
@@ -328,8 +328,8 @@ impl Relay {
                         }
                     }
                 }
-                // A site that has no such stream says so, one that forgot the session is told by the next
-                // message.
+                // A site that has no such stream says so, one that forgot the session learns of it by the
+                // next message.
                 Ok(answer) => {
                     self.session().is_silent = answer.status() != StatusCode::NOT_FOUND;
                     return;

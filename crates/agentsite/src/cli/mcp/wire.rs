@@ -1,7 +1,7 @@
 //! Lines of JSON-RPC: what stands in one, as far as a carrier has to know.
 //!
-//! Promises: reading is bounded, a line that is too long is skipped and told; a message is one line when it
-//! is written. It knows no methods but by name.
+//! Promises: reading is bounded, a line that is too long is skipped and reported; a message is one line when
+//! it is written. It knows no methods but by name.
 
 use std::io::BufRead;
 
@@ -68,7 +68,7 @@ pub(super) enum Kind {
     Response,
 }
 
-/// Why a line is no message.
+/// Why a line is not a message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum NoMessage {
     NotJson(String),
@@ -104,7 +104,7 @@ impl Message {
 }
 
 /// A message of the site as one line, with the id of the request it answers when it says none; `None` when it
-/// is no JSON.
+/// is not JSON.
 pub(super) fn one_line(text: &str, id: Option<&str>) -> Option<String> {
     let mut value: Value = serde_json::from_str(text).ok()?;
     if !value.is_object() {

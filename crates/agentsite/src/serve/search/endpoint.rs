@@ -26,7 +26,8 @@ impl Endpoint {
         let dimensions = match dimensions {
             Some(known) => known,
             None => {
-                let vectors = client.embed(&["dimensions".to_owned()]).await.map_err(|error| told(&error))?;
+                let vectors =
+                    client.embed(&["dimensions".to_owned()]).await.map_err(|error| embed_error(&error))?;
                 vectors.first().map(Vec::len).unwrap_or_default()
             }
         };
@@ -46,7 +47,7 @@ impl Embedder for Endpoint {
 
     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vector>, EmbedError>> {
         Box::pin(async move {
-            let vectors = self.client.embed(texts).await.map_err(|error| told(&error))?;
+            let vectors = self.client.embed(texts).await.map_err(|error| embed_error(&error))?;
             vectors.into_iter().map(|values| self.directed(values)).collect()
         })
     }
@@ -70,7 +71,7 @@ impl Endpoint {
     }
 }
 
-fn told(error: &ClientError) -> EmbedError {
+fn embed_error(error: &ClientError) -> EmbedError {
     match error {
         ClientError::BadAnswer { .. } => EmbedError::Unusable(error.to_string()),
         _ => EmbedError::Endpoint(error.to_string()),

@@ -215,7 +215,7 @@ fn a_site_behind_a_proxy_does_not_make_everybody_an_admin() {
     for setting in [
         "public_url = \"https://agents.example.org\"\n",
         "trusted_proxies = [\"127.0.0.1/32\"]\n",
-        "tls_elsewhere = true\n",
+        "tls_terminated_by_proxy = true\n",
     ] {
         let site = TestSite::new();
         site.write("agentsite.toml", &format!("anonymous = \"admin\"\n{setting}"));

@@ -2,27 +2,50 @@
 //!
 //! The words are made up, so that finding one means finding what was deleted.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use memchr::memmem;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{is_full, report};
 use crate::site::{TestSite, eventually, exec_agent};
 
-/// Files below a folder that hold these bytes.
-fn files_with(folder: &Path, wanted: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+/// What every made-up word ends with. No other text of a site has it, so one search for it finds all words.
+const MARK: &str = "xylophone";
+
+/// Bytes of a word before the mark: its kind of four letters and its number of four digits.
+const HEAD: usize = 8;
+
+fn word(kind: &str, number: usize) -> String {
+    let word = format!("{kind}{number:04}{MARK}");
+    assert_eq!(word.len(), HEAD + MARK.len(), "{word} has another length than the search expects");
+    word
+}
+
+/// The made-up words in these bytes.
+fn words_in(bytes: &[u8]) -> BTreeSet<String> {
+    let whole = |end: usize| bytes.get(end.checked_sub(HEAD)?..end + MARK.len());
+    memmem::find_iter(bytes, MARK)
+        .filter_map(whole)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// The made-up words in the files below a folder, each with the files that hold it. Reads every file once.
+fn words_below(folder: &Path) -> BTreeMap<String, Vec<PathBuf>> {
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(files_with(&path, wanted));
-        } else if std::fs::read(&path)
-            .unwrap_or_default()
-            .windows(wanted.len())
-            .any(|part| part == wanted.as_bytes())
-        {
-            found.push(path);
+            for (word, files) in words_below(&path) {
+                found.entry(word).or_default().extend(files);
+            }
+            continue;
+        }
+        for word in words_in(&std::fs::read(&path).unwrap_or_default()) {
+            found.entry(word).or_default().push(path.clone());
         }
     }
     found
@@ -58,7 +81,6 @@ async fn deleted_tasks_and_conversations_are_in_no_file() {
     );
     let mut site = TestSite::new().agent("parrot", &parrot);
     site.start();
-    let word = |kind: &str, number: usize| format!("{kind}{number:04}xylophone");
     let mut gone = Vec::new();
     let mut stays = Vec::new();
     for number in 0..count {
@@ -89,38 +111,19 @@ async fn deleted_tasks_and_conversations_are_in_no_file() {
             stays.extend([word("talk", number), word("edit", number)]);
         }
     }
-    let left = |when: &str| {
-        let left: Vec<_> = gone
-            .iter()
-            .flat_map(|word| {
-                files_with(&site.data(), word)
-                    .into_iter()
-                    .map(move |file| format!("{word} in {}", file.display()))
-            })
-            .chain(
-                gone.iter()
-                    .filter(|word| site.log().contains(word.as_str()))
-                    .map(|word| format!("{word} in the log")),
-            )
-            .collect();
-        println!("{when}: {left:?}");
-        left
-    };
-    let (running, unknown) =
-        (left("running"), stays.iter().filter(|word| files_with(&site.data(), word).is_empty()).count());
+    let (on_disk, logged) = (words_below(&site.data()), words_in(site.log().as_bytes()));
+    let in_files = gone.iter().filter_map(|word| Some((word, on_disk.get(word)?)));
+    let mut left: Vec<String> = in_files.map(|(word, files)| format!("{word} in {files:?}")).collect();
+    let in_log = gone.iter().filter(|word| logged.contains(*word));
+    left.extend(in_log.map(|word| format!("{word} in the log")));
+    let lost = stays.iter().filter(|word| !on_disk.contains_key(*word)).count();
     report(
         "deletion",
         "search the raw files for deleted words",
-        format!(
-            "{} words deleted, {} found; {} of {} others lost",
-            gone.len(),
-            running.len(),
-            unknown,
-            stays.len()
-        ),
+        format!("{} words deleted, {} found; {lost} of {} others lost", gone.len(), left.len(), stays.len()),
     );
-    assert_eq!(running, Vec::<String>::new());
-    assert_eq!(unknown, 0);
+    assert_eq!(left, Vec::<String>::new());
+    assert_eq!(lost, 0);
     site.stop();
     assert!(site.run(&["audit", "verify"]).ok().out().contains("journal lines"), "the journal still fits");
 }

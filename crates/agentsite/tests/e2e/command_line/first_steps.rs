@@ -42,7 +42,7 @@ fn init_writes_a_site_that_answers_and_touches_nothing_the_second_time() {
     site.run(&["config", "check"]).ok();
     let again = site.run(&["init"]);
     assert_eq!(again.code(), 1);
-    assert!(again.err().contains("is there already and is left as it is"), "{again:?}");
+    assert!(again.err().contains("exists already and was not changed"), "{again:?}");
     site.start();
     assert_eq!(site.run(&["call", "hello", "one two three"]).ok().out(), "That text has 3 words.\n");
     let json = TestSite::new().run(&["init", "--lang", "python", "--json"]).ok().json();
@@ -73,7 +73,7 @@ async fn a_new_shell_agent_answers_at_once() {
     assert_eq!(site.run(&["call", "fresh", "one two"]).ok().out(), "That text has 2 words.\n");
     let again = site.run(&["agent", "new", "fresh"]);
     assert_eq!(again.code(), 1, "{again:?}");
-    assert!(again.err().contains("is there already"), "{again:?}");
+    assert!(again.err().contains("exists already"), "{again:?}");
     assert_eq!(site.run(&["agent", "new", "No Name"]).code(), 2);
 }
 

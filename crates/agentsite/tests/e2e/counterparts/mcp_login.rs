@@ -225,7 +225,7 @@ async fn a_login_that_goes_wrong_is_told() {
     assert!(code == 0 && err.contains("an answer to another login"), "{err}");
 
     let (code, _, err) = story.login(&["--timeout", "100ms"]).end();
-    assert!(code != 0 && err.contains("nobody came back from the login within 100ms"), "{err}");
+    assert!(code != 0 && err.contains("the login did not finish within 100ms"), "{err}");
     let nobody = story.site.run(&["agent", "login", "echo"]);
     assert!(nobody.code() == 6 && nobody.err().contains("echo whose server wants a login"), "{nobody:?}");
 
@@ -241,7 +241,7 @@ async fn somebody_whose_browser_is_elsewhere_pastes_the_address() {
     let story = Story::begin("auth = \"login\"", &[]).await;
     story.health("needs-setup").await;
     for (wrong, sentence) in [
-        ("nonsense\n", "this is no address"),
+        ("nonsense\n", "this is not a URL"),
         ("http://127.0.0.1:1/callback?code=a&state=b\n", "its state differs"),
     ] {
         let mut process = story.login(&["--paste"]);

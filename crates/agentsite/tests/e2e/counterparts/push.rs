@@ -123,7 +123,7 @@ async fn what_a_killed_site_had_to_tell_arrives_after_its_restart() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_is_seen_and_sent_again_on_the_command_line() {
+async fn a_dead_delivery_is_seen_and_sent_again_on_the_command_line() {
     let python = python();
     let mut site = site();
     site.start();
@@ -146,7 +146,7 @@ async fn a_dead_letter_is_seen_and_sent_again_on_the_command_line() {
 
     site.run(&["outbox", "drop", &letters[3]["id"].to_string()]).ok();
     let said = site.run(&["outbox", "retry", "--dead"]).ok().out();
-    assert!(said.contains("3 letters sent again"), "{said}");
+    assert!(said.contains("3 deliveries sent again"), "{said}");
     let again = deliveries(&mut receiver, 3).await;
     let ids = |seen: &[Value]| seen.iter().map(|one| one["delivery"].to_string()).collect::<Vec<_>>();
     assert_eq!(ids(&again), ids(&first[..3]), "in order, under the same ids");

@@ -101,7 +101,7 @@ async fn a_data_folder_that_cannot_be_written_is_named() {
 async fn an_open_address_without_encryption_is_refused() {
     let site = TestSite::new();
     refused(&site, &["--listen", "0.0.0.0:0"], &["0.0.0.0:0", "--tls-cert", "--tls-key"]);
-    let open = ["--listen", "0.0.0.0:0", "--tls-elsewhere", "--anonymous", "admin"];
+    let open = ["--listen", "0.0.0.0:0", "--tls-terminated-by-proxy", "--anonymous", "admin"];
     refused(&site, &open, &["anonymous", "public"]);
 }
 

@@ -121,7 +121,7 @@ fn ask(finder: &Finder, truth: &Truth, blend: Blend) -> Result<(f64, f64, f64), 
     Ok((at(0.5), at(0.99), recall / times.len().max(1) as f64))
 }
 
-/// What nobody waits for: without a runtime the finder does all its work on this thread.
+/// The result of work that does not wait: without a runtime the finder does all its work on this thread.
 fn now<T>(work: impl Future<Output = T>) -> T {
     work.now_or_never().expect("these embedders answer at once")
 }

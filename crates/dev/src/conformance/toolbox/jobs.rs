@@ -39,7 +39,7 @@ pub(super) fn fixtures() -> Vec<Fixture> {
             })
         })
         .followed(TaskSupport::Required),
-        Fixture::new("protocol_error_job", "Breaks in a way that is no result", |_| {
+        Fixture::new("protocol_error_job", "Breaks in a way that is not a result", |_| {
             at_once(Err(ToolFault::Failed("the job broke, as it always does".into())))
         })
         .followed(TaskSupport::Optional),

@@ -14,7 +14,7 @@ use super::{Fixture, Played, Stage, done, resources};
 /// Keeps notices apart, so that clients see several of them.
 const BETWEEN_NOTICES: Duration = Duration::from_millis(50);
 
-/// How long a call goes on after its client was told that it may hang up.
+/// How long a call continues after its client learned that it may hang up.
 const AFTER_DETACH: Duration = Duration::from_millis(200);
 
 pub(super) fn fixtures() -> Vec<Fixture> {

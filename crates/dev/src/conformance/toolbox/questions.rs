@@ -1,7 +1,7 @@
 //! Tools that ask back: forms, the client's model, its folders, once, several at a time and in rounds.
 //!
 //! Promises: a question goes only to a client that can answer it; an answer that is missing or has another
-//! form is asked for again; one that nobody asked for is ignored.
+//! form is asked for again; one that was not asked for is ignored.
 
 use agentsite_host::{Exchange, ToolFault};
 use agentsite_protocol::mcp::{InputNeeded, InputRequest, Reply, ToolResult};

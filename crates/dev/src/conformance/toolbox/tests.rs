@@ -1,6 +1,6 @@
 //! Facts about the toolbox of the conformance agent: each kind of tool as the suite calls it, in paused time.
 //!
-//! What the suite itself makes of it over HTTP is told by the end-to-end tests.
+//! What the suite itself makes of it over HTTP is the matter of the end-to-end tests.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -122,7 +122,7 @@ async fn content_comes_in_every_kind() {
 
 #[tokio::test(start_paused = true)]
 async fn notices_come_on_the_way() {
-    for (name, told) in [
+    for (name, count) in [
         ("test_tool_with_logging", 3),
         ("test_logging_tool", 1),
         ("test_tool_with_progress", 3),
@@ -135,7 +135,7 @@ async fn notices_come_on_the_way() {
         while let Ok(notice) = notices.try_recv() {
             seen.push(notice);
         }
-        assert_eq!(seen.len(), told, "{name}: {seen:?}");
+        assert_eq!(seen.len(), count, "{name}: {seen:?}");
         assert_eq!(seen[0] == Notice::Detach, name == "test_reconnection");
     }
 }
@@ -180,8 +180,8 @@ async fn each_question_is_answered_by_a_second_call() {
         let needed = asked(name, Round::default()).await;
         assert_eq!(needed.requests[key].method, method, "{name}");
         let answers = BTreeMap::from([(key.to_owned(), answer.clone())]);
-        let told = result(name, json!({}), Round { answers, state: needed.state }).await.plain_text();
-        assert!(told.contains(words), "{name}: {told}");
+        let text = result(name, json!({}), Round { answers, state: needed.state }).await.plain_text();
+        assert!(text.contains(words), "{name}: {text}");
     }
 }
 
@@ -266,7 +266,7 @@ async fn jobs_say_how_they_may_be_followed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn slow_work_stops_when_nobody_waits() {
+async fn slow_work_stops_when_its_caller_is_gone() {
     let exchange = able();
     let (cancel, began) = (exchange.cancel.clone(), Instant::now());
     let arguments = json!({ "seconds": 60 }).as_object().unwrap().clone();

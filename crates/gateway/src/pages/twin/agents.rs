@@ -26,10 +26,10 @@ const MESSAGE_ID: &str = "MESSAGE-ID";
 
 /// The site: who asks, its agents, and where to continue.
 pub(super) fn home(front: &Front, caller: &Caller, base: &str) -> String {
-    let settings = front.site.settings();
-    let mut text = format!("# {}\n\n", line(&settings.name));
-    if !settings.description.is_empty() {
-        text.push_str(&format!("> {}\n\n", line(&settings.description)));
+    let site = &front.site.settings().site;
+    let mut text = format!("# {}\n\n", line(&site.name));
+    if !site.description.is_empty() {
+        text.push_str(&format!("> {}\n\n", line(&site.description)));
     }
     text.push_str(&format!("You are {}.\n\n## Agents\n\n", who(caller)));
     let agents = front.site.agents().list(caller);

@@ -52,7 +52,7 @@ pub(super) fn view(site: &Site, task: &Task) -> ToolTask {
         words: words(task),
         created_at: task.head.created_at,
         updated_at: task.head.updated_at,
-        ttl: Some(task.ttl.map_or(site.settings().retention.max_age, Period)),
+        ttl: Some(task.ttl.map_or(site.settings().retention.age, Period)),
     }
 }
 

@@ -92,7 +92,7 @@ async fn a_client_that_follows_tasks_gets_one() {
     let task = begun(&kit, "slow", json!({ "text": "kept" })).await;
     let done = settled(&story, &kit, task.id).await;
     assert_eq!(done.state, ToolTaskState::Done(ToolResult::text("kept")));
-    assert_eq!(done.ttl, Some(story.site.settings().retention.max_age));
+    assert_eq!(done.ttl, Some(story.site.settings().retention.age));
     let recorded = story.site.tasks().get(&Caller::local(), task.id).await.unwrap();
     assert_eq!((state(&recorded), recorded.answer().as_str()), (State::Completed, "kept"), "A2A sees it too");
 }
