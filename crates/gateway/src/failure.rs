@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agentsite_site::{SiteError, StoreError, TaskError};
+use agentsite_site::{ConversationError, SiteError, StoreError, TaskError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -390,6 +390,12 @@ const fn fault_of(error: &SiteError) -> Fault {
 
 impl From<TaskError> for Failure {
     fn from(error: TaskError) -> Self {
+        SiteError::from(error).into()
+    }
+}
+
+impl From<ConversationError> for Failure {
+    fn from(error: ConversationError) -> Self {
         SiteError::from(error).into()
     }
 }

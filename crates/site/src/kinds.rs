@@ -1,5 +1,5 @@
 //! The kinds of journal lines of the capabilities in this crate, declared in one place for each; those of
-//! tasks are in `tasks`.
+//! tasks and conversations are in `tasks` and `rooms`.
 //!
 //! Promises: a kind is never used for another event, and never changes its text, because readers filter by
 //! it. The sentences are written where the events happen.
@@ -19,12 +19,6 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Conversations.
-    conversation {
-        CREATED = "conversation.created",
-        EDITED = "conversation.edited",
-        REMOVED = "conversation.removed",
-    }
     /// Receivers of tasks.
     push {
         ADDED = "push.receiver_added",

@@ -3,8 +3,8 @@
 //! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers
 //! only after that. A foreign id answers like one that does not exist. Nothing here waits without a bound.
 //!
-//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins the capabilities (`tasks`, `library`)
-//! and the ground below them (`host`, `store`, `search`), whose crates do not know each other.
+//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins the capabilities (`tasks`, `rooms`,
+//! `library`) and the ground below them (`host`, `store`, `search`), whose crates do not know each other.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,6 @@ mod calls;
 mod challenges;
 mod collection;
 mod connected;
-mod conversations;
 mod error;
 mod federation;
 mod feeds;
@@ -43,6 +42,11 @@ pub use agentsite_host::{
     About, AgentSession, Answers, Change, Exchange, Health, LogLevel, LogLine, LogSource, LoginBegun,
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
+pub use agentsite_rooms::{
+    ArtifactView, AsksView, ConversationEdit, ConversationError, ConversationEvent, ConversationExport,
+    ConversationView, ConversationWatch, Conversations, ExportFormat, MAX_CONVERSATIONS, MAX_SEARCH,
+    MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnPage, TurnView, Utterance,
+};
 pub use agentsite_store::{
     ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
@@ -53,11 +57,6 @@ pub use agentsite_tasks::{
 };
 pub use audit::verify_heads;
 pub use challenges::{Challenges, ServedChallenge};
-pub use conversations::export::ExportFormat;
-pub use conversations::{
-    ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS,
-    MAX_SEARCH, MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnView, Utterance,
-};
 pub use error::SiteError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Foreign, Unanswered};
 pub use hub::{AgentView, BrokenAgent};
@@ -70,10 +69,10 @@ pub use queries::{Appeared, KeptQuery};
 pub use registry::{Imported, RefusedEntry};
 pub use settings::{HubSettings, PushSettings, Retention, SiteSettings};
 pub use site::{
-    AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents,
-    ConversationExport, ConversationWatch, Conversations, Deliveries, Figures, HubEdit, HubEntry, HubFormat,
-    HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
-    ToolTask, ToolTaskState, Toolkit, ToolkitError, TurnPage, UsageDay, UsageReport,
+    AgentLogins, Agents, ApiKeys, Called, Cards, Challenge, ConnectedAgent, ConnectedAgents, Deliveries,
+    Figures, HubEdit, HubEntry, HubFormat, HubRegistry, Matches, Operations, QueryWatch, SavedQueries,
+    Search, SearchStatus, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay,
+    UsageReport,
 };
 pub use tokens::TokenIssuer;
 pub use world::{SystemClock, SystemRng, World};

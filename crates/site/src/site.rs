@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use agentsite_host::{AgentLog, Workshop};
 use agentsite_protocol::{AgentName, Caller, Ids, TaskId, Timestamp};
+use agentsite_rooms::Conversations;
 use agentsite_store::SharedStore;
 use futures::FutureExt as _;
 
@@ -31,7 +32,7 @@ mod browse;
 mod cards;
 mod concierge;
 mod connect;
-mod conversations;
+mod conversation_access;
 mod far;
 mod find;
 mod finding;
@@ -56,7 +57,6 @@ pub use access::ApiKeys;
 pub use agents::Agents;
 pub use cards::Cards;
 pub use connect::{ConnectedAgent, ConnectedAgents};
-pub use conversations::{ConversationExport, ConversationWatch, Conversations, TurnPage};
 pub use find::Matches;
 pub use finding::{Search, SearchStatus};
 pub use hub::{Challenge, HubEdit, HubEntry, HubFormat, HubRegistry};
