@@ -19,7 +19,7 @@ const MADE_TITLE: usize = 60;
 /// What a conversation without words is called.
 const NO_TITLE: &str = "New conversation";
 
-/// A title that somebody chose, or why it is none.
+/// A title that its owner chose, or what is wrong with it.
 pub(crate) fn title(text: &str) -> Result<String, ConversationError> {
     let title = one_line(text);
     let letters = title.chars().count();
