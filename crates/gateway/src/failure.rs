@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use agentsite_site::{RegistryError, SiteError, StoreError, TaskError};
+use agentsite_site::{ConversationError, RegistryError, SiteError, StoreError, TaskError};
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderValue, Method, StatusCode, header};
@@ -418,6 +418,12 @@ impl From<TaskError> for Failure {
 
 impl From<RegistryError> for Failure {
     fn from(error: RegistryError) -> Self {
+        SiteError::from(error).into()
+    }
+}
+
+impl From<ConversationError> for Failure {
+    fn from(error: ConversationError) -> Self {
         SiteError::from(error).into()
     }
 }

@@ -7,16 +7,16 @@ use std::time::Duration;
 
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_registry::RegistryError;
+use agentsite_rooms::ConversationError;
 use agentsite_search::FindError;
 use agentsite_store::StoreError;
-
 use agentsite_tasks::TaskError;
 
 /// Why a site did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
     /// There is none, or it is not for this caller.
-    #[error("there is no agent `{0}` here; list the agents to see which there are")]
+    #[error("{}", TaskError::NoSuchAgent(.0.clone()))]
     NoSuchAgent(String),
     /// There is none, or it belongs to somebody else.
     #[error("{}", TaskError::NoSuchTask(.0.clone()))]
@@ -46,10 +46,10 @@ pub enum SiteError {
     #[error("{0}")]
     BadMessage(String),
     /// The agent wants its callers to use an extension of the protocol.
-    #[error("this agent requires the extension {0}; name it in A2A-Extensions and follow its rules")]
+    #[error("{}", TaskError::ExtensionRequired(.0.clone()))]
     ExtensionRequired(String),
     /// A part is of a type that the agent does not take.
-    #[error("content of the type `{given}` is not supported by this agent; it takes {taken}")]
+    #[error("{}", media_type(.given, .taken))]
     MediaType {
         /// The type of the part.
         given: String,
@@ -137,22 +137,22 @@ pub enum SiteError {
     #[error("you keep {0} queries, and there is no room for another; forget one first")]
     TooManyQueries(usize),
     /// There is none, or it belongs to somebody else.
-    #[error("there is no conversation `{0}` here")]
+    #[error("{}", ConversationError::NoSuchConversation(.0.clone()))]
     NoSuchConversation(String),
     /// The conversation has none of this id.
-    #[error("the conversation has no turn `{0}`; read its turns to see which there are")]
+    #[error("{}", ConversationError::NoSuchTurn(.0.clone()))]
     NoSuchTurn(String),
-    /// Somebody changed it since it was read.
-    #[error("the conversation has changed meanwhile; read it again, then try again")]
+    /// It was changed since it was read.
+    #[error("{}", ConversationError::Changed)]
     ConversationMoved,
     /// Something about a conversation is not right.
     #[error("{0}")]
     BadConversation(String),
     /// The caller has as many conversations as it may.
-    #[error("you keep {0} conversations, as many as you may; delete one first")]
+    #[error("{}", ConversationError::TooManyConversations(*.0))]
     TooManyConversations(usize),
     /// The conversation has as many turns as it may.
-    #[error("the conversation has {0} turns, as many as it may; begin another")]
+    #[error("{}", ConversationError::TooManyTurns(*.0))]
     TooManyTurns(u64),
     /// The index did not answer or could not be written.
     #[error(transparent)]
@@ -189,6 +189,7 @@ impl From<StoreError> for SiteError {
 impl From<TaskError> for SiteError {
     fn from(error: TaskError) -> Self {
         match error {
+            TaskError::NoSuchAgent(name) => Self::NoSuchAgent(name),
             TaskError::NoSuchTask(id) => Self::NoSuchTask(id),
             TaskError::NotCancelable(state) => Self::NotCancelable(state),
             TaskError::TaskEnded(state) => Self::TaskEnded(state),
@@ -196,6 +197,8 @@ impl From<TaskError> for SiteError {
             TaskError::AgentReplaced(agent) => Self::AgentReplaced(agent),
             TaskError::ContextMismatch => Self::ContextMismatch,
             TaskError::BadMessage(why) => Self::BadMessage(why),
+            TaskError::ExtensionRequired(uri) => Self::ExtensionRequired(uri),
+            TaskError::MediaType { given, taken } => Self::MediaType { given, taken },
             TaskError::IdReused => Self::IdReused,
             TaskError::QueueFull { agent, retry_after } => Self::Busy { agent, retry_after },
             TaskError::Forbidden(why) => Self::Forbidden(why),
@@ -224,6 +227,29 @@ impl From<RegistryError> for SiteError {
     }
 }
 
+/// The errors of conversations are told as those of the site, because the table of the gateway knows these.
+impl From<ConversationError> for SiteError {
+    fn from(error: ConversationError) -> Self {
+        match error {
+            ConversationError::NoSuchConversation(id) => Self::NoSuchConversation(id),
+            ConversationError::NoSuchTurn(id) => Self::NoSuchTurn(id),
+            ConversationError::Changed => Self::ConversationMoved,
+            ConversationError::Invalid(why) => Self::BadConversation(why),
+            ConversationError::TooManyConversations(most) => Self::TooManyConversations(most),
+            ConversationError::TooManyTurns(most) => Self::TooManyTurns(most),
+            ConversationError::Anonymous => Self::Forbidden(error.to_string()),
+            ConversationError::Task(error) => error.into(),
+            ConversationError::Stopping => Self::Stopping,
+            ConversationError::Store(error) => Self::Store(error),
+        }
+    }
+}
+
+/// The sentence of tasks for content that an agent does not take.
+fn media_type(given: &str, taken: &str) -> TaskError {
+    TaskError::MediaType { given: given.to_owned(), taken: taken.to_owned() }
+}
+
 /// The sentence of tasks for a full queue.
 fn queue_full(agent: &AgentName, retry_after: Duration) -> TaskError {
     TaskError::QueueFull { agent: agent.clone(), retry_after }
@@ -237,4 +263,44 @@ pub(crate) fn admin_only(caller: &agentsite_protocol::Caller) -> Result<(), Site
     Err(SiteError::Forbidden(
         "only the people who run this site may do that; use a key with the scope admin".into(),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_errors_of_capabilities_keep_their_sentences() {
+        let agent: AgentName = "echo".parse().unwrap();
+        let of_tasks = || {
+            [
+                TaskError::NoSuchAgent("a".into()),
+                TaskError::NoSuchTask("t".into()),
+                TaskError::ExtensionRequired("urn:x".into()),
+                TaskError::MediaType { given: "image/png".into(), taken: "text/plain".into() },
+                TaskError::QueueFull { agent: agent.clone(), retry_after: Duration::from_secs(3) },
+                TaskError::IdReused,
+                TaskError::Store(StoreError::Full),
+            ]
+        };
+        for error in of_tasks() {
+            let sentence = error.to_string();
+            assert_eq!(SiteError::from(error).to_string(), sentence);
+        }
+        let of_conversations = [
+            ConversationError::NoSuchConversation("c".into()),
+            ConversationError::NoSuchTurn("t".into()),
+            ConversationError::Changed,
+            ConversationError::Invalid("why".into()),
+            ConversationError::TooManyConversations(7),
+            ConversationError::TooManyTurns(7),
+            ConversationError::Anonymous,
+            ConversationError::Stopping,
+            ConversationError::Store(StoreError::Full),
+        ];
+        for error in of_conversations.into_iter().chain(of_tasks().map(ConversationError::from)) {
+            let sentence = error.to_string();
+            assert_eq!(SiteError::from(error).to_string(), sentence);
+        }
+    }
 }

@@ -19,12 +19,6 @@ macro_rules! kinds {
 }
 
 kinds! {
-    /// Conversations.
-    conversation {
-        CREATED = "conversation.created",
-        EDITED = "conversation.edited",
-        REMOVED = "conversation.removed",
-    }
     /// Receivers of tasks.
     push {
         ADDED = "push.receiver_added",

@@ -3,15 +3,14 @@
 //! Promises: every verb checks its Caller; what a verb has acknowledged is on disk; events reach watchers
 //! only after that. A foreign id answers like one that does not exist. Nothing here waits without a bound.
 //!
-//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins the capabilities (`tasks`, `library`)
-//! and the ground below them (`host`, `store`, `search`), whose crates do not know each other.
+//! It knows no wire protocol: `gateway` speaks, this crate acts. It joins the capabilities (`tasks`, `rooms`,
+//! `library`) and the ground below them (`host`, `store`, `search`), whose crates do not know each other.
 
 #![forbid(unsafe_code)]
 
 mod audit;
 mod calls;
 mod connected;
-mod conversations;
 mod error;
 mod feeds;
 mod hub;
@@ -42,6 +41,11 @@ pub use agentsite_registry::{
     AskedElsewhere, Challenge, Challenges, Coverage, Elsewhere, Foreign, HubEdit, HubEntry, HubFormat,
     HubSettings, Imported, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
 };
+pub use agentsite_rooms::{
+    ArtifactView, AsksView, ConversationEdit, ConversationError, ConversationEvent, ConversationExport,
+    ConversationView, ConversationWatch, Conversations, ExportFormat, MAX_CONVERSATIONS, MAX_SEARCH,
+    MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnPage, TurnView, Utterance,
+};
 pub use agentsite_store::{
     ConversationCursor, DeliveryQuery, Disk, DiskState, JournalQuery, KeyRecord, ListingFilter, Page,
     StorageLimits, StorageSettings, StorageUse, StoreError, StoreStats, StoredLine, TaskCursor, TaskFilter,
@@ -51,11 +55,6 @@ pub use agentsite_tasks::{
     WorkerView, Workers,
 };
 pub use audit::verify_heads;
-pub use conversations::export::ExportFormat;
-pub use conversations::{
-    ArtifactView, AsksView, ConversationEdit, ConversationEvent, ConversationView, MAX_CONVERSATIONS,
-    MAX_SEARCH, MAX_TITLE, MAX_TURNS, Passage, Placing, SaidView, StartedView, TurnView, Utterance,
-};
 pub use error::SiteError;
 pub use hub::{AgentView, BrokenAgent};
 pub use identity::IdentityView;
@@ -66,10 +65,9 @@ pub use queries::{Appeared, KeptQuery};
 pub use retention::RetentionSection;
 pub use settings::{SiteSection, SiteSettings};
 pub use site::{
-    AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, ConversationExport,
-    ConversationWatch, Conversations, Deliveries, Figures, HubRegistry, Matches, Operations, QueryWatch,
-    SavedQueries, Search, SearchStatus, Site, StatusReport, ToolTask, ToolTaskState, Toolkit, ToolkitError,
-    TurnPage, UsageDay, UsageReport,
+    AgentLogins, Agents, ApiKeys, Called, Cards, ConnectedAgent, ConnectedAgents, Deliveries, Figures,
+    HubRegistry, Matches, Operations, QueryWatch, SavedQueries, Search, SearchStatus, Site, StatusReport,
+    ToolTask, ToolTaskState, Toolkit, ToolkitError, UsageDay, UsageReport,
 };
 pub use tokens::{OauthSection, TokenIssuer};
 pub use world::{SystemClock, SystemRng, World};

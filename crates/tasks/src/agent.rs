@@ -28,8 +28,8 @@ pub struct TaskAgent {
 }
 
 impl TaskAgent {
-    /// An agent with a lane of its own; `tenure` says which holder has the name since when, none for an agent of
-    /// the site itself.
+    /// An agent with a lane of its own; `tenure` says which holder has the name since when, none for an agent
+    /// of the site itself.
     #[must_use]
     pub fn new(
         manifest: Manifest,

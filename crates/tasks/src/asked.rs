@@ -1,6 +1,6 @@
 //! Tasks listed with what was asked, and looked for by it.
 //!
-//! Promises: whoever may list tasks sees what was asked in them, nobody else. A search looks at a bounded
+//! Promises: only a caller who may list tasks sees what was asked in them. A search looks at a bounded
 //! number of tasks and then gives what it has with a cursor to go on from, so that no request reads
 //! everything. It looks at the first message only: answers are the conversations' matter.
 

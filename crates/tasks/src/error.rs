@@ -1,4 +1,4 @@
-//! Why tasks did not do what was asked.
+//! Why tasks did not do what was asked, from the checks that a site makes of a message to the store.
 //!
 //! Promises: variants are what a caller can act on, and each sentence says what to do. Codes and statuses are
 //! the gateway's, which knows these errors as those of the site.
@@ -11,6 +11,9 @@ use agentsite_store::StoreError;
 /// Why tasks did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum TaskError {
+    /// There is none, or it is not for this caller.
+    #[error("there is no agent `{0}` here; list the agents to see which there are")]
+    NoSuchAgent(String),
     /// There is none, or it belongs to another owner.
     #[error("task not found: there is no task `{0}` here")]
     NoSuchTask(String),
@@ -34,6 +37,17 @@ pub enum TaskError {
     /// The message is not well formed.
     #[error("{0}")]
     BadMessage(String),
+    /// The agent wants its callers to use an extension of the protocol.
+    #[error("this agent requires the extension {0}; name it in A2A-Extensions and follow its rules")]
+    ExtensionRequired(String),
+    /// A part is of a type that the agent does not take.
+    #[error("content of the type `{given}` is not supported by this agent; it takes {taken}")]
+    MediaType {
+        /// The type of the part.
+        given: String,
+        /// The types that the agent takes.
+        taken: String,
+    },
     /// Two different messages with one id.
     #[error("this messageId was used before for another message; give each message an id of its own")]
     IdReused,

@@ -12,7 +12,7 @@ use crate::handle::Tasks;
 /// How deep a graph goes: as deep as agents may call each other.
 const MAX_DEPTH: usize = 16;
 
-/// Most tasks of a graph; more nobody reads.
+/// Most tasks of a graph; a larger one cannot be read by people.
 const MAX_TASKS: usize = 500;
 
 /// A task and those that were started in its course.
@@ -28,7 +28,7 @@ impl Tasks {
     /// A task and what it started, the nearest first.
     ///
     /// # Errors
-    /// [`TaskError::NoSuchTask`], also when it is somebody else's.
+    /// [`TaskError::NoSuchTask`], also when it belongs to another owner.
     pub async fn graph(&self, caller: &Caller, id: TaskId) -> Result<TaskGraph, TaskError> {
         let root = self.get(caller, id).await?.head;
         let owner = Some(root.owner.clone());

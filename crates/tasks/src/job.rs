@@ -101,7 +101,7 @@ impl TaskSupervisor {
     }
 
     /// Whether one of these tasks was opened with an earlier holder of the agent's name. The caller then
-    /// talked with somebody else, and nothing of that conversation is for the one who has the name now.
+    /// talked with another agent, and nothing of that conversation is for the one who has the name now.
     async fn names_other_holder(&self, agent: &TaskAgent, tasks: &[TaskId]) -> Result<bool, TaskError> {
         for id in tasks {
             let opened = opened(&self.store, *id).await?;

@@ -4,8 +4,8 @@
 //! and a way to ask them.
 
 mod anonymous;
-mod cancellation;
 mod crashes;
+mod ends;
 mod hooks;
 
 use std::collections::BTreeMap;

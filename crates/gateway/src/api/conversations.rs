@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use agentsite_protocol::{AgentName, ConversationId, MessageId, Part, TaskId};
 use agentsite_site::{
-    ConversationEdit, ConversationExport, ConversationView, ConversationWatch, ExportFormat, Placing,
-    SiteError, TurnView, Utterance,
+    ConversationEdit, ConversationError, ConversationExport, ConversationView, ConversationWatch,
+    ExportFormat, Placing, SiteError, TurnView, Utterance,
 };
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -382,7 +382,7 @@ async fn export(
 type Exporting = Option<(ConversationExport, StreamPlace)>;
 
 /// The next piece of an export. One that cannot continue is cut off, so that it cannot pass for a whole one.
-async fn piece(state: Exporting) -> Option<(Result<String, SiteError>, Exporting)> {
+async fn piece(state: Exporting) -> Option<(Result<String, ConversationError>, Exporting)> {
     let (mut export, place) = state?;
     match export.next().await {
         Ok(piece) => Some((Ok(piece?), Some((export, place)))),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::media::MODES;
 use super::{Entry, Hub};
-use crate::{SiteError, SiteSettings};
+use crate::{SiteSettings, TaskError};
 
 /// The bindings of A2A that are spoken at an address of HTTP and their versions, the preferred one first: the
 /// one that every client knows.
@@ -95,11 +95,11 @@ impl Entry {
     }
 
     /// Refuses a caller that does not use an extension without which an agent elsewhere takes no message.
-    pub(crate) fn check_extensions(&self, wanted: &[String]) -> Result<(), SiteError> {
+    pub(crate) fn check_extensions(&self, wanted: &[String]) -> Result<(), TaskError> {
         let Some(card) = self.runner.card() else { return Ok(()) };
         let lacks = |one: &&AgentExtension| one.required && !wanted.contains(&one.uri);
         match card.capabilities.extensions.iter().find(lacks) {
-            Some(one) => Err(SiteError::ExtensionRequired(one.uri.chars().take(MAX_URI_SHOWN).collect())),
+            Some(one) => Err(TaskError::ExtensionRequired(one.uri.chars().take(MAX_URI_SHOWN).collect())),
             None => Ok(()),
         }
     }

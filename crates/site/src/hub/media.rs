@@ -7,9 +7,9 @@
 
 use agentsite_host::RuntimeKind;
 use agentsite_protocol::{Message, Part};
+use agentsite_tasks::TaskError;
 
 use super::Entry;
-use crate::SiteError;
 
 /// What agents give that declare nothing else.
 pub(super) const MODES: [&str; 2] = ["text/plain", "application/json"];
@@ -19,7 +19,7 @@ const EXCERPT: usize = 80;
 
 impl Entry {
     /// Refuses a message with a part of a type that the agent does not take.
-    pub(crate) fn check_media_types(&self, message: &Message) -> Result<(), SiteError> {
+    pub(crate) fn check_media_types(&self, message: &Message) -> Result<(), TaskError> {
         if matches!(self.manifest.runtime.kind(), RuntimeKind::A2a | RuntimeKind::Acp) {
             return Ok(());
         }
@@ -43,7 +43,7 @@ impl Entry {
                 _ => "",
             };
             let taken = modes().collect::<Vec<_>>().join(", ");
-            return Err(SiteError::MediaType { given: format!("{given}{form}"), taken });
+            return Err(TaskError::MediaType { given: format!("{given}{form}"), taken });
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use agentsite_host::Workshop;
 use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentName, Ids};
 use agentsite_registry::{Challenges, Federation, Names, Registry, Scout};
+use agentsite_rooms::{ConversationFeed, ConversationParts, Conversations};
 use agentsite_store::{Edit, SharedStore};
 
 use super::Inner;
@@ -17,7 +18,7 @@ use super::access::ApiKeys;
 use super::agents::Agents;
 use super::cards::Cards;
 use super::connect::ConnectedAgents;
-use super::conversations::Conversations;
+use super::conversation_access::ConversationAccess;
 use super::far::Far;
 use super::finding::{Finding, Search};
 use super::founding::Founding;
@@ -29,7 +30,6 @@ use super::push::Deliveries;
 use super::queries::SavedQueries;
 use crate::calls::SiteCalls;
 use crate::connected::Connected;
-use crate::conversations::Feed;
 use crate::hub::{CONCIERGE, Hub};
 use crate::identity::Identity;
 use crate::keys::Keys;
@@ -73,7 +73,7 @@ pub(super) struct SiteState {
 pub(super) struct TaskRuntime {
     lifetime: Lifetime,
     push: Arc<Push>,
-    feed: Arc<Feed>,
+    feed: Arc<ConversationFeed>,
     tasks: Tasks,
 }
 
@@ -151,7 +151,7 @@ impl SiteState {
             courier,
             cipher,
         });
-        let (feed, lifetime) = (Arc::new(Feed::default()), Lifetime::default());
+        let (feed, lifetime) = (Arc::new(ConversationFeed::default()), Lifetime::default());
         let usage = Arc::new(UsageHook::new(self.store.clone(), metrics.tasks().clone()));
         // The order of the hooks: what is counted, what leaves the site, what people follow.
         let own: [Arc<dyn TaskHook>; 3] = [usage, push.clone(), feed.clone()];
@@ -304,16 +304,15 @@ impl SiteState {
         expirer: &Expirer,
         concierge: AgentName,
     ) -> Conversations {
-        Conversations {
+        Conversations::new(ConversationParts {
             store: self.store.clone(),
             ids: self.ids.clone(),
-            hub: self.hub.clone(),
-            intake: intake.clone(),
             tasks: running.tasks.clone(),
+            agents: directory(&self.hub),
+            site: Arc::new(ConversationAccess { intake: intake.clone(), expirer: expirer.clone() }),
             feed: running.feed.clone(),
-            expirer: expirer.clone(),
             concierge,
-        }
+        })
     }
 }
 

@@ -9,8 +9,8 @@ use agentsite_host::Ephemeral;
 use agentsite_protocol::{AgentName, Caller};
 
 use crate::hub::{Entry, Hub};
-use crate::{SiteError, SiteSettings, Submission};
-use agentsite_tasks::{TaskRequest, check_message};
+use crate::{SiteSettings, Submission};
+use agentsite_tasks::{TaskError, TaskRequest, check_message};
 
 /// Checks messages for the agents of a site.
 #[derive(Debug, Clone)]
@@ -20,14 +20,19 @@ pub(super) struct MessageIntake {
 }
 
 impl MessageIntake {
+    /// The agent, if this caller may call it.
+    pub(super) fn visible(&self, caller: &Caller, agent: &AgentName) -> Result<Arc<Entry>, TaskError> {
+        self.hub.visible(caller, agent).map_err(|_| TaskError::NoSuchAgent(agent.to_string()))
+    }
+
     /// Checks a message for an agent; gives the agent, and the message with what goes with it.
     pub(super) fn accept(
         &self,
         caller: &Caller,
         agent: &AgentName,
         submission: Submission,
-    ) -> Result<(Arc<Entry>, TaskRequest), SiteError> {
-        let entry = self.hub.visible(caller, agent)?;
+    ) -> Result<(Arc<Entry>, TaskRequest), TaskError> {
+        let entry = self.visible(caller, agent)?;
         let (message, ttl, ephemeral) = submission.part()?;
         entry.check_extensions(&ephemeral.extensions)?;
         let ephemeral = Ephemeral { trace: caller.trace().cloned(), ..ephemeral };

@@ -5,7 +5,10 @@
 //! runners got.
 
 use super::*;
-use crate::{ConversationEdit, ConversationView, ExportFormat, MAX_TITLE, Placing, TurnView, Utterance};
+use crate::{
+    ConversationEdit, ConversationError, ConversationView, ExportFormat, MAX_TITLE, Placing, TaskError,
+    TurnView, Utterance,
+};
 use agentsite_protocol::{ConversationId, Part, Principal, Scope, TaskId};
 use agentsite_store::ConversationReads;
 use tokio::sync::Semaphore;
@@ -236,10 +239,10 @@ async fn a_message_sent_twice_is_one_turn() {
     let say = async |id, said| story.site.conversations().say(&Caller::local(), id, said).await;
     assert_eq!(say(one.id, known("hi")).await.unwrap().id, one.head.unwrap());
     let error = say(one.id, known("something else")).await.unwrap_err();
-    assert!(matches!(error, SiteError::IdReused), "{error}");
+    assert!(matches!(error, ConversationError::Task(TaskError::IdReused)), "{error}");
     let (other, _) = story.talk(&agent, "another").await;
     let error = say(other.id, known("hi")).await.unwrap_err();
-    assert!(matches!(error, SiteError::IdReused), "{error}");
+    assert!(matches!(error, ConversationError::Task(TaskError::IdReused)), "{error}");
     assert_eq!(story.path(one.id).await, ["hi"]);
 }
 
@@ -278,7 +281,7 @@ async fn a_question_back_is_answered_within_the_turn() {
         .conversations()
         .say(&Caller::local(), talk.id, at(Placing::Answering(turn.id), "blue"))
         .await;
-    assert!(matches!(late, Err(SiteError::TaskEnded(_))), "{late:?}");
+    assert!(matches!(late, Err(ConversationError::Task(TaskError::TaskEnded(_)))), "{late:?}");
 }
 
 #[tokio::test]
@@ -305,7 +308,9 @@ async fn conversations_are_their_owners_alone() {
     let agent = story.agent("echo", echo());
     let (talk, turn) = story.talk(&agent, "private").await;
     let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Admin]);
-    let none = |error: SiteError| assert!(matches!(error, SiteError::NoSuchConversation(_)), "{error}");
+    let none = |error: ConversationError| {
+        assert!(matches!(error, ConversationError::NoSuchConversation(_)), "{error}")
+    };
     none(story.site.conversations().get(&stranger, talk.id).await.unwrap_err());
     none(story.site.conversations().turns(&stranger, talk.id, None, 5).await.unwrap_err());
     none(story.site.conversations().say(&stranger, talk.id, words("hi")).await.unwrap_err());
@@ -324,7 +329,7 @@ async fn conversations_are_their_owners_alone() {
         .say(&stranger, own.id, at(Placing::After(turn.id), "x"))
         .await
         .unwrap_err();
-    assert!(matches!(error, SiteError::NoSuchTurn(_)), "a turn of another conversation: {error}");
+    assert!(matches!(error, ConversationError::NoSuchTurn(_)), "a turn of another conversation: {error}");
     let guest = Caller::anonymous("192.0.2.1".parse().unwrap());
     let error = story.site.conversations().begin(&guest, None, None, None).await.unwrap_err();
     assert!(error.to_string().contains("sign in"), "{error}");
@@ -337,27 +342,33 @@ async fn what_is_not_right_is_refused() {
     let (talk, turn) = story.talk(&agent, "hi").await;
     let edit = async |edit| story.site.conversations().edit(&Caller::local(), talk.id, edit).await;
     let title = |title: String| ConversationEdit { title: Some(title), ..ConversationEdit::default() };
-    assert!(matches!(edit(title("x".repeat(MAX_TITLE + 1))).await, Err(SiteError::BadConversation(_))));
+    assert!(matches!(edit(title("x".repeat(MAX_TITLE + 1))).await, Err(ConversationError::Invalid(_))));
     let stale = ConversationEdit { revision: Some(1), ..title("late".into()) };
-    assert!(matches!(edit(stale).await, Err(SiteError::ConversationMoved)));
+    assert!(matches!(edit(stale).await, Err(ConversationError::Changed)));
     let now = story.site.conversations().get(&Caller::local(), talk.id).await.unwrap();
     let right =
         ConversationEdit { revision: Some(now.revision), pinned: Some(true), ..title("On time".into()) };
     let now = edit(right).await.unwrap();
     assert_eq!((now.title.as_str(), now.named, now.pinned), ("On time", true, true));
     let nowhere = ConversationEdit { head: Some(TaskId::from_bytes([7; 16])), ..ConversationEdit::default() };
-    assert!(matches!(edit(nowhere).await, Err(SiteError::NoSuchTurn(_))));
+    assert!(matches!(edit(nowhere).await, Err(ConversationError::NoSuchTurn(_))));
     let say = async |said| story.site.conversations().say(&Caller::local(), talk.id, said).await;
-    assert!(matches!(say(Utterance::default()).await, Err(SiteError::BadMessage(_))));
-    assert!(matches!(say(to("nobody", "hi")).await, Err(SiteError::NoSuchAgent(_))));
+    assert!(matches!(
+        say(Utterance::default()).await,
+        Err(ConversationError::Task(TaskError::BadMessage(_)))
+    ));
+    assert!(matches!(say(to("nobody", "hi")).await, Err(ConversationError::Task(TaskError::NoSuchAgent(_)))));
     story.site.agents().uninstall(&agent).await;
-    assert!(matches!(say(words("hi")).await, Err(SiteError::NoSuchAgent(_))), "the agent is gone");
+    assert!(
+        matches!(say(words("hi")).await, Err(ConversationError::Task(TaskError::NoSuchAgent(_)))),
+        "the agent is gone"
+    );
     assert_eq!(story.path(talk.id).await, ["hi"], "and what was said is read all the same");
     let error = story.site.forget(&Caller::local(), turn.id).await.unwrap_err();
     assert!(matches!(error, SiteError::Forbidden(_)), "a conversation keeps its tasks: {error}");
     let long = "x".repeat(600);
     let error = story.site.conversations().list(&Caller::local(), Some(long), None, 9).await.unwrap_err();
-    assert!(matches!(error, SiteError::BadConversation(_)), "{error}");
+    assert!(matches!(error, ConversationError::Invalid(_)), "{error}");
 }
 
 #[tokio::test]
@@ -398,7 +409,7 @@ async fn a_conversation_keeps_its_tasks_until_it_is_deleted() {
     }
     assert!(story.found("keep").await.is_empty());
     let error = story.site.conversations().delete(&Caller::local(), talk.id, None).await.unwrap_err();
-    assert!(matches!(error, SiteError::NoSuchConversation(_)), "{error}");
+    assert!(matches!(error, ConversationError::NoSuchConversation(_)), "{error}");
 }
 
 #[tokio::test]

@@ -1,4 +1,6 @@
-//! What a crash leaves behind for the agents of a site; what it leaves of tasks is told in `tasks`.
+//! What a crash and a stop leave behind for a site and its agents.
+//!
+//! What they leave of tasks is told in `tasks`.
 
 use super::*;
 

@@ -1,4 +1,6 @@
-//! How the site's own capabilities take part in tasks; what every hook can rely on is told in `tasks`.
+//! How the site's own capabilities take part in tasks.
+//!
+//! What every hook can rely on is told in `tasks`; push and conversations have stories of their own.
 
 use std::sync::Mutex;
 

@@ -1,4 +1,6 @@
 //! What an anonymous caller reaches: the tasks whose ids it was given, and no others.
+//!
+//! The cipher of the ids is tested in `anonymous`; which agents such a caller may ask is tested in `site`.
 
 use super::*;
 

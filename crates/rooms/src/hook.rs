@@ -4,10 +4,10 @@
 //! Promises: followers hear only what was committed. Tasks that are no turns cost one look at a field.
 
 use agentsite_store::{Conversation, ConversationChange, Turn};
-
-use super::decide::start;
-use super::feed::{Feed, FeedChange};
 use agentsite_tasks::{Contribution, Origin, TaskHook, TaskMoment};
+
+use crate::decide::start;
+use crate::feed::{ConversationFeed, FeedChange};
 
 /// Bytes of a question or an answer that are found by their words; what comes later in a long one is not.
 const INDEXED: usize = 64 << 10;
@@ -33,7 +33,7 @@ impl TaskHook for NewTurn {
     }
 }
 
-impl TaskHook for Feed {
+impl TaskHook for ConversationFeed {
     fn contribute(&self, moment: &TaskMoment<'_>, contribution: &mut Contribution) {
         let Origin::Conversation(_) = moment.origin() else { return };
         if moment.ends() {

@@ -1,4 +1,6 @@
-//! Who ends a task, and what that leaves: a cancellation by its caller, a guard that was dropped, a time limit.
+//! What ends a task or keeps it from beginning, and what that leaves.
+//!
+//! Its caller cancels it, a guard is dropped, a time limit passes, a message is a repeat, a queue is full.
 
 use agentsite_store::TaskReads;
 use tokio::sync::Semaphore;

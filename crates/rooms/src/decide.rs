@@ -8,8 +8,10 @@
 use agentsite_protocol::{AgentName, ContextId, Part};
 use agentsite_store::TurnPosition;
 
-use super::MAX_TITLE;
-use crate::SiteError;
+use crate::error::ConversationError;
+
+/// Longest title, in letters; more fits no list.
+pub const MAX_TITLE: usize = 200;
 
 /// Letters of a title that is made from the first words: a line of a narrow list.
 const MADE_TITLE: usize = 60;
@@ -17,14 +19,14 @@ const MADE_TITLE: usize = 60;
 /// What a conversation without words is called.
 const NO_TITLE: &str = "New conversation";
 
-/// A title that somebody chose, or why it is none.
-pub(crate) fn title(text: &str) -> Result<String, SiteError> {
+/// A title that its owner chose, or what is wrong with it.
+pub(crate) fn title(text: &str) -> Result<String, ConversationError> {
     let title = one_line(text);
     let letters = title.chars().count();
     if (1..=MAX_TITLE).contains(&letters) {
         return Ok(title);
     }
-    Err(SiteError::BadConversation(format!("a title has 1 to {MAX_TITLE} letters; this one has {letters}")))
+    Err(ConversationError::Invalid(format!("a title has 1 to {MAX_TITLE} letters; this one has {letters}")))
 }
 
 /// A title made from what was said first.
@@ -116,7 +118,7 @@ mod tests {
     fn titles_are_one_line_of_bounded_length() {
         assert_eq!(title("  My\n plan ").unwrap(), "My plan");
         for wrong in ["", " \u{7} ", &"x".repeat(MAX_TITLE + 1)] {
-            assert!(matches!(title(wrong), Err(SiteError::BadConversation(_))));
+            assert!(matches!(title(wrong), Err(ConversationError::Invalid(_))));
         }
     }
 

@@ -6,21 +6,43 @@
 
 use agentsite_protocol::{Caller, ConversationId};
 use agentsite_store::Conversation;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::{Receiver, error::RecvError};
 
-use super::Conversations;
-use crate::conversations::{ConversationEvent, FeedChange};
+use crate::error::ConversationError;
+use crate::feed::{ConversationEvent, FeedChange, FeedEvent};
+use crate::handle::{Conversations, refuse_anonymous};
 
 /// Follows conversations.
 #[derive(Debug)]
 pub struct ConversationWatch {
-    pub(super) conversations: Conversations,
-    pub(super) caller: Caller,
+    conversations: Conversations,
+    caller: Caller,
     /// Only this one.
-    pub(super) id: Option<ConversationId>,
-    pub(super) news: tokio::sync::broadcast::Receiver<crate::conversations::FeedEvent>,
-    pub(super) first: Option<ConversationEvent>,
-    pub(super) ended: bool,
+    id: Option<ConversationId>,
+    news: Receiver<FeedEvent>,
+    first: Option<ConversationEvent>,
+    ended: bool,
+}
+
+impl Conversations {
+    /// Follows one conversation, or all of this caller; the first event tells how it stands.
+    ///
+    /// # Errors
+    /// [`ConversationError::NoSuchConversation`], also when it belongs to another owner.
+    pub async fn follow(
+        &self,
+        caller: &Caller,
+        id: Option<ConversationId>,
+    ) -> Result<ConversationWatch, ConversationError> {
+        refuse_anonymous(caller)?;
+        let news = self.0.feed.subscribe();
+        let first = match id {
+            Some(id) => Some(event(id, FeedChange::Changed, Some(self.own(caller, id).await?))),
+            None => None,
+        };
+        let (conversations, caller) = (self.clone(), caller.clone());
+        Ok(ConversationWatch { conversations, caller, id, news, first, ended: false })
+    }
 }
 
 impl ConversationWatch {
@@ -67,7 +89,7 @@ impl ConversationWatch {
 }
 
 /// What a follower gets.
-pub(super) fn event(id: ConversationId, change: FeedChange, kept: Option<Conversation>) -> ConversationEvent {
+fn event(id: ConversationId, change: FeedChange, kept: Option<Conversation>) -> ConversationEvent {
     let (kind, turn, state) = match change {
         FeedChange::Changed => ("changed", None, None),
         FeedChange::Turn(turn, state) => ("turn", Some(turn), Some(state.word())),

@@ -5,7 +5,7 @@
 
 use serde_json::json;
 
-use super::{ConversationView, TurnView};
+use crate::view::{ConversationView, TurnView};
 
 /// How a conversation is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -7,7 +7,7 @@ use agentsite_protocol::{ConversationId, Principal, TaskId, TaskState};
 use serde::Serialize;
 use tokio::sync::broadcast;
 
-use super::ConversationView;
+use crate::view::ConversationView;
 
 /// Changes that a subscriber may lag behind; people's conversations change a few times in a second.
 const QUEUE: usize = 256;
@@ -31,17 +31,18 @@ pub(crate) struct FeedEvent {
     pub(crate) change: FeedChange,
 }
 
-/// The subscribers of a site.
+/// The changes of a site's conversations, for their followers. It is a hook of tasks: register it with them,
+/// so that answers are indexed and followers hear of turns.
 #[derive(Debug)]
-pub(crate) struct Feed(broadcast::Sender<FeedEvent>);
+pub struct ConversationFeed(broadcast::Sender<FeedEvent>);
 
-impl Default for Feed {
+impl Default for ConversationFeed {
     fn default() -> Self {
         Self(broadcast::Sender::new(QUEUE))
     }
 }
 
-impl Feed {
+impl ConversationFeed {
     /// Sends a change to all subscribers.
     pub(crate) fn publish(&self, owner: &Principal, conversation: ConversationId, change: FeedChange) {
         let _ = self.0.send(FeedEvent { owner: owner.clone(), conversation, change });

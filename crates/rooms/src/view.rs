@@ -13,7 +13,7 @@ use agentsite_store::{Conversation, TurnPosition};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::decide::start;
+use crate::decide::start;
 
 /// Bytes of an answer that are shown with its turn; longer ones are read from the task.
 const SHOWN: usize = 256 << 10;
