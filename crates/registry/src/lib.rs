@@ -28,10 +28,11 @@ pub use call::EntryAgent;
 pub use challenges::{ChallengeSigner, Challenges, ServedChallenge};
 pub use entry::{Challenge, HubEdit, HubEntry, HubFormat, sees};
 pub use error::RegistryError;
-pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered, publisher};
+pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    Imported, OwnName, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport, bounded_introduction, name_shape,
+    ForeignEntry, Imported, OwnName, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport,
+    bounded_introduction, name_shape,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};
 pub use settings::HubSettings;

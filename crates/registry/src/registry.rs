@@ -10,8 +10,10 @@
 
 mod admission;
 mod did;
+mod digest;
 mod draft;
 mod export;
+mod foreign;
 mod identifier;
 mod import;
 mod interfaces;
@@ -24,7 +26,7 @@ mod upkeep;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{Listing, ListingId, Proof, Standing};
 use agentsite_protocol::{
     Caller, CardSignature, Ids, JournalKind, JournalLine, JournalSubject, Rng, Timestamp, Visibility,
 };
@@ -37,9 +39,10 @@ use url::Url;
 
 pub use did::TRUST_MANIFEST;
 pub use draft::bounded_introduction;
+pub use foreign::ForeignEntry;
+pub(crate) use foreign::fuzz_draft;
 pub use import::{Imported, RefusedEntry};
 pub use likeness::OwnName;
-pub(crate) use listed::{foreign_entry, fuzz_draft};
 pub use shape::shape as name_shape;
 pub use upkeep::UpkeepReport;
 
@@ -74,7 +77,7 @@ pub struct Registry {
     scout: Arc<dyn Scout>,
     /// For whom the identifiers of removed entries are reserved.
     names: Arc<Names>,
-    changes: broadcast::Sender<String>,
+    changes: broadcast::Sender<ListingId>,
     bell: Notify,
     /// Held while entries are added, so that no owner has more than the quota.
     adding: tokio::sync::Mutex<()>,
@@ -119,7 +122,7 @@ impl Registry {
     /// Ids of entries that have changed or gone, from now on, after their commit. A watcher that lags has
     /// missed some and reads everything again with [`Self::page`].
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<String> {
+    pub fn changes(&self) -> broadcast::Receiver<ListingId> {
         self.changes.subscribe()
     }
 
@@ -135,7 +138,7 @@ impl Registry {
         after: Option<String>,
         limit: usize,
     ) -> Result<Page<Listing, String>, RegistryError> {
-        let seen_by = (least_seen(caller), caller.owner().to_string());
+        let seen_by = (least_seen(caller), caller.owner().clone());
         let seen_by = if caller.is_admin() { filter.seen_by } else { Some(seen_by) };
         let filter = ListingFilter { seen_by, ..filter };
         let page = self.store.listings(filter, after, limit).await?;
@@ -210,7 +213,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], also when it is not for this caller.
-    pub async fn entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn entry(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.entry_for(caller, id).await?))
     }
 
@@ -219,14 +222,13 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NoSuchListing`] when it is not for this caller; [`RegistryError::BadListing`] when it
     /// cannot be called.
-    pub async fn agent_of(&self, caller: &Caller, id: &str) -> Result<EntryAgent, RegistryError> {
+    pub async fn agent_of(&self, caller: &Caller, id: &ListingId) -> Result<EntryAgent, RegistryError> {
         EntryAgent::of(&self.entry_for(caller, id).await?)
     }
 
-    async fn entry_for(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
-        let missing = || RegistryError::NoSuchListing(id.chars().take(200).collect());
-        let found = self.store.listing(id).await?.ok_or_else(missing)?;
-        if sees(caller, &found.listing) { Ok(found) } else { Err(missing()) }
+    async fn entry_for(&self, caller: &Caller, id: &ListingId) -> Result<Registration, RegistryError> {
+        let found = self.store.listing(id).await?.ok_or_else(|| RegistryError::missing(id))?;
+        if sees(caller, &found.listing) { Ok(found) } else { Err(RegistryError::missing(id)) }
     }
 
     /// Takes the answer to an entry's challenge; without one it is looked for on the entry's domain.
@@ -236,7 +238,7 @@ impl Registry {
     pub async fn prove(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         answer: Option<&CardSignature>,
     ) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.check_proof(caller, id, answer).await?))
@@ -246,7 +248,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn refresh(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.look_now(caller, id).await?))
     }
 
@@ -254,7 +256,12 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, RegistryError> {
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+        edit: HubEdit,
+    ) -> Result<HubEntry, RegistryError> {
         let change = move |entry: &mut Registration, _| {
             edit.apply(&mut entry.listing);
             format!("changed {}", entry.listing.id)
@@ -263,7 +270,7 @@ impl Registry {
     }
 
     /// One entry that this caller may change.
-    async fn own_entry(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
+    async fn own_entry(&self, caller: &Caller, id: &ListingId) -> Result<Registration, RegistryError> {
         let found = self.entry_for(caller, id).await?;
         self.check_may_change(caller, &found)?;
         Ok(found)
@@ -273,7 +280,7 @@ impl Registry {
     async fn edit(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         change: impl Fn(&mut Registration, Timestamp) -> String + Send,
     ) -> Result<Registration, RegistryError> {
         for _ in 0..TRIES {
@@ -294,8 +301,8 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
-        let caller_owns = |entry: &Registration| entry.listing.owner == caller.owner().as_str();
+    pub async fn suspend(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
+        let caller_owns = |entry: &Registration| entry.listing.owner == *caller.owner();
         let change = |entry: &mut Registration, _| {
             entry.barred = !caller_owns(entry);
             (entry.listing.standing, entry.due) = (Standing::Suspended, None);
@@ -309,7 +316,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn resume(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         let (admin, lease) = (caller.is_admin(), self.settings.lease.0);
         let challenge = self.challenge();
         let change = move |entry: &mut Registration, now: Timestamp| {
@@ -339,7 +346,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove(&self, caller: &Caller, id: &ListingId) -> Result<(), RegistryError> {
         for _ in 0..TRIES {
             match self.remove_once(caller, id).await {
                 Err(error) if error.is_conflict() => {}
@@ -349,14 +356,14 @@ impl Registry {
         Err(being_changed())
     }
 
-    async fn remove_once(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    async fn remove_once(&self, caller: &Caller, id: &ListingId) -> Result<(), RegistryError> {
         let entry = self.own_entry(caller, id).await?;
         let Registration { listing, revision, .. } = entry;
         let text = format!("removed {}", listing.id);
-        let released = NameChange::Released { name: listing.id.clone(), owner: listing.owner.clone() };
+        let released = NameChange::Released { name: listing.id.to_string(), owner: listing.owner.clone() };
         let change = ListingChange::Remove { id: listing.id.clone(), owner: listing.owner, revision };
         let line = self.line(kinds::LISTING_REMOVED, caller.owner().as_str(), text);
-        let line = line.about(JournalSubject::Listing(listing.id.clone()));
+        let line = line.about(JournalSubject::Listing(listing.id.to_string()));
         let change = Change::new(line).edit(change);
         self.names.commit(change, &[released]).await?;
         let _ = self.changes.send(listing.id);
@@ -373,7 +380,7 @@ impl Registry {
         let change = if text.is_empty() {
             Change::unjournaled(Unjournaled::EntryCheck)
         } else {
-            let subject = JournalSubject::Listing(entry.listing.id.clone());
+            let subject = JournalSubject::Listing(entry.listing.id.to_string());
             Change::new(self.line(kind, actor, text).about(subject))
         };
         let change = change.edit(ListingChange::Put(Box::new(entry.clone()))).admittance(admittance);
@@ -404,7 +411,7 @@ impl Registry {
             let needed = "registering an agent needs a key; ask the people who run this site for one";
             return Err(RegistryError::Forbidden(needed.into()));
         }
-        let owner = Some(caller.owner().to_string());
+        let owner = Some(caller.owner().clone());
         let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
         if count + besides as u64 >= self.settings.quota as u64 {
             return Err(RegistryError::TooManyListings(self.settings.quota));
@@ -418,7 +425,7 @@ impl Registry {
         if caller.is_admin() {
             return Ok(());
         }
-        if caller.owner().as_str() == listing.owner {
+        if *caller.owner() == listing.owner {
             let barred = "the people who run this site have suspended this entry; ask them";
             return if entry.barred { forbidden(barred) } else { Ok(()) };
         }

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_protocol::listing::BadListingId;
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_registry::RegistryError;
 use agentsite_search::FindError;
@@ -221,6 +222,13 @@ impl From<RegistryError> for SiteError {
             RegistryError::TooManyChallenges(most) => Self::TooManyChallenges(most),
             RegistryError::Store(error) => error.into(),
         }
+    }
+}
+
+/// A text that cannot be an id is asked for like an id that does not exist.
+impl From<BadListingId> for SiteError {
+    fn from(error: BadListingId) -> Self {
+        RegistryError::from(error).into()
     }
 }
 

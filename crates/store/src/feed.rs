@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use agentsite_protocol::listing::ListingId;
 use agentsite_protocol::{ConversationId, KeyId, TaskId};
 use tokio::sync::watch;
 
@@ -57,8 +58,8 @@ pub enum Entity {
         /// Its key.
         key: String,
     },
-    /// An entry of the registry, by id.
-    Listing(String),
+    /// An entry of the registry.
+    Listing(ListingId),
     /// A conversation.
     Conversation(ConversationId),
     /// A task.
@@ -91,7 +92,7 @@ impl Entity {
             Edit::Key(change) => Self::of_key(change),
             Edit::Setting(change) => Some(Self::Setting(change.name.clone())),
             Edit::Record(change) => Some(Self::record(change.place())),
-            Edit::Listing(change) => Some(Self::Listing(change.id().to_owned())),
+            Edit::Listing(change) => Some(Self::Listing(change.id().clone())),
             Edit::Conversation(change) => change.assumes().map(|(id, ..)| Self::Conversation(id)),
             Edit::Push(_)
             | Edit::Notify(_)

@@ -11,20 +11,19 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use agentsite_egress::Fetched;
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{ListingId, Proof, Standing};
 use agentsite_protocol::{Caller, Visibility, read_unambiguous};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::admission::too_many_pending;
 use super::did::Claim;
+use super::digest::digest;
 use super::draft::{Draft, bad};
 use super::identifier::name_everywhere;
 use super::interfaces::{self, Batch};
-use super::listed::bare;
 use super::{Candidate, OwnName, Registry, TRIES, address, being_changed, chance};
 use crate::error::RegistryError;
 use crate::kinds;
@@ -112,7 +111,7 @@ impl Imported {
 /// What a batch writes.
 #[derive(Default)]
 struct Writes {
-    put: BTreeMap<String, Registration>,
+    put: BTreeMap<ListingId, Registration>,
     removed: Vec<Registration>,
 }
 
@@ -298,7 +297,7 @@ impl Registry {
             return Ok(());
         }
         self.warn_of_same_names(&mut entries).await?;
-        let mut ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
+        let mut ids: Vec<ListingId> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
         ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
         let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
         let line = self.line(kinds::LISTING_IMPORTED, caller.owner().as_str(), text);
@@ -325,9 +324,9 @@ impl Registry {
             let main = interfaces::main_ids(id, &one.draft);
             main.into_iter().chain(interfaces::further_ids(id, &one.draft)).chain([id.clone()])
         });
-        let related: BTreeSet<String> = related.collect();
+        let related: BTreeSet<ListingId> = related.collect();
         let known = self.store.listings_of(related.into_iter().collect()).await?;
-        let known: BTreeMap<String, Registration> =
+        let known: BTreeMap<ListingId, Registration> =
             known.into_iter().map(|entry| (entry.listing.id.clone(), entry)).collect();
         let mut room = (self.room(caller).await?, self.pending_room(caller).await?);
         let mut writes = Writes::default();
@@ -374,7 +373,7 @@ impl Registry {
     fn check_imported(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         candidate: &Candidate,
         before: Option<&Registration>,
         (room, pending_room): &mut (usize, usize),
@@ -408,9 +407,9 @@ impl Registry {
     fn joins_known(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         draft: &Draft,
-        known: &BTreeMap<String, Registration>,
+        known: &BTreeMap<ListingId, Registration>,
         writes: &mut Writes,
     ) -> bool {
         let fits = |entry: &&Registration| {
@@ -441,9 +440,9 @@ impl Registry {
     fn further_entries(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         draft: &Draft,
-        known: &BTreeMap<String, Registration>,
+        known: &BTreeMap<ListingId, Registration>,
     ) -> Vec<Registration> {
         let found = interfaces::further_ids(id, draft).into_iter().filter_map(|one| known.get(&one).cloned());
         found
@@ -455,7 +454,7 @@ impl Registry {
         &self,
         caller: &Caller,
         candidate: Candidate,
-        id: String,
+        id: ListingId,
         before: Option<&Registration>,
     ) -> Registration {
         let visibility = candidate.draft.visibility.unwrap_or(Visibility::Public);
@@ -481,7 +480,7 @@ impl Registry {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }
-        let owner = Some(caller.owner().to_string());
+        let owner = Some(caller.owner().clone());
         let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
         Ok(self.settings.quota.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)))
     }
@@ -516,14 +515,6 @@ fn unproven(draft: Draft) -> Candidate {
 /// The entries of a catalogue, of a page of a registry, or of one of the MCP registry.
 fn entries_of(value: &Value) -> Option<&Vec<Value>> {
     ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array())
-}
-
-/// What makes two imports of an entry the same. Whether it answers, when it changed, and its further
-/// interfaces are not part of it.
-fn digest(draft: &Draft) -> String {
-    let plain = Listing { interfaces: Vec::new(), protocols: Vec::new(), ..bare(draft) };
-    let text = serde_json::to_vec(&plain).unwrap_or_default();
-    Sha256::digest(&text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn host_of(url: Option<&str>) -> Option<String> {

@@ -5,6 +5,8 @@
 
 use std::collections::HashSet;
 
+use agentsite_protocol::Principal;
+use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_store::Registration;
 
 use super::{MAX_WARNINGS, Registry, shape};
@@ -26,8 +28,8 @@ impl Registry {
         entry: &mut Registration,
         own: &[OwnName],
     ) -> Result<(), RegistryError> {
-        let (owner, id) = (entry.listing.owner.clone(), entry.listing.id.clone());
-        let warnings = self.like_names(&entry.shape, &owner, &id, own).await?;
+        let Listing { owner, id, .. } = &entry.listing;
+        let warnings = self.like_names(&entry.shape, owner, Some(id), own).await?;
         entry.listing.warnings.extend(warnings);
         entry.listing.warnings.truncate(MAX_WARNINGS);
         Ok(())
@@ -38,8 +40,8 @@ impl Registry {
     async fn like_names(
         &self,
         shape: &str,
-        owner: &str,
-        id: &str,
+        owner: &Principal,
+        id: Option<&ListingId>,
         own: &[OwnName],
     ) -> Result<Vec<String>, RegistryError> {
         let shapes = shape::alike(shape);
@@ -50,7 +52,7 @@ impl Registry {
             warnings.push(format!("its name looks like that of {name}, an agent of this site"));
         }
         for holder in self.store.name_holders(shapes).await? {
-            if holder.owner != owner && holder.id != id {
+            if holder.owner != *owner && id != Some(&holder.id) {
                 warnings.push(format!(
                     "its name looks like that of {}, which belongs to somebody else",
                     holder.id
@@ -67,10 +69,10 @@ impl Registry {
     pub async fn warnings_about(
         &self,
         name: &str,
-        owner: &str,
+        owner: &Principal,
         own: &[OwnName],
     ) -> Result<Vec<String>, RegistryError> {
-        let mut warnings = self.like_names(&shape::shape(name), owner, "", own).await?;
+        let mut warnings = self.like_names(&shape::shape(name), owner, None, own).await?;
         warnings.truncate(MAX_WARNINGS);
         Ok(warnings)
     }

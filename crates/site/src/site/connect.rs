@@ -104,7 +104,7 @@ impl ConnectedAgents {
         let now = connected.ids.clock().now();
         let mut record = Record::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);
-        record.warnings = self.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
+        record.warnings = self.registry.warnings_about(name.as_str(), caller.owner(), &own).await?;
         let did = if claim == Claim::New { "connected" } else { "connected again" };
         let revision = connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
         let warnings = record.warnings.clone();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use agentsite_host::Health;
-use agentsite_protocol::listing::Listing;
+use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
 use agentsite_registry::{Federation, Registry};
 use agentsite_search::{Audience, EncodeProgress, Entry, Facts, FindError, Finder, FinderSettings, digest};
@@ -92,7 +92,7 @@ impl Finding {
     /// Opens the index; `changes` names the entries of others that change from now on.
     pub(super) async fn open(
         settings: FinderSettings,
-        changes: broadcast::Receiver<String>,
+        changes: broadcast::Receiver<ListingId>,
     ) -> Result<Self, SiteError> {
         let opened = spawn_blocking(move || Finder::open(settings, &tell)).await;
         let (finder, opened) = opened.map_err(|_| SiteError::Stopping)??;

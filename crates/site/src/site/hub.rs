@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::listing::Listing;
+use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
 use agentsite_registry::{HubEdit, HubEntry, HubFormat, Imported, Registry};
 use agentsite_store::{ListingFilter, Page};
@@ -61,7 +61,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], also when it is not for this caller.
-    pub async fn entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn entry(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.entry(caller, id).await?)
     }
 
@@ -72,7 +72,7 @@ impl HubRegistry {
     pub async fn prove(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         answer: Option<&CardSignature>,
     ) -> Result<HubEntry, SiteError> {
         Ok(self.registry.prove(caller, id, answer).await?)
@@ -82,7 +82,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn refresh(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.refresh(caller, id).await?)
     }
 
@@ -90,7 +90,12 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, SiteError> {
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+        edit: HubEdit,
+    ) -> Result<HubEntry, SiteError> {
         let entry = self.registry.update(caller, id, edit).await?;
         self.far.close(id).await;
         Ok(entry)
@@ -100,7 +105,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn suspend(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         let entry = self.registry.suspend(caller, id).await?;
         self.far.close(id).await;
         Ok(entry)
@@ -110,7 +115,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn resume(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.resume(caller, id).await?)
     }
 
@@ -118,7 +123,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+    pub async fn remove(&self, caller: &Caller, id: &ListingId) -> Result<(), SiteError> {
         self.registry.remove(caller, id).await?;
         self.far.close(id).await;
         Ok(())
@@ -174,7 +179,7 @@ impl HubRegistry {
     /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has
     /// missed some and reads everything again with [`Self::page`].
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<String> {
+    pub fn changes(&self) -> broadcast::Receiver<ListingId> {
         self.registry.changes()
     }
 
@@ -183,7 +188,7 @@ impl HubRegistry {
     /// # Errors
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
     /// be called or no more may be open.
-    pub async fn open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+    pub async fn open(&self, caller: &Caller, id: &ListingId) -> Result<AgentName, SiteError> {
         self.far.open(caller, id).await
     }
 }

@@ -6,7 +6,7 @@ use agentsite_protocol::TaskState;
 use super::Fresh;
 use super::conversations::{put as put_talk, talk};
 use super::keeping::key;
-use super::listings::{entry, put as put_entry};
+use super::listings::{entry, id, put as put_entry};
 use super::samples::{Life, at, bare, task_id};
 use crate::feed::RETAINED;
 use crate::{
@@ -62,7 +62,7 @@ pub(crate) async fn the_feed_says_what_commits_touched(fresh: Fresh) {
         vec![key.clone(), key, Entity::Key("k2".parse().unwrap())],
         ["one", "two", "three"].map(|name| Entity::Setting(name.into())).to_vec(),
         vec![record.clone(), record],
-        vec![Entity::Listing("a".into())],
+        vec![Entity::Listing(id("a"))],
         vec![Entity::Conversation(conversation.id)],
         vec![task.clone(), task.clone(), task.clone(), task],
     ];

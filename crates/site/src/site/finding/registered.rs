@@ -7,7 +7,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use agentsite_protocol::Filter;
-use agentsite_protocol::listing::Standing;
+use agentsite_protocol::listing::{ListingId, Standing};
 use agentsite_search::{Audience, Entry, FindError, Finder};
 use agentsite_store::{ListingFilter, Registration};
 use tokio::sync::broadcast;
@@ -23,15 +23,15 @@ const PORTION: usize = 256;
 /// What is still to be brought into the index.
 #[derive(Debug)]
 pub(super) struct Registered {
-    changes: broadcast::Receiver<String>,
+    changes: broadcast::Receiver<ListingId>,
     /// Told of, and not yet in the index.
-    waiting: BTreeSet<String>,
+    waiting: BTreeSet<ListingId>,
     /// Whether something may be missing, so that everything must be compared.
     behind: bool,
 }
 
 impl Registered {
-    pub(super) fn new(changes: broadcast::Receiver<String>) -> Self {
+    pub(super) fn new(changes: broadcast::Receiver<ListingId>) -> Self {
         Self { changes, waiting: BTreeSet::new(), behind: true }
     }
 
@@ -55,10 +55,11 @@ impl Search {
         registered.hear();
         let changed = !registered.waiting.is_empty();
         while !registered.waiting.is_empty() {
-            let ids: Vec<String> = registered.waiting.iter().take(PORTION).cloned().collect();
+            let ids: Vec<ListingId> = registered.waiting.iter().take(PORTION).cloned().collect();
             let put = counting(&self.store.listings_of(ids.clone()).await?);
             let kept: HashSet<String> = put.iter().map(|entry| entry.id.clone()).collect();
-            let gone: Vec<String> = ids.iter().filter(|id| !kept.contains(*id)).cloned().collect();
+            let gone = ids.iter().filter(|id| !kept.contains(id.as_str()));
+            let gone: Vec<String> = gone.map(ListingId::to_string).collect();
             self.finding.apart(async move |finder| replace(finder, put, &gone).await).await?;
             for id in &ids {
                 registered.waiting.remove(id);
@@ -110,7 +111,8 @@ impl Search {
         ids.retain(|id| !id.starts_with(OWN));
         for portion in ids.chunks(PORTION) {
             let registered = self.finding.registered.lock().await;
-            let known = counting(&self.store.listings_of(portion.to_vec()).await?);
+            let known = portion.iter().filter_map(|id| id.parse().ok()).collect();
+            let known = counting(&self.store.listings_of(known).await?);
             let kept: HashSet<String> = known.into_iter().map(|entry| entry.id).collect();
             let gone: Vec<String> = portion.iter().filter(|id| !kept.contains(*id)).cloned().collect();
             self.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;
