@@ -20,6 +20,7 @@ mod names;
 mod registry;
 mod scout;
 mod settings;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,7 @@ pub use registry::{
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};
 pub use settings::HubSettings;
+pub use watch::{EntryChanges, EntryWatch};
 
 /// Reads any bytes as what a registry is handed by others, for the fuzzer.
 #[doc(hidden)]

@@ -34,7 +34,7 @@ use agentsite_store::{
     Admittance, Change, ListingChange, ListingFilter, Page, Registration, SharedStore, Unjournaled,
 };
 use serde_json::Value;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 use url::Url;
 
 pub use did::TRUST_MANIFEST;
@@ -53,11 +53,8 @@ use crate::kinds;
 use crate::names::{NameChange, Names};
 use crate::scout::Scout;
 use crate::settings::HubSettings;
+use crate::watch::EntryWatch;
 use draft::{Draft, bad};
-
-/// Changes that a watcher may be behind before it missed some and must read everything again: four full
-/// imports.
-const CHANGE_QUEUE: usize = 4_096;
 
 /// How often a change is decided anew when another one came between.
 const TRIES: usize = 3;
@@ -77,7 +74,6 @@ pub struct Registry {
     scout: Arc<dyn Scout>,
     /// For whom the identifiers of removed entries are reserved.
     names: Arc<Names>,
-    changes: broadcast::Sender<ListingId>,
     bell: Notify,
     /// Held while entries are added, so that no owner has more than the quota.
     adding: tokio::sync::Mutex<()>,
@@ -106,24 +102,13 @@ impl Registry {
         scout: Arc<dyn Scout>,
         names: Arc<Names>,
     ) -> Arc<Self> {
-        let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Arc::new(Self {
-            settings,
-            store,
-            ids,
-            scout,
-            names,
-            changes,
-            bell: Notify::new(),
-            adding: Default::default(),
-        })
+        Arc::new(Self { settings, store, ids, scout, names, bell: Notify::new(), adding: Default::default() })
     }
 
-    /// Ids of entries that have changed or gone, from now on, after their commit. A watcher that lags has
-    /// missed some and reads everything again with [`Self::page`].
+    /// A watch of the entries that change or go from now on.
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<ListingId> {
-        self.changes.subscribe()
+    pub fn watch(&self) -> EntryWatch {
+        EntryWatch::new(self.store.clone())
     }
 
     /// Entries that this caller may see, by id, after the id `after`. A caller sees its own whatever their
@@ -365,12 +350,10 @@ impl Registry {
         let line = self.line(kinds::LISTING_REMOVED, caller.owner().as_str(), text);
         let line = line.about(JournalSubject::Listing(listing.id.to_string()));
         let change = Change::new(line).edit(change);
-        self.names.commit(change, &[released]).await?;
-        let _ = self.changes.send(listing.id);
-        Ok(())
+        self.names.commit(change, &[released]).await
     }
 
-    /// Writes one entry with its line in the journal (none when a check found nothing new), and tells of it.
+    /// Writes one entry with its line in the journal (none when a check found nothing new).
     async fn put(&self, actor: &str, entry: &Registration, text: String) -> Result<(), RegistryError> {
         // The site's own looks at an entry are written even when its owner has no storage left.
         let (kind, admittance) = match actor {
@@ -384,9 +367,7 @@ impl Registry {
             Change::new(self.line(kind, actor, text).about(subject))
         };
         let change = change.edit(ListingChange::Put(Box::new(entry.clone()))).admittance(admittance);
-        self.store.commit(change).await?;
-        let _ = self.changes.send(entry.listing.id.clone());
-        Ok(())
+        Ok(self.store.commit(change).await?)
     }
 
     fn line(&self, kind: JournalKind, actor: &str, text: String) -> JournalLine {

@@ -93,9 +93,7 @@ impl Registry {
         let change = Change::new(line.about(JournalSubject::Listing(id.to_string())))
             .edits(removed)
             .edit(ListingChange::Put(Box::new(entry.clone())));
-        self.names.commit(change, &[NameChange::Taken(id.to_string())]).await?;
-        let _ = self.changes.send(id);
-        Ok(())
+        self.names.commit(change, &[NameChange::Taken(id.to_string())]).await
     }
 
     /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the

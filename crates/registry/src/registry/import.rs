@@ -297,8 +297,6 @@ impl Registry {
             return Ok(());
         }
         self.warn_of_same_names(&mut entries).await?;
-        let mut ids: Vec<ListingId> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
-        ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
         let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
         let line = self.line(kinds::LISTING_IMPORTED, caller.owner().as_str(), text);
         let removed = removed.into_iter().map(|Registration { listing, revision, .. }| {
@@ -306,9 +304,6 @@ impl Registry {
         });
         let put = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry)));
         self.store.commit(Change::new(line).edits(removed.chain(put))).await?;
-        for id in ids {
-            let _ = self.changes.send(id);
-        }
         self.bell.notify_one();
         Ok(())
     }

@@ -7,10 +7,9 @@ use std::sync::Arc;
 
 use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
-use agentsite_registry::{HubEdit, HubEntry, HubFormat, Imported, Registry};
+use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, Imported, Registry};
 use agentsite_store::{ListingFilter, Page};
 use serde_json::Value;
-use tokio::sync::broadcast;
 
 use super::MAX_PAGE;
 use super::far::Far;
@@ -176,11 +175,11 @@ impl HubRegistry {
         Ok(self.registry.export(caller, format, after, limit.clamp(1, MAX_PAGE)).await?)
     }
 
-    /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has
-    /// missed some and reads everything again with [`Self::page`].
+    /// A watch of the entries that change or go from now on, after their commit, through whichever handle of
+    /// the store.
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<ListingId> {
-        self.registry.changes()
+    pub fn watch(&self) -> EntryWatch {
+        self.registry.watch()
     }
 
     /// Opens an entry, so that it is called like an agent of this site; gives the name by which it is called.

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::{HubEdit, HubEntry};
+use crate::{EntryChanges, HubEdit, HubEntry};
 use agentsite_egress::{Answered, Fetched};
 use agentsite_protocol::listing::{ListingId, Proof, Standing};
 use agentsite_protocol::{
@@ -204,13 +204,13 @@ impl Story {
 async fn an_agent_is_registered_by_the_address_of_its_card() {
     let story = Story::begin().await;
     story.scout.publish(CARD, &card("weather"));
-    let mut changes = story.site.registry().changes();
+    let mut watch = story.site.registry().watch();
     let entry = story.register(&holder("one"), "https://w.example.org").await.unwrap();
     assert_eq!((entry.listing.id.as_str(), entry.listing.standing), (ID, Standing::Active));
     assert_eq!((entry.listing.proof, entry.listing.owner.as_str()), (Proof::Domain, "key:one"));
     assert_eq!(entry.listing.skills[0].name, "Forecast");
     assert!(entry.listing.lease_until.is_some() && entry.challenge.is_none());
-    assert_eq!(changes.try_recv().unwrap(), ID);
+    assert_eq!(watch.look().await.unwrap(), EntryChanges::Entries([weather()].into()));
     let seen = story.site.search().listing(&stranger(), &weather(), "http://here").await.unwrap().unwrap();
     assert_eq!(seen.name, "weather");
     let query = crate::JournalQuery { limit: 5, ..Default::default() };

@@ -1,17 +1,16 @@
 //! The entries of others in the index: those that are registered, kept in step with the store.
 //!
 //! Promises: what the registry has acknowledged is found by the next question, unless more changed at once
-//! than is told one by one; then, and at every start, all entries are compared with the index in portions
+//! than the change feed keeps; then, and at every start, all entries are compared with the index in portions
 //! between which questions are answered. Entries that do not count are not found.
 
 use std::collections::{BTreeSet, HashSet};
 
 use agentsite_protocol::Filter;
 use agentsite_protocol::listing::{ListingId, Standing};
+use agentsite_registry::{EntryChanges, EntryWatch};
 use agentsite_search::{Audience, Entry, FindError, Finder};
 use agentsite_store::{ListingFilter, Registration};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{OWN, Search, TELL_EVERY, put_missing};
 use crate::SiteError;
@@ -23,27 +22,25 @@ const PORTION: usize = 256;
 /// What is still to be brought into the index.
 #[derive(Debug)]
 pub(super) struct Registered {
-    changes: broadcast::Receiver<ListingId>,
-    /// Told of, and not yet in the index.
+    entries: EntryWatch,
+    /// Changed, and not yet in the index.
     waiting: BTreeSet<ListingId>,
     /// Whether something may be missing, so that everything must be compared.
     behind: bool,
 }
 
 impl Registered {
-    pub(super) fn new(changes: broadcast::Receiver<ListingId>) -> Self {
-        Self { changes, waiting: BTreeSet::new(), behind: true }
+    pub(super) fn new(entries: EntryWatch) -> Self {
+        Self { entries, waiting: BTreeSet::new(), behind: true }
     }
 
     /// Notes what changed since it was last asked.
-    fn hear(&mut self) {
-        loop {
-            match self.changes.try_recv() {
-                Ok(id) => drop(self.waiting.insert(id)),
-                Err(TryRecvError::Lagged(_)) => self.behind = true,
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-            }
+    async fn hear(&mut self) -> Result<(), SiteError> {
+        match self.entries.look().await? {
+            EntryChanges::Entries(ids) => self.waiting.extend(ids),
+            EntryChanges::All => self.behind = true,
         }
+        Ok(())
     }
 }
 
@@ -52,7 +49,7 @@ impl Search {
     /// something did.
     pub(super) async fn settle_registered(&self) -> Result<bool, SiteError> {
         let mut registered = self.finding.registered.lock().await;
-        registered.hear();
+        registered.hear().await?;
         let changed = !registered.waiting.is_empty();
         while !registered.waiting.is_empty() {
             let ids: Vec<ListingId> = registered.waiting.iter().take(PORTION).cloned().collect();
