@@ -32,7 +32,7 @@ pub use error::RegistryError;
 pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    ForeignEntry, Imported, OwnName, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport,
+    ForeignEntry, Imported, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport,
     bounded_introduction, name_shape,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};

@@ -42,7 +42,7 @@ pub use draft::bounded_introduction;
 pub use foreign::ForeignEntry;
 pub(crate) use foreign::fuzz_draft;
 pub use import::{Imported, RefusedEntry};
-pub use likeness::OwnName;
+pub use likeness::OwnNames;
 pub use shape::shape as name_shape;
 pub use upkeep::UpkeepReport;
 
@@ -150,7 +150,7 @@ impl Registry {
         Ok(Page { items: page.items.iter().filter_map(written).collect(), next: page.next })
     }
 
-    /// Registers the agent or tool server at an address; `own` are the names of the site's agents.
+    /// Registers the agent or tool server at an address; `own` finds the site's agents by the shapes of their names.
     ///
     /// # Errors
     /// [`RegistryError::Forbidden`] for callers without a key and for names of others,
@@ -160,7 +160,7 @@ impl Registry {
         caller: &Caller,
         url: &str,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<HubEntry, RegistryError> {
         let entry = self.register_at(caller, &address(url)?, visibility, own).await?;
         Ok(HubEntry::shown(caller, entry))
@@ -171,7 +171,7 @@ impl Registry {
         caller: &Caller,
         url: &Url,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         self.check_may_register(caller).await?;
         let candidate = self.look_at(url).await?;
@@ -187,7 +187,7 @@ impl Registry {
         caller: &Caller,
         document: &[u8],
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<HubEntry, RegistryError> {
         self.check_may_register(caller).await?;
         let candidate = self.read_posted(document).await?;

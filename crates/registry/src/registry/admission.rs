@@ -11,7 +11,7 @@ use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 use super::draft::bad;
 use super::identifier::name_everywhere;
 use super::listed::bare;
-use super::{Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, being_changed, shape};
+use super::{Candidate, MAX_WARNINGS, OTHER_KEY, OwnNames, Registry, TRIES, being_changed, shape};
 use crate::error::RegistryError;
 use crate::kinds;
 use crate::names::NameChange;
@@ -28,7 +28,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         let _one_at_a_time = self.adding.lock().await;
         for _ in 0..TRIES {
@@ -45,7 +45,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         let id = name_everywhere(&candidate, false);
         let found = self.store.listing(&id).await?;

@@ -24,7 +24,7 @@ use super::digest::digest;
 use super::draft::{Draft, bad};
 use super::identifier::name_everywhere;
 use super::interfaces::{self, Batch};
-use super::{Candidate, OwnName, Registry, TRIES, address, being_changed, chance};
+use super::{Candidate, OwnNames, Registry, TRIES, address, being_changed, chance};
 use crate::error::RegistryError;
 use crate::kinds;
 
@@ -150,7 +150,7 @@ impl Registry {
         &self,
         caller: &Caller,
         url: &str,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Imported, RegistryError> {
         let url = &address(url)?;
         self.check_may_register(caller).await?;
@@ -181,7 +181,7 @@ impl Registry {
         &self,
         caller: &Caller,
         url: &Url,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Imported, RegistryError> {
         let known = self.store.count_listings(ListingFilter::default()).await?;
         self.register_at(caller, url, Visibility::Public, own).await?;

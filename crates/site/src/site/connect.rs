@@ -99,8 +99,11 @@ impl ConnectedAgents {
             (Claim::Token, Some(token)) => token.clone(),
             _ => connected.token(),
         };
-        let mut own = self.hub.names_to_protect();
-        own.retain(|other| other.name != name.as_str());
+        let own = |shapes: &[String]| {
+            let mut like = self.hub.names_like(shapes);
+            like.retain(|other| *other != name);
+            like
+        };
         let now = connected.ids.clock().now();
         let mut record = Record::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);

@@ -36,7 +36,8 @@ impl HubRegistry {
         url: &str,
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.registry.register(caller, url, visibility, &self.hub.names_to_protect()).await?;
+        let entry =
+            self.registry.register(caller, url, visibility, &|shapes| self.hub.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -51,7 +52,8 @@ impl HubRegistry {
         document: &[u8],
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.registry.post(caller, document, visibility, &self.hub.names_to_protect()).await?;
+        let entry =
+            self.registry.post(caller, document, visibility, &|shapes| self.hub.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -143,7 +145,7 @@ impl HubRegistry {
     /// # Errors
     /// As [`Self::register`].
     pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
-        Ok(self.registry.import_from(caller, url, &self.hub.names_to_protect()).await?)
+        Ok(self.registry.import_from(caller, url, &|shapes| self.hub.names_like(shapes)).await?)
     }
 
     /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own
