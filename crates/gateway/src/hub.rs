@@ -19,7 +19,7 @@ const MAX_AGENTS: usize = 20_000;
 pub(crate) async fn all(site: &Site, caller: &Caller, base: &str) -> Result<Vec<Listing>, Failure> {
     let mut all: Vec<Listing> = Vec::new();
     while all.len() < MAX_AGENTS {
-        let after = all.last().map(|listing| listing.id.clone());
+        let after = all.last().map(|listing| listing.id.to_string());
         let page = site.search().page(caller, base, after.as_deref(), PAGE).await?;
         let last = page.len() < PAGE;
         all.extend(page);
@@ -37,5 +37,7 @@ pub(crate) async fn one(
     id: &str,
     base: &str,
 ) -> Result<Option<Listing>, Failure> {
-    Ok(site.search().listing(caller, id, base).await?)
+    // A text that cannot be an id names no agent.
+    let Ok(id) = id.parse() else { return Ok(None) };
+    Ok(site.search().listing(caller, &id, base).await?)
 }

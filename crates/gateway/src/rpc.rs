@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use crate::failure::{Failure, Fault};
 use crate::front::Front;
+use crate::hub;
 use crate::jsonrpc::{self, Id};
 use crate::metrics::Face;
 use crate::route::{Access, DocumentPart, Route, RouteDefaults, caller};
@@ -81,7 +82,7 @@ async fn call(
         "agents.get" => {
             let AgentParams { id } = given(params)?;
             let missing = || SiteError::NoSuchAgent(id.chars().take(EXCERPT).collect());
-            value(&front.site.search().listing(caller, &id, base).await?.ok_or_else(missing)?)
+            value(&hub::one(&front.site, caller, &id, base).await?.ok_or_else(missing)?)
         }
         "agents.list" => list(front, caller, base, &given(params)?).await,
         other => Err(jsonrpc::no_such_method(other, &METHODS)),
@@ -119,7 +120,7 @@ async fn list(front: &Front, caller: &Caller, base: &str, wanted: &PageParams) -
     let mut agents = front.site.search().page(caller, base, after, most + 1).await?;
     let more = agents.len() > most;
     agents.truncate(most);
-    let next = agents.last().filter(|_| more).map(|agent| agent.id.clone());
+    let next = agents.last().filter(|_| more).map(|agent| agent.id.to_string());
     value(&Agents { agents, next })
 }
 

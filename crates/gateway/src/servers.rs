@@ -214,7 +214,7 @@ async fn one_version(
 async fn find(call: &ServersCall, name: &str, version: Option<&str>) -> Result<Value, Failure> {
     let version = version.filter(|version| *version != "latest");
     let mut servers = call.servers().await?.into_iter();
-    let found = servers.find(|(known, listing, _)| known == name || listing.id == name);
+    let found = servers.find(|(known, listing, _)| known == name || listing.id == *name);
     let fits = |detail: &Value| version.is_none_or(|version| detail["version"] == version);
     match found {
         Some((_, listing, detail)) if fits(&detail) => Ok(wrapped(&listing, &detail)),

@@ -5,10 +5,14 @@
 //! checked`. It does not fetch, verify or rank; what it says of identity and liveness was found out by
 //! others.
 
+mod id;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{Money, Skill, Timestamp, Visibility};
+use crate::{Money, Principal, Skill, Timestamp, Visibility};
+
+pub use id::{BadListingId, ListingId};
 
 /// Media type of an A2A card in a catalogue.
 pub const A2A_CARD: &str = "application/a2a-agent-card+json";
@@ -20,8 +24,8 @@ pub const MCP_SERVER_CARD: &str = "application/mcp-server-card+json";
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Listing {
-    /// By what it is named everywhere: `urn:air:<publisher>:<namespace>:<name>`.
-    pub id: String,
+    /// By what it is named everywhere.
+    pub id: ListingId,
     /// Its name.
     pub name: String,
     /// What it does.
@@ -59,8 +63,8 @@ pub struct Listing {
     pub local: bool,
     /// Who may find it.
     pub visibility: Visibility,
-    /// To whom the entry belongs; only this one and the people who run the site change it.
-    pub owner: String,
+    /// To whom the entry belongs; only the owner and admins change it.
+    pub owner: Principal,
     /// Whether it counts.
     pub standing: Standing,
     /// What is known of who stands behind it.
@@ -163,31 +167,4 @@ pub enum Proof {
     Domain,
     /// Its document is signed by a key of that domain, or of a DID.
     Signature,
-}
-
-/// The name of an agent everywhere: `urn:air:<publisher>:<namespace>:<name>`. What may not stand in it
-/// becomes `-`.
-#[must_use]
-pub fn air_urn(publisher: &str, namespace: &str, name: &str) -> String {
-    let part = |text: &str, more: &str| -> String {
-        let fit =
-            |letter: char| if letter.is_ascii_alphanumeric() || more.contains(letter) { letter } else { '-' };
-        let text: String = text.chars().take(MAX_URN_PART).map(fit).collect();
-        if text.is_empty() { "-".into() } else { text }
-    };
-    format!("urn:air:{}:{}:{}", part(publisher, ".-"), part(namespace, "._-"), part(name, "._-"))
-}
-
-/// Longest part of a name, in characters: a domain name has at most 253.
-const MAX_URN_PART: usize = 253;
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_has_only_what_may_stand_in_it() {
-        assert_eq!(air_urn("example.org", "agents", "calc"), "urn:air:example.org:agents:calc");
-        assert_eq!(air_urn("[::1]:8080", "a b", ""), "urn:air:---1--8080:a-b:-");
-    }
 }

@@ -46,7 +46,7 @@ impl EntryAgent {
     pub(crate) fn of(entry: &Registration) -> Result<Self, RegistryError> {
         Ok(Self {
             manifest: manifest(entry)?,
-            owner: entry.listing.owner.parse().unwrap_or_else(|_| Principal::site()),
+            owner: entry.listing.owner.clone(),
             instance: instance(entry),
             since: entry.listing.registered_at,
             warnings: entry.listing.warnings.clone(),
@@ -77,7 +77,7 @@ fn manifest(entry: &Registration) -> Result<Manifest, RegistryError> {
     } else {
         Runtime::Mcp(McpRuntime::elsewhere(address))
     };
-    let name = name_of(&listing.id, &listing.name)
+    let name = name_of(listing.id.as_str(), &listing.name)
         .parse()
         .map_err(|error: BadName| RegistryError::BadListing(error.to_string()))?;
     let mut manifest = Manifest::new(name, listing.description.clone(), runtime);
@@ -106,7 +106,7 @@ fn web_address(text: &str) -> Result<Url, RegistryError> {
 fn instance(entry: &Registration) -> AgentInstance {
     let address = entry.endpoint.as_deref().or(entry.listing.url.as_deref()).unwrap_or_default();
     let origin = Url::parse(address).map(|url| url.origin().ascii_serialization()).unwrap_or_default();
-    AgentInstance::of("entry", &[&entry.listing.id, &entry.listing.owner, &origin])
+    AgentInstance::of("entry", &[entry.listing.id.as_str(), entry.listing.owner.as_str(), &origin])
 }
 
 /// A name that tells people what it is and that no other entry has.

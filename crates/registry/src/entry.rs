@@ -75,7 +75,7 @@ pub enum HubFormat {
 impl HubEntry {
     /// An entry as this caller sees it.
     pub(crate) fn shown(caller: &Caller, entry: Registration) -> Self {
-        let own = caller.is_admin() || caller.owner().as_str() == entry.listing.owner;
+        let own = caller.is_admin() || *caller.owner() == entry.listing.owner;
         let challenge = entry.challenge.filter(|_| own).map(|word| {
             let at =
                 entry.endpoint.as_deref().or(entry.listing.url.as_deref()).and_then(|at| Url::parse(at).ok());
@@ -107,7 +107,7 @@ impl HubEdit {
 #[must_use]
 pub fn sees(caller: &Caller, listing: &Listing) -> bool {
     caller.is_admin()
-        || caller.owner().as_str() == listing.owner
+        || *caller.owner() == listing.owner
         || (listing.standing == Standing::Active && listing.visibility >= least_seen(caller))
 }
 

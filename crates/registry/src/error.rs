@@ -4,7 +4,11 @@
 //! the gateway's.
 
 use agentsite_protocol::Caller;
+use agentsite_protocol::listing::{BadListingId, ListingId};
 use agentsite_store::StoreError;
+
+/// Letters of an id that a sentence repeats.
+const MAX_TOLD: usize = 200;
 
 /// Why the registry did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +45,19 @@ pub enum RegistryError {
     Store(#[from] StoreError),
 }
 
+/// A text that cannot be an id is asked for like an id that does not exist.
+impl From<BadListingId> for RegistryError {
+    fn from(BadListingId(text): BadListingId) -> Self {
+        Self::NoSuchListing(text)
+    }
+}
+
 impl RegistryError {
+    /// There is no entry of this id for this caller.
+    pub(crate) fn missing(id: &ListingId) -> Self {
+        Self::NoSuchListing(id.as_str().chars().take(MAX_TOLD).collect())
+    }
+
     /// Whether a concurrent change of the same data refused this one, so that it must be decided again.
     pub(crate) const fn is_conflict(&self) -> bool {
         matches!(self, Self::Store(StoreError::Moved(_) | StoreError::Foreign(_)))

@@ -17,13 +17,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use agentsite_egress::Answered;
-use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD};
+use agentsite_protocol::listing::{A2A_CARD, ListingId, MCP_SERVER_CARD};
 use agentsite_protocol::{Clock, Filter, Query};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tokio::sync::Semaphore;
 use url::Url;
 
+use crate::registry::ForeignEntry;
 use crate::scout::Scout;
 use memory::Memory;
 use rest::Rest;
@@ -113,7 +114,7 @@ impl AskedElsewhere {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Foreign {
     /// What that registry says of it, cut to what this site keeps of others.
-    pub listing: Listing,
+    pub entry: ForeignEntry,
     /// How well it fits by that registry's word, from 0 to 1.
     pub score: f64,
     /// The registry: its search address without `/search`, where the whole entry can be had.
@@ -220,7 +221,7 @@ impl Federation {
         let asks =
             self.upstreams.iter().enumerate().map(|(place, upstream)| self.ask_one(place, upstream, &body));
         let answers = futures::future::join_all(asks).await;
-        let mut known: BTreeMap<String, Foreign> = BTreeMap::new();
+        let mut known: BTreeMap<ListingId, Foreign> = BTreeMap::new();
         for (upstream, answer) in self.upstreams.iter().zip(answers) {
             match answer {
                 Ok(found) => {
@@ -235,9 +236,9 @@ impl Federation {
 
     /// Takes an agent once: from the registry of its own publisher if that knows it, else from the one that
     /// the operator named first.
-    fn take(&self, known: &mut BTreeMap<String, Foreign>, one: &Foreign) {
-        let own = |one: &Foreign| self.upstreams[one.upstream].host == publisher(&one.listing.id);
-        match known.entry(one.listing.id.clone()) {
+    fn take(&self, known: &mut BTreeMap<ListingId, Foreign>, one: &Foreign) {
+        let own = |one: &Foreign| self.upstreams[one.upstream].host == one.entry.id.publisher();
+        match known.entry(one.entry.id.clone()) {
             Entry::Vacant(free) => drop(free.insert(one.clone())),
             Entry::Occupied(mut taken) => {
                 if own(one) && !own(taken.get()) {
@@ -276,7 +277,7 @@ impl Federation {
             Ok((found, size)) => {
                 lock(&upstream.rest).answered();
                 let (source, upstream) = (&upstream.source, place);
-                let foreign = |(listing, score)| Foreign { listing, score, source: source.clone(), upstream };
+                let foreign = |(entry, score)| Foreign { entry, score, source: source.clone(), upstream };
                 let found: Arc<Vec<Foreign>> = Arc::new(found.into_iter().map(foreign).collect());
                 self.memory().keep(place, body, now, found.clone(), size);
                 Ok(found)
@@ -293,12 +294,6 @@ impl Federation {
     fn memory(&self) -> MutexGuard<'_, Memory> {
         lock(&self.memory)
     }
-}
-
-/// Who publishes an agent, by its name everywhere.
-#[must_use]
-pub fn publisher(id: &str) -> &str {
-    id.split(':').nth(2).unwrap_or_default()
 }
 
 /// Reads any bytes as the answer of another registry, for the fuzzer.

@@ -20,6 +20,7 @@ mod names;
 mod registry;
 mod scout;
 mod settings;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -28,13 +29,15 @@ pub use call::EntryAgent;
 pub use challenges::{ChallengeSigner, Challenges, ServedChallenge};
 pub use entry::{Challenge, HubEdit, HubEntry, HubFormat, sees};
 pub use error::RegistryError;
-pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered, publisher};
+pub use federation::{AskedElsewhere, Coverage, Elsewhere, Federation, Foreign, Unanswered};
 pub use names::{NameChange, Names, ReleasedName};
 pub use registry::{
-    Imported, OwnName, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport, bounded_introduction, name_shape,
+    ForeignEntry, Imported, OwnNames, RefusedEntry, Registry, TRUST_MANIFEST, UpkeepReport,
+    bounded_introduction, name_shape,
 };
 pub use scout::{EgressScout, Looked, Scout, ToolServer};
 pub use settings::HubSettings;
+pub use watch::{EntryChanges, EntryWatch};
 
 /// Reads any bytes as what a registry is handed by others, for the fuzzer.
 #[doc(hidden)]

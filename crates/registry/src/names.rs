@@ -14,7 +14,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use agentsite_protocol::{AgentName, Caller, Ids, JournalKind, JournalLine, JournalSubject, Timestamp};
+use agentsite_protocol::{
+    AgentName, Caller, Ids, JournalKind, JournalLine, JournalSubject, Principal, PrincipalKind, Timestamp,
+};
 use agentsite_store::{
     Admittance, Change, Collection, RecordChange, SettingChange, SharedStore, StoreError, Unjournaled,
 };
@@ -43,9 +45,6 @@ const MAX_OF_OWNER: usize = 100;
 /// its oldest one first.
 const MAX_IN_ALL: usize = 1_000;
 
-/// The owner of the names of the site's own agents.
-const SITE: &str = "site";
-
 /// A name that was given up and is reserved for its previous owner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -53,7 +52,7 @@ pub struct ReleasedName {
     /// The name of an agent, or the identifier of a registry entry.
     pub name: String,
     /// Who had it: `site` for an agent of the site itself.
-    pub owner: String,
+    pub owner: Principal,
     /// When it was given up.
     pub released_at: Timestamp,
     /// Until when it is reserved.
@@ -68,7 +67,7 @@ pub enum NameChange {
         /// The name of an agent, or the identifier of an entry.
         name: String,
         /// Who had it.
-        owner: String,
+        owner: Principal,
     },
     /// An agent of the site itself gave it up.
     ReleasedBySite(AgentName),
@@ -161,7 +160,7 @@ impl Names {
             );
             return Err(RegistryError::NameTaken(why));
         }
-        self.lock().check(name, caller.owner().as_str(), caller.is_admin(), self.ids.clock().now())
+        self.lock().check(name, caller.owner(), caller.is_admin(), self.ids.clock().now())
     }
 
     /// Writes a change together with what it means for names, in one transaction.
@@ -249,9 +248,15 @@ impl Names {
 }
 
 impl Book {
-    fn check(&self, name: &str, owner: &str, is_admin: bool, now: Timestamp) -> Result<(), RegistryError> {
+    fn check(
+        &self,
+        name: &str,
+        owner: &Principal,
+        is_admin: bool,
+        now: Timestamp,
+    ) -> Result<(), RegistryError> {
         let Some(one) = self.released.iter().find(|one| one.name == name) else { return Ok(()) };
-        let is_own = one.owner == owner || (is_admin && is_operator(&one.owner));
+        let is_own = one.owner == *owner || (is_admin && is_operator(&one.owner));
         if is_own || now >= one.reserved_until {
             return Ok(());
         }
@@ -270,7 +275,7 @@ impl Book {
             NameChange::Released { name, owner } => self.release(name, owner, now, until),
             NameChange::ReleasedBySite(name) => {
                 self.site.remove(name);
-                self.release(name.as_str(), SITE, now, until);
+                self.release(name.as_str(), &Principal::site(), now, until);
             }
             NameChange::Taken(name) => self.released.retain(|one| one.name != *name),
             NameChange::TakenBySite(name) => {
@@ -280,16 +285,16 @@ impl Book {
         }
     }
 
-    fn release(&mut self, name: &str, owner: &str, now: Timestamp, until: Timestamp) {
+    fn release(&mut self, name: &str, owner: &Principal, now: Timestamp, until: Timestamp) {
         self.released.retain(|one| one.name != name);
-        let (name, owner) = (name.to_owned(), owner.to_owned());
+        let (name, owner) = (name.to_owned(), owner.clone());
         self.released.push(ReleasedName { name, owner, released_at: now, reserved_until: until });
-        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut counts: BTreeMap<&Principal, usize> = BTreeMap::new();
         for one in &self.released {
             *counts.entry(&one.owner).or_default() += 1;
         }
         let most = counts.into_iter().max_by_key(|(_, count)| *count);
-        let Some((owner, count)) = most.map(|(owner, count)| (owner.to_owned(), count)) else { return };
+        let Some((owner, count)) = most.map(|(owner, count)| (owner.clone(), count)) else { return };
         if count > MAX_OF_OWNER || self.released.len() > MAX_IN_ALL {
             let oldest = self.released.iter().position(|one| one.owner == owner);
             oldest.map(|at| self.released.remove(at));
@@ -346,8 +351,8 @@ fn listed(names: &[AgentName]) -> String {
 }
 
 /// Whether admins had the name, by a folder or by a program of theirs that connected.
-fn is_operator(owner: &str) -> bool {
-    [SITE, "admin", "local"].contains(&owner)
+fn is_operator(owner: &Principal) -> bool {
+    matches!(owner.kind(), PrincipalKind::Site | PrincipalKind::Admin)
 }
 
 #[cfg(test)]
@@ -366,7 +371,11 @@ mod tests {
     }
 
     fn released(name: &str, owner: &str) -> NameChange {
-        NameChange::Released { name: name.into(), owner: owner.into() }
+        NameChange::Released { name: name.into(), owner: by(owner) }
+    }
+
+    fn by(owner: &str) -> Principal {
+        owner.parse().unwrap()
     }
 
     fn after(changes: &[NameChange]) -> Book {
@@ -380,22 +389,22 @@ mod tests {
     #[test]
     fn a_released_name_is_its_previous_owners_until_the_time_is_over() {
         let book = after(&[released("poet", "key:a")]);
-        let why = book.check("poet", "key:b", true, at(29)).unwrap_err().to_string();
+        let why = book.check("poet", &by("key:b"), true, at(29)).unwrap_err().to_string();
         assert!(
             why.contains("reserved for its previous owner") && why.contains("agent release poet"),
             "{why}"
         );
-        assert!(book.check("poet", "key:a", false, at(1)).is_ok(), "the previous owner");
-        assert!(book.check("poet", "key:b", false, at(30)).is_ok(), "afterwards");
-        assert!(book.check("other", "key:b", false, at(1)).is_ok());
+        assert!(book.check("poet", &by("key:a"), false, at(1)).is_ok(), "the previous owner");
+        assert!(book.check("poet", &by("key:b"), false, at(30)).is_ok(), "afterwards");
+        assert!(book.check("other", &by("key:b"), false, at(1)).is_ok());
     }
 
     #[test]
     fn a_name_of_the_sites_own_agent_is_its_admins() {
         let name: AgentName = "calc".parse().unwrap();
         let book = after(&[NameChange::TakenBySite(name.clone()), NameChange::ReleasedBySite(name)]);
-        assert!(book.check("calc", "key:a", false, at(1)).is_err());
-        assert!(book.check("calc", "admin", true, at(1)).is_ok());
+        assert!(book.check("calc", &by("key:a"), false, at(1)).is_err());
+        assert!(book.check("calc", &by("admin"), true, at(1)).is_ok());
     }
 
     #[test]
@@ -405,7 +414,7 @@ mod tests {
             book.apply(&released(&format!("n{number}"), &format!("key:{}", number % 3)), at(0), at(30));
         }
         assert!(book.released.len() <= 3 * MAX_OF_OWNER + 1);
-        assert!(book.check("poet", "key:b", false, at(1)).is_err());
+        assert!(book.check("poet", &by("key:b"), false, at(1)).is_err());
     }
 
     async fn opened(store: &SharedStore) -> Names {

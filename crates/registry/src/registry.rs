@@ -10,8 +10,10 @@
 
 mod admission;
 mod did;
+mod digest;
 mod draft;
 mod export;
+mod foreign;
 mod identifier;
 mod import;
 mod interfaces;
@@ -24,7 +26,7 @@ mod upkeep;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{Listing, ListingId, Proof, Standing};
 use agentsite_protocol::{
     Caller, CardSignature, Ids, JournalKind, JournalLine, JournalSubject, Rng, Timestamp, Visibility,
 };
@@ -32,14 +34,15 @@ use agentsite_store::{
     Admittance, Change, ListingChange, ListingFilter, Page, Registration, SharedStore, Unjournaled,
 };
 use serde_json::Value;
-use tokio::sync::{Notify, broadcast};
+use tokio::sync::Notify;
 use url::Url;
 
 pub use did::TRUST_MANIFEST;
 pub use draft::bounded_introduction;
+pub use foreign::ForeignEntry;
+pub(crate) use foreign::fuzz_draft;
 pub use import::{Imported, RefusedEntry};
-pub use likeness::OwnName;
-pub(crate) use listed::{foreign_entry, fuzz_draft};
+pub use likeness::OwnNames;
 pub use shape::shape as name_shape;
 pub use upkeep::UpkeepReport;
 
@@ -50,11 +53,8 @@ use crate::kinds;
 use crate::names::{NameChange, Names};
 use crate::scout::Scout;
 use crate::settings::HubSettings;
+use crate::watch::EntryWatch;
 use draft::{Draft, bad};
-
-/// Changes that a watcher may be behind before it missed some and must read everything again: four full
-/// imports.
-const CHANGE_QUEUE: usize = 4_096;
 
 /// How often a change is decided anew when another one came between.
 const TRIES: usize = 3;
@@ -74,7 +74,6 @@ pub struct Registry {
     scout: Arc<dyn Scout>,
     /// For whom the identifiers of removed entries are reserved.
     names: Arc<Names>,
-    changes: broadcast::Sender<String>,
     bell: Notify,
     /// Held while entries are added, so that no owner has more than the quota.
     adding: tokio::sync::Mutex<()>,
@@ -103,24 +102,13 @@ impl Registry {
         scout: Arc<dyn Scout>,
         names: Arc<Names>,
     ) -> Arc<Self> {
-        let (changes, _) = broadcast::channel(CHANGE_QUEUE);
-        Arc::new(Self {
-            settings,
-            store,
-            ids,
-            scout,
-            names,
-            changes,
-            bell: Notify::new(),
-            adding: Default::default(),
-        })
+        Arc::new(Self { settings, store, ids, scout, names, bell: Notify::new(), adding: Default::default() })
     }
 
-    /// Ids of entries that have changed or gone, from now on, after their commit. A watcher that lags has
-    /// missed some and reads everything again with [`Self::page`].
+    /// A watch of the entries that change or go from now on.
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<String> {
-        self.changes.subscribe()
+    pub fn watch(&self) -> EntryWatch {
+        EntryWatch::new(self.store.clone())
     }
 
     /// Entries that this caller may see, by id, after the id `after`. A caller sees its own whatever their
@@ -135,7 +123,7 @@ impl Registry {
         after: Option<String>,
         limit: usize,
     ) -> Result<Page<Listing, String>, RegistryError> {
-        let seen_by = (least_seen(caller), caller.owner().to_string());
+        let seen_by = (least_seen(caller), caller.owner().clone());
         let seen_by = if caller.is_admin() { filter.seen_by } else { Some(seen_by) };
         let filter = ListingFilter { seen_by, ..filter };
         let page = self.store.listings(filter, after, limit).await?;
@@ -162,7 +150,7 @@ impl Registry {
         Ok(Page { items: page.items.iter().filter_map(written).collect(), next: page.next })
     }
 
-    /// Registers the agent or tool server at an address; `own` are the names of the site's agents.
+    /// Registers the agent or tool server at an address; `own` finds the site's agents by the shapes of their names.
     ///
     /// # Errors
     /// [`RegistryError::Forbidden`] for callers without a key and for names of others,
@@ -172,7 +160,7 @@ impl Registry {
         caller: &Caller,
         url: &str,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<HubEntry, RegistryError> {
         let entry = self.register_at(caller, &address(url)?, visibility, own).await?;
         Ok(HubEntry::shown(caller, entry))
@@ -183,7 +171,7 @@ impl Registry {
         caller: &Caller,
         url: &Url,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         self.check_may_register(caller).await?;
         let candidate = self.look_at(url).await?;
@@ -199,7 +187,7 @@ impl Registry {
         caller: &Caller,
         document: &[u8],
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<HubEntry, RegistryError> {
         self.check_may_register(caller).await?;
         let candidate = self.read_posted(document).await?;
@@ -210,7 +198,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], also when it is not for this caller.
-    pub async fn entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn entry(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.entry_for(caller, id).await?))
     }
 
@@ -219,14 +207,13 @@ impl Registry {
     /// # Errors
     /// [`RegistryError::NoSuchListing`] when it is not for this caller; [`RegistryError::BadListing`] when it
     /// cannot be called.
-    pub async fn agent_of(&self, caller: &Caller, id: &str) -> Result<EntryAgent, RegistryError> {
+    pub async fn agent_of(&self, caller: &Caller, id: &ListingId) -> Result<EntryAgent, RegistryError> {
         EntryAgent::of(&self.entry_for(caller, id).await?)
     }
 
-    async fn entry_for(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
-        let missing = || RegistryError::NoSuchListing(id.chars().take(200).collect());
-        let found = self.store.listing(id).await?.ok_or_else(missing)?;
-        if sees(caller, &found.listing) { Ok(found) } else { Err(missing()) }
+    async fn entry_for(&self, caller: &Caller, id: &ListingId) -> Result<Registration, RegistryError> {
+        let found = self.store.listing(id).await?.ok_or_else(|| RegistryError::missing(id))?;
+        if sees(caller, &found.listing) { Ok(found) } else { Err(RegistryError::missing(id)) }
     }
 
     /// Takes the answer to an entry's challenge; without one it is looked for on the entry's domain.
@@ -236,7 +223,7 @@ impl Registry {
     pub async fn prove(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         answer: Option<&CardSignature>,
     ) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.check_proof(caller, id, answer).await?))
@@ -246,7 +233,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn refresh(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         Ok(HubEntry::shown(caller, self.look_now(caller, id).await?))
     }
 
@@ -254,7 +241,12 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, RegistryError> {
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+        edit: HubEdit,
+    ) -> Result<HubEntry, RegistryError> {
         let change = move |entry: &mut Registration, _| {
             edit.apply(&mut entry.listing);
             format!("changed {}", entry.listing.id)
@@ -263,7 +255,7 @@ impl Registry {
     }
 
     /// One entry that this caller may change.
-    async fn own_entry(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
+    async fn own_entry(&self, caller: &Caller, id: &ListingId) -> Result<Registration, RegistryError> {
         let found = self.entry_for(caller, id).await?;
         self.check_may_change(caller, &found)?;
         Ok(found)
@@ -273,7 +265,7 @@ impl Registry {
     async fn edit(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         change: impl Fn(&mut Registration, Timestamp) -> String + Send,
     ) -> Result<Registration, RegistryError> {
         for _ in 0..TRIES {
@@ -294,8 +286,8 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
-        let caller_owns = |entry: &Registration| entry.listing.owner == caller.owner().as_str();
+    pub async fn suspend(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
+        let caller_owns = |entry: &Registration| entry.listing.owner == *caller.owner();
         let change = |entry: &mut Registration, _| {
             entry.barred = !caller_owns(entry);
             (entry.listing.standing, entry.due) = (Standing::Suspended, None);
@@ -309,7 +301,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, RegistryError> {
+    pub async fn resume(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, RegistryError> {
         let (admin, lease) = (caller.is_admin(), self.settings.lease.0);
         let challenge = self.challenge();
         let change = move |entry: &mut Registration, now: Timestamp| {
@@ -339,7 +331,7 @@ impl Registry {
     ///
     /// # Errors
     /// [`RegistryError::NoSuchListing`], [`RegistryError::Forbidden`].
-    pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    pub async fn remove(&self, caller: &Caller, id: &ListingId) -> Result<(), RegistryError> {
         for _ in 0..TRIES {
             match self.remove_once(caller, id).await {
                 Err(error) if error.is_conflict() => {}
@@ -349,21 +341,19 @@ impl Registry {
         Err(being_changed())
     }
 
-    async fn remove_once(&self, caller: &Caller, id: &str) -> Result<(), RegistryError> {
+    async fn remove_once(&self, caller: &Caller, id: &ListingId) -> Result<(), RegistryError> {
         let entry = self.own_entry(caller, id).await?;
         let Registration { listing, revision, .. } = entry;
         let text = format!("removed {}", listing.id);
-        let released = NameChange::Released { name: listing.id.clone(), owner: listing.owner.clone() };
+        let released = NameChange::Released { name: listing.id.to_string(), owner: listing.owner.clone() };
         let change = ListingChange::Remove { id: listing.id.clone(), owner: listing.owner, revision };
         let line = self.line(kinds::LISTING_REMOVED, caller.owner().as_str(), text);
-        let line = line.about(JournalSubject::Listing(listing.id.clone()));
+        let line = line.about(JournalSubject::Listing(listing.id.to_string()));
         let change = Change::new(line).edit(change);
-        self.names.commit(change, &[released]).await?;
-        let _ = self.changes.send(listing.id);
-        Ok(())
+        self.names.commit(change, &[released]).await
     }
 
-    /// Writes one entry with its line in the journal (none when a check found nothing new), and tells of it.
+    /// Writes one entry with its line in the journal (none when a check found nothing new).
     async fn put(&self, actor: &str, entry: &Registration, text: String) -> Result<(), RegistryError> {
         // The site's own looks at an entry are written even when its owner has no storage left.
         let (kind, admittance) = match actor {
@@ -373,13 +363,11 @@ impl Registry {
         let change = if text.is_empty() {
             Change::unjournaled(Unjournaled::EntryCheck)
         } else {
-            let subject = JournalSubject::Listing(entry.listing.id.clone());
+            let subject = JournalSubject::Listing(entry.listing.id.to_string());
             Change::new(self.line(kind, actor, text).about(subject))
         };
         let change = change.edit(ListingChange::Put(Box::new(entry.clone()))).admittance(admittance);
-        self.store.commit(change).await?;
-        let _ = self.changes.send(entry.listing.id.clone());
-        Ok(())
+        Ok(self.store.commit(change).await?)
     }
 
     fn line(&self, kind: JournalKind, actor: &str, text: String) -> JournalLine {
@@ -404,7 +392,7 @@ impl Registry {
             let needed = "registering an agent needs a key; ask the people who run this site for one";
             return Err(RegistryError::Forbidden(needed.into()));
         }
-        let owner = Some(caller.owner().to_string());
+        let owner = Some(caller.owner().clone());
         let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
         if count + besides as u64 >= self.settings.quota as u64 {
             return Err(RegistryError::TooManyListings(self.settings.quota));
@@ -418,7 +406,7 @@ impl Registry {
         if caller.is_admin() {
             return Ok(());
         }
-        if caller.owner().as_str() == listing.owner {
+        if *caller.owner() == listing.owner {
             let barred = "the people who run this site have suspended this entry; ask them";
             return if entry.barred { forbidden(barred) } else { Ok(()) };
         }

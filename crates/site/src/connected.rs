@@ -185,7 +185,7 @@ impl Connected {
         text: String,
     ) -> Result<Option<Kept>, SiteError> {
         let Some(kept) = self.get(name) else { return Ok(None) };
-        let owner = kept.record.owner.to_string();
+        let owner = kept.record.owner.clone();
         let released = NameChange::Released { name: name.to_string(), owner };
         let line = self.line(kinds::agent::DISCONNECTED, actor, name, text);
         let change = Change::new(line).edit(COLLECTION.remove(name.as_str(), kept.revision));

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use agentsite_protocol::listing::BadListingId;
 use agentsite_protocol::{AgentName, BadPushConfig, BadQuery, TaskState};
 use agentsite_registry::RegistryError;
 use agentsite_rooms::ConversationError;
@@ -248,6 +249,13 @@ impl From<ConversationError> for SiteError {
 /// The sentence of tasks for content that an agent does not take.
 fn media_type(given: &str, taken: &str) -> TaskError {
     TaskError::MediaType { given: given.to_owned(), taken: taken.to_owned() }
+}
+
+/// A text that cannot be an id is asked for like an id that does not exist.
+impl From<BadListingId> for SiteError {
+    fn from(error: BadListingId) -> Self {
+        RegistryError::from(error).into()
+    }
 }
 
 /// The sentence of tasks for a full queue.

@@ -6,19 +6,20 @@
 
 mod card;
 mod media;
+mod name_map;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use agentsite_host::{
     AgentLog, LogSource, Manifest, Runner, Runtime, RuntimeKind, Workshop, load_schemas, setup_notice,
 };
 use agentsite_library::IndexFolders;
 use agentsite_protocol::{AgentInstance, AgentName, Caller, Clock, Principal, Skill, Timestamp, Visibility};
-use agentsite_registry::{OwnName, name_shape};
+use agentsite_registry::name_shape;
 use agentsite_search::Embedders;
 use arc_swap::ArcSwap;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ use crate::feeds::Feeds;
 use agentsite_tasks::TaskAgent;
 
 pub(crate) use card::for_both_versions;
+use name_map::NameMap;
 
 /// The concierge's name among the agents of a site.
 pub(crate) const CONCIERGE: &str = "concierge";
@@ -120,7 +122,10 @@ pub(crate) struct Hub {
     embedders: Embedders,
     /// Where libraries keep their indexes.
     pub(crate) library_folders: IndexFolders,
-    entries: ArcSwap<BTreeMap<AgentName, Arc<Entry>>>,
+    entries: ArcSwap<NameMap<Arc<Entry>>>,
+    /// The names of the agents by what they look like.
+    // A std lock: held for a few look-ups or an insert, never across an await.
+    shapes: Mutex<HashMap<String, BTreeSet<AgentName>>>,
     broken: ArcSwap<Vec<BrokenAgent>>,
     /// When an agent was last added, replaced or taken out, in milliseconds.
     changed_at: AtomicI64,
@@ -139,6 +144,7 @@ impl Hub {
             embedders,
             library_folders,
             entries,
+            shapes: Mutex::default(),
             broken,
             changed_at,
             feeds: Feeds::default(),
@@ -151,9 +157,9 @@ impl Hub {
         Timestamp::from_millis(self.changed_at.load(Ordering::Relaxed))
     }
 
-    fn change(&self, change: impl Fn(&mut BTreeMap<AgentName, Arc<Entry>>)) {
+    fn change(&self, change: impl Fn(&mut NameMap<Arc<Entry>>)) {
         self.entries.rcu(|entries| {
-            let mut entries = BTreeMap::clone(entries);
+            let mut entries = NameMap::clone(entries);
             change(&mut entries);
             entries
         });
@@ -216,6 +222,9 @@ impl Hub {
 
     pub(crate) fn put(&self, entry: Entry) {
         let entry = Arc::new(entry);
+        // Held over the change, so that both always know the same agents.
+        let mut shapes = self.shapes();
+        shapes.entry(entry.shape.clone()).or_default().insert(entry.manifest.name.clone());
         self.change(|entries| {
             entries.insert(entry.manifest.name.clone(), entry.clone());
         });
@@ -227,12 +236,16 @@ impl Hub {
         entries.values().filter(|entry| entry.is_library()).map(|entry| entry.manifest.name.clone()).collect()
     }
 
-    /// Names of the site's own agents that others could be taken for; not that of the concierge.
-    pub(crate) fn names_to_protect(&self) -> Vec<OwnName> {
-        let all = self.all();
-        let own = all.iter().filter(|entry| entry.manifest.name.as_str() != CONCIERGE);
-        own.map(|entry| OwnName { name: entry.manifest.name.to_string(), shape: entry.shape.clone() })
-            .collect()
+    /// Names of agents that look like one of these, by name; not that of the concierge.
+    pub(crate) fn names_like(&self, shapes: &[String]) -> Vec<AgentName> {
+        let known = self.shapes();
+        let like: BTreeSet<&AgentName> =
+            shapes.iter().filter_map(|shape| known.get(shape)).flatten().collect();
+        like.into_iter().filter(|name| name.as_str() != CONCIERGE).cloned().collect()
+    }
+
+    fn shapes(&self) -> MutexGuard<'_, HashMap<String, BTreeSet<AgentName>>> {
+        self.shapes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The names of the site's own agents.
@@ -244,10 +257,15 @@ impl Hub {
 
     /// Takes an agent out; its runner must then be stopped.
     pub(crate) fn uninstall(&self, name: &AgentName) -> Option<Arc<Entry>> {
+        let mut shapes = self.shapes();
         let before = self.get(name)?;
-        self.change(|entries| {
-            entries.remove(name);
-        });
+        self.change(|entries| entries.remove(name));
+        if let Some(names) = shapes.get_mut(&before.shape) {
+            names.remove(name);
+            if names.is_empty() {
+                shapes.remove(&before.shape);
+            }
+        }
         Some(before)
     }
 

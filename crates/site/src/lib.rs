@@ -38,8 +38,9 @@ pub use agentsite_host::{
     Manifest, Notice, PinState, PinnedTool, RuntimeKind, SessionEnd, ToolFault,
 };
 pub use agentsite_registry::{
-    AskedElsewhere, Challenge, Challenges, Coverage, Elsewhere, Foreign, HubEdit, HubEntry, HubFormat,
-    HubSettings, Imported, Names, RefusedEntry, RegistryError, ReleasedName, ServedChallenge, Unanswered,
+    AskedElsewhere, Challenge, Challenges, Coverage, Elsewhere, EntryChanges, EntryWatch, Foreign, HubEdit,
+    HubEntry, HubFormat, HubSettings, Imported, Names, RefusedEntry, RegistryError, ReleasedName,
+    ServedChallenge, Unanswered,
 };
 pub use agentsite_rooms::{
     ArtifactView, AsksView, ConversationEdit, ConversationError, ConversationEvent, ConversationExport,

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use agentsite_protocol::listing::ListingId;
 use agentsite_protocol::{ConversationId, KeyId, TaskId};
 use tokio::sync::watch;
 
@@ -18,7 +19,10 @@ use crate::{Edit, KeyChange};
 
 /// Entries of a topic that are kept: far more than a reader falls behind between two looks, some 60 kB for
 /// each topic.
-pub(crate) const RETAINED: usize = 1_024;
+const RETAINED: usize = 1_024;
+
+/// Entries of the topic of registry entries that are kept: four full imports, each of which is one commit.
+const RETAINED_LISTINGS: usize = 4_096;
 
 /// What readers of the feed tell apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -41,6 +45,11 @@ impl Topic {
     /// All of them, in the order of the feeds.
     pub const ALL: [Self; 6] =
         [Self::Keys, Self::Settings, Self::Records, Self::Listings, Self::Conversations, Self::Tasks];
+
+    /// How many entries of it are kept.
+    pub(crate) const fn retained(self) -> usize {
+        if matches!(self, Self::Listings) { RETAINED_LISTINGS } else { RETAINED }
+    }
 }
 
 /// Something that a commit touched.
@@ -57,8 +66,8 @@ pub enum Entity {
         /// Its key.
         key: String,
     },
-    /// An entry of the registry, by id.
-    Listing(String),
+    /// An entry of the registry.
+    Listing(ListingId),
     /// A conversation.
     Conversation(ConversationId),
     /// A task.
@@ -91,7 +100,7 @@ impl Entity {
             Edit::Key(change) => Self::of_key(change),
             Edit::Setting(change) => Some(Self::Setting(change.name.clone())),
             Edit::Record(change) => Some(Self::record(change.place())),
-            Edit::Listing(change) => Some(Self::Listing(change.id().to_owned())),
+            Edit::Listing(change) => Some(Self::Listing(change.id().clone())),
             Edit::Conversation(change) => change.assumes().map(|(id, ..)| Self::Conversation(id)),
             Edit::Push(_)
             | Edit::Notify(_)
@@ -164,9 +173,10 @@ impl Feed {
     pub(crate) fn publish(&self, touched: impl IntoIterator<Item = Entity>) {
         let mut ends = [0; Topic::ALL.len()];
         for entity in touched {
-            let at = entity.topic() as usize;
+            let topic = entity.topic();
+            let at = topic as usize;
             let mut entries = self.0[at].lock();
-            if entries.len() == RETAINED {
+            if entries.len() == topic.retained() {
                 entries.pop_front();
             }
             entries.push_back(entity);

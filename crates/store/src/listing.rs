@@ -5,15 +5,15 @@
 //! of two that meet one is refused. What the words of an entry mean is decided by `site`. It does not know
 //! SQL.
 
-use agentsite_protocol::listing::{Listing, Standing};
-use agentsite_protocol::{Timestamp, Visibility};
+use agentsite_protocol::listing::{Listing, ListingId, Standing};
+use agentsite_protocol::{Principal, Timestamp, Visibility};
 use serde::{Deserialize, Serialize};
 
 /// An entry of the hub that came from elsewhere, with what keeps it fresh.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Registration {
-    /// What everybody reads.
+    /// What every caller reads.
     pub listing: Listing,
     /// How often it was written: 1 for a new one.
     #[serde(default)]
@@ -59,9 +59,9 @@ pub enum ListingChange {
     /// It goes, if it is still as it was read.
     Remove {
         /// Which.
-        id: String,
+        id: ListingId,
         /// To whom it belongs.
-        owner: String,
+        owner: Principal,
         /// The revision that was read.
         revision: u64,
     },
@@ -69,7 +69,7 @@ pub enum ListingChange {
 
 impl ListingChange {
     /// Which entry.
-    pub(crate) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &ListingId {
         match self {
             Self::Put(registration) => &registration.listing.id,
             Self::Remove { id, .. } => id,
@@ -77,7 +77,7 @@ impl ListingChange {
     }
 
     /// Whose entry it must be and at which revision; 0 when it must not exist.
-    pub(crate) fn assumes(&self) -> (&str, u64) {
+    pub(crate) fn assumes(&self) -> (&Principal, u64) {
         match self {
             Self::Put(new) => (&new.listing.owner, new.revision.saturating_sub(1)),
             Self::Remove { owner, revision, .. } => (owner, *revision),
@@ -89,7 +89,7 @@ impl ListingChange {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListingFilter {
     /// Of this owner.
-    pub owner: Option<String>,
+    pub owner: Option<Principal>,
     /// In one of these standings; empty for any.
     pub standings: Vec<Standing>,
     /// With a document of this media type.
@@ -97,14 +97,14 @@ pub struct ListingFilter {
     /// Changed at or after this time.
     pub updated_since: Option<Timestamp>,
     /// Only what may be seen: entries that are active and at least so visible, and those of the owner named.
-    pub seen_by: Option<(Visibility, String)>,
+    pub seen_by: Option<(Visibility, Principal)>,
 }
 
 impl ListingFilter {
     /// Whether an entry is wanted.
     #[must_use]
     pub fn fits(&self, listing: &Listing) -> bool {
-        let seen = |(least, owner): &(Visibility, String)| {
+        let seen = |(least, owner): &(Visibility, Principal)| {
             (listing.standing == Standing::Active && listing.visibility >= *least) || listing.owner == *owner
         };
         self.owner.as_ref().is_none_or(|owner| *owner == listing.owner)
@@ -121,9 +121,9 @@ pub struct NameHolder {
     /// The shape.
     pub shape: String,
     /// The entry.
-    pub id: String,
+    pub id: ListingId,
     /// Its owner.
-    pub owner: String,
+    pub owner: Principal,
 }
 
 /// Most holders of one shape that are listed: enough to warn, little enough for a shape that thousands share.

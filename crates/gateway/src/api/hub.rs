@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use agentsite_protocol::listing::{BadListingId, ListingId};
 use agentsite_protocol::{AgentName, CardSignature, Visibility};
-use agentsite_site::{HubEdit, HubFormat};
+use agentsite_site::{HubEdit, HubFormat, SiteError};
 use axum::extract::{Path, Request, State};
 use http::{StatusCode, header};
 use schemars::JsonSchema;
@@ -140,8 +141,13 @@ async fn list(
     json(StatusCode::OK, &Entries { items: page.items, next: page.next })
 }
 
+/// The entry that a path names; a text that cannot be an id is answered like an unknown one.
+fn named(id: &str) -> Result<ListingId, Failure> {
+    Ok(id.parse().map_err(|error: BadListingId| SiteError::from(error))?)
+}
+
 async fn show(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().entry(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().entry(&admitted.caller, &named(&id)?).await?)
 }
 
 async fn update(
@@ -150,11 +156,11 @@ async fn update(
     Path(id): Path<String>,
     JsonBody(edit): JsonBody<HubEdit>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().update(&admitted.caller, &id, edit).await?)
+    json(StatusCode::OK, &front.site.registry().update(&admitted.caller, &named(&id)?, edit).await?)
 }
 
 async fn remove(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    front.site.registry().remove(&admitted.caller, &id).await?;
+    front.site.registry().remove(&admitted.caller, &named(&id)?).await?;
     Ok(nothing())
 }
 
@@ -173,19 +179,22 @@ async fn prove(
     Path(id): Path<String>,
     JsonBody(given): JsonBody<Proving>,
 ) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().prove(&admitted.caller, &id, given.answer.as_ref()).await?)
+    json(
+        StatusCode::OK,
+        &front.site.registry().prove(&admitted.caller, &named(&id)?, given.answer.as_ref()).await?,
+    )
 }
 
 async fn suspend(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().suspend(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().suspend(&admitted.caller, &named(&id)?).await?)
 }
 
 async fn resume(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().resume(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().resume(&admitted.caller, &named(&id)?).await?)
 }
 
 async fn refresh(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &front.site.registry().refresh(&admitted.caller, &id).await?)
+    json(StatusCode::OK, &front.site.registry().refresh(&admitted.caller, &named(&id)?).await?)
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -196,7 +205,7 @@ struct Open {
 }
 
 async fn open(State(front): State<Arc<Front>>, admitted: Admitted, Path(id): Path<String>) -> RestResult {
-    json(StatusCode::OK, &Open { agent: front.site.registry().open(&admitted.caller, &id).await? })
+    json(StatusCode::OK, &Open { agent: front.site.registry().open(&admitted.caller, &named(&id)?).await? })
 }
 
 #[derive(Deserialize, JsonSchema)]

@@ -6,7 +6,7 @@
 //! `live` and has no `checkedAt`. The trust manifest of an own agent is signed by the site unless the site's
 //! address is only the caller's word. It decides nothing about who may see what.
 
-use agentsite_protocol::listing::{Listing, MCP_SERVER_CARD, Proof, air_urn};
+use agentsite_protocol::listing::{Listing, ListingId, MCP_SERVER_CARD, Proof};
 use agentsite_protocol::{Timestamp, did_web};
 use agentsite_site::{Foreign, Site};
 use serde_json::{Map, Value, json};
@@ -58,11 +58,12 @@ impl Entry {
 
 /// The forms of an agent, the first one as the hub knows it.
 pub(super) fn forms(site: &Site, listing: &Listing, voice: &Voice) -> Vec<Entry> {
-    let mut forms = vec![form(site, listing, voice, &listing.id, &listing.media_type, artifact(listing))];
+    let artifact = artifact((&listing.url, &listing.document), (&listing.name, &listing.description));
+    let mut forms = vec![form(site, listing, voice, listing.id.as_str(), &listing.media_type, artifact)];
     if let Some(name) = tool_server(listing) {
         let url = format!("{}/mcp/{name}/server-card", voice.base);
-        let id = air_urn(publisher(&listing.id), OWN.1, name);
-        forms.push(form(site, listing, voice, &id, MCP_SERVER_CARD, ("url", url.into())));
+        let id = ListingId::of(listing.id.publisher(), OWN.1, name);
+        forms.push(form(site, listing, voice, id.as_str(), MCP_SERVER_CARD, ("url", url.into())));
     }
     for one in &listing.interfaces {
         if let Some(url) = &one.url {
@@ -80,8 +81,8 @@ pub(super) fn forms(site: &Site, listing: &Listing, voice: &Voice) -> Vec<Entry>
 pub(super) fn hub_name(identifier: &str) -> String {
     let last = identifier.rsplit(':').next().unwrap_or_default();
     let publisher = publisher(identifier);
-    if identifier == air_urn(publisher, OWN.1, last) {
-        air_urn(publisher, OWN.0, last)
+    if ListingId::of(publisher, OWN.1, last) == identifier {
+        ListingId::of(publisher, OWN.0, last).into()
     } else {
         identifier.into()
     }
@@ -95,11 +96,15 @@ fn tool_server(listing: &Listing) -> Option<&str> {
     also.then_some(listing.name.as_str())
 }
 
-fn artifact(listing: &Listing) -> (&'static str, Value) {
-    match (&listing.url, &listing.document) {
+/// Where the document of an agent is, or the document itself; a short one where there is neither.
+fn artifact(
+    place: (&Option<String>, &Option<Value>),
+    (name, description): (&str, &str),
+) -> (&'static str, Value) {
+    match place {
         (Some(url), _) => ("url", url.clone().into()),
         (None, Some(document @ Value::Object(_))) => ("data", document.clone()),
-        (None, _) => ("data", json!({ "name": listing.name, "description": listing.description })),
+        (None, _) => ("data", json!({ "name": name, "description": description })),
     }
 }
 
@@ -139,22 +144,22 @@ fn form(
 /// What another registry found, as it is shown here: only what helps to choose, for the whole entry is at its
 /// `source`.
 pub(super) fn foreign(found: &Foreign) -> Entry {
-    let listing = &found.listing;
+    let told = &found.entry;
     let mut members = Map::new();
-    let (name, content) = artifact(listing);
+    let (name, content) = artifact((&told.url, &told.document), (&told.name, &told.description));
     // Sentences that people could ask are in a skill of their own, which is not a capability.
-    let skills = listing.skills.iter().filter(|skill| skill.examples.is_empty());
+    let skills = told.skills.iter().filter(|skill| skill.examples.is_empty());
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "between 0 and 100")]
     let score = (found.score * 100.0).round().clamp(0.0, 100.0) as u8;
     for (name, value) in [
-        ("identifier", Value::from(listing.id.as_str())),
-        ("displayName", listing.name.as_str().into()),
-        ("type", listing.media_type.as_str().into()),
+        ("identifier", Value::from(told.id.as_str())),
+        ("displayName", told.name.as_str().into()),
+        ("type", told.media_type.as_str().into()),
         (name, content),
-        ("description", listing.description.as_str().into()),
-        ("tags", tokens(listing.tags.iter())),
+        ("description", told.description.as_str().into()),
+        ("tags", tokens(told.tags.iter())),
         ("capabilities", tokens(skills.map(|skill| &skill.id))),
-        ("version", listing.version.as_str().into()),
+        ("version", told.version.as_str().into()),
         ("score", score.into()),
         ("source", found.source.as_str().into()),
     ] {
@@ -162,7 +167,7 @@ pub(super) fn foreign(found: &Foreign) -> Entry {
             members.insert(name.to_owned(), value);
         }
     }
-    Entry { members, created: listing.registered_at }
+    Entry { members, created: Timestamp::from_millis(0) }
 }
 
 fn tokens<'a>(texts: impl Iterator<Item = &'a String>) -> Value {
@@ -265,7 +270,7 @@ fn registry_name(host: &str) -> String {
         .rsplit_once(':')
         .filter(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
         .map_or(host, |(name, _)| name);
-    air_urn(name, "registry", "hub")
+    ListingId::of(name, "registry", "hub").into()
 }
 
 #[cfg(test)]

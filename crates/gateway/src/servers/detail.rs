@@ -36,7 +36,8 @@ pub(super) fn is_server(listing: &Listing) -> bool {
 pub(super) fn detail(listing: &Listing, base: &str) -> Value {
     let known = listing.document.as_ref().and_then(Value::as_object);
     let text = |name: &str| known.and_then(|known| known.get(name)?.as_str());
-    let name = text("name").filter(|name| is_name(name)).map_or_else(|| name(&listing.id), str::to_owned);
+    let name =
+        text("name").filter(|name| is_name(name)).map_or_else(|| name(listing.id.as_str()), str::to_owned);
     let mut detail = json!({
         "$schema": SERVER_SCHEMA,
         "name": name,

@@ -4,24 +4,23 @@
 //! is left out and the others count. An answer that is no list of results is refused. It does not say whether
 //! what it reads is true.
 
-use agentsite_protocol::listing::Listing;
 use agentsite_protocol::read_unambiguous;
 use serde_json::Value;
 
-use crate::registry;
+use crate::registry::ForeignEntry;
 
 /// Reads the results of a search, at most so many, with their scores from 0 to 1.
-pub(super) fn read(bytes: &[u8], most: usize) -> Result<Vec<(Listing, f64)>, String> {
+pub(super) fn read(bytes: &[u8], most: usize) -> Result<Vec<(ForeignEntry, f64)>, String> {
     let value = read_unambiguous(bytes).map_err(|error| format!("its answer cannot be read: {error}"))?;
     let results = value["results"].as_array().ok_or("its answer has no `results`; is this its /search?")?;
     Ok(results.iter().take(most).filter_map(result).collect())
 }
 
 /// One result; `None` when it lacks what a result must have.
-fn result(value: &Value) -> Option<(Listing, f64)> {
+fn result(value: &Value) -> Option<(ForeignEntry, f64)> {
     let score = value["score"].as_f64().filter(|score| (0.0..=100.0).contains(score))?;
-    let listing = registry::foreign_entry(value).ok()?;
-    Some((listing, score / 100.0))
+    let entry = ForeignEntry::read(value).ok()?;
+    Some((entry, score / 100.0))
 }
 
 #[cfg(test)]
@@ -32,7 +31,7 @@ mod tests {
 
     fn told(results: &Value) -> Result<Vec<(String, f64)>, String> {
         let read = read(json!({ "results": results }).to_string().as_bytes(), 3)?;
-        Ok(read.into_iter().map(|(listing, score)| (listing.id, score)).collect())
+        Ok(read.into_iter().map(|(entry, score)| (entry.id.to_string(), score)).collect())
     }
 
     fn entry(id: &str, score: &Value) -> Value {

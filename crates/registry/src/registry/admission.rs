@@ -4,14 +4,14 @@
 //! takes the place of an unproven one; what others changed in the meantime is read again before the decision
 //! is made anew. It does not find out what is proven (`proof`).
 
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{Listing, ListingId, Proof, Standing};
 use agentsite_protocol::{Caller, JournalLine, JournalSubject, Visibility};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 
 use super::draft::bad;
 use super::identifier::name_everywhere;
 use super::listed::bare;
-use super::{Candidate, MAX_WARNINGS, OTHER_KEY, OwnName, Registry, TRIES, being_changed, shape};
+use super::{Candidate, MAX_WARNINGS, OTHER_KEY, OwnNames, Registry, TRIES, being_changed, shape};
 use crate::error::RegistryError;
 use crate::kinds;
 use crate::names::NameChange;
@@ -28,7 +28,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         let _one_at_a_time = self.adding.lock().await;
         for _ in 0..TRIES {
@@ -45,7 +45,7 @@ impl Registry {
         caller: &Caller,
         candidate: Candidate,
         visibility: Visibility,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<Registration, RegistryError> {
         let id = name_everywhere(&candidate, false);
         let found = self.store.listing(&id).await?;
@@ -90,12 +90,10 @@ impl Registry {
             revision,
         });
         let line = self.line(kinds::LISTING_REGISTERED, caller.owner().as_str(), text);
-        let change = Change::new(line.about(JournalSubject::Listing(id.clone())))
+        let change = Change::new(line.about(JournalSubject::Listing(id.to_string())))
             .edits(removed)
             .edit(ListingChange::Put(Box::new(entry.clone())));
-        self.names.commit(change, &[NameChange::Taken(id.clone())]).await?;
-        let _ = self.changes.send(id);
-        Ok(())
+        self.names.commit(change, &[NameChange::Taken(id.to_string())]).await
     }
 
     /// Refuses the identifier of a removed entry to all but its previous owner and those who prove that the
@@ -103,10 +101,10 @@ impl Registry {
     pub(super) fn check_released(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         candidate: &Candidate,
     ) -> Result<(), RegistryError> {
-        if candidate.proof == Proof::None { self.names.check(caller, id) } else { Ok(()) }
+        if candidate.proof == Proof::None { self.names.check(caller, id.as_str()) } else { Ok(()) }
     }
 
     /// Refuses one more entry without proof than an owner may have.
@@ -122,7 +120,7 @@ impl Registry {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }
-        let (owner, standings) = (Some(caller.owner().to_string()), vec![Standing::Pending]);
+        let (owner, standings) = (Some(caller.owner().clone()), vec![Standing::Pending]);
         let filter = ListingFilter { owner, standings, ..ListingFilter::default() };
         let count = self.store.count_listings(filter).await?;
         Ok(MAX_PENDING.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)))
@@ -133,7 +131,7 @@ impl Registry {
         &self,
         caller: &Caller,
         candidate: Candidate,
-        id: String,
+        id: ListingId,
         known: Option<&Registration>,
     ) -> Registration {
         let Candidate { draft, proof, key, etag, mut warnings, at: _, contacted } = candidate;
@@ -149,9 +147,8 @@ impl Registry {
         warnings.truncate(MAX_WARNINGS);
         // What was found out at another address says nothing about this one.
         let same = known.filter(|known| known.listing.url == draft.url).map(|known| &known.listing);
+        let owner = known.map_or_else(|| caller.owner().clone(), |known| known.listing.owner.clone());
         let listing = Listing {
-            id,
-            owner: known.map_or_else(|| caller.owner().to_string(), |known| known.listing.owner.clone()),
             standing: if counts { Standing::Active } else { Standing::Pending },
             proof,
             warnings,
@@ -161,7 +158,7 @@ impl Registry {
             checked_at: contacted.then_some(now).or_else(|| same?.checked_at),
             seen_at: contacted.then_some(now).or_else(|| same?.seen_at),
             lease_until: has_address.then(|| now.plus(self.settings.lease.0)),
-            ..bare(&draft)
+            ..bare(&draft, id, owner)
         };
         Registration {
             shape: shape::shape(&listing.name),
@@ -193,14 +190,14 @@ impl Registry {
 /// suspended stay.
 fn is_displaced(known: &Registration, candidate: &Candidate, caller: &Caller) -> bool {
     let listing = &known.listing;
-    if caller.owner().as_str() == listing.owner || known.barred || candidate.proof < Proof::Domain {
+    if *caller.owner() == listing.owner || known.barred || candidate.proof < Proof::Domain {
         return false;
     }
     let unproven = listing.proof == Proof::None && !known.vouched;
     let by_own_key = listing.proof == Proof::Signature
         && known.vouched
         && listing.url.is_none()
-        && !["admin", "local"].contains(&listing.owner.as_str());
+        && !listing.owner.is_admin();
     unproven || (by_own_key && candidate.at.is_some())
 }
 

@@ -218,10 +218,16 @@ impl Draft {
         if let (Some(whole), Some(given)) = (whole.as_object_mut(), value.as_object()) {
             whole.extend(given.iter().map(|(key, value)| (key.clone(), value.clone())));
         }
+        // Another hub's owners are not principals here, and what it calls the entry is only a claim.
+        for (key, instead) in [("owner", "site"), ("id", "urn:air:unknown:agents:unknown")] {
+            if whole[key].is_string() {
+                whole[key] = instead.into();
+            }
+        }
         let listing: Listing = serde_json::from_value(whole)
             .map_err(|error| bad(format!("this is no entry of a hub: {error}")))?;
         Self {
-            id: Some(listing.id).filter(|id| !id.is_empty()),
+            id: Some(text(value, "id")).filter(|id| !id.is_empty()),
             name: listing.name,
             description: listing.description,
             version: listing.version,

@@ -47,7 +47,7 @@ pub(super) fn server_file(listing: &Listing) -> Option<Value> {
     if let Some(document) = listing.document.clone().filter(|document| document["name"].is_string()) {
         return Some(document);
     }
-    let mut parts = listing.id.trim_start_matches("urn:air:").split(':');
+    let mut parts = listing.id.as_str().trim_start_matches("urn:air:").split(':');
     let publisher = parts.next().unwrap_or("unknown");
     let reversed: Vec<&str> = publisher.split('.').rev().collect();
     let name = format!("{}/{}", reversed.join("."), parts.next_back().unwrap_or("server"));

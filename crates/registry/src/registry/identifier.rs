@@ -3,7 +3,7 @@
 //! Promises: pure; the same document at the same address has the same name. The name that a document claims
 //! counts only where an admin vouches for it.
 
-use agentsite_protocol::listing::air_urn;
+use agentsite_protocol::listing::ListingId;
 use sha2::{Digest as _, Sha256};
 use url::Url;
 
@@ -15,10 +15,10 @@ const NAMESPACES: (&str, &str) = ("agents", "servers");
 
 /// By what an entry is named everywhere. The name that a document claims counts only where an admin
 /// vouches for it.
-pub(super) fn name_everywhere(candidate: &Candidate, claimed: bool) -> String {
+pub(super) fn name_everywhere(candidate: &Candidate, claimed: bool) -> ListingId {
     let draft = &candidate.draft;
-    if let Some(id) = draft.id.as_deref().filter(|id| claimed && is_urn(id)) {
-        return id.to_owned();
+    if let Some(Ok(id)) = draft.id.as_deref().filter(|_| claimed).map(str::parse) {
+        return id;
     }
     let is_server = draft.protocols.iter().any(|protocol| protocol == "mcp");
     let namespace = if is_server { NAMESPACES.1 } else { NAMESPACES.0 };
@@ -32,22 +32,5 @@ pub(super) fn name_everywhere(candidate: &Candidate, claimed: bool) -> String {
         let digest = Sha256::digest(draft.name.as_bytes());
         name.extend(digest.iter().take(4).map(|byte| format!("{byte:02x}")));
     }
-    air_urn(&publisher, namespace, &name)
-}
-
-/// Whether a text is a name everywhere.
-pub(super) fn is_urn(text: &str) -> bool {
-    let mut parts = text.split(':');
-    let begins = parts.next() == Some("urn") && parts.next() == Some("air");
-    let publisher =
-        |part: &str| part.chars().all(|letter| letter.is_ascii_alphanumeric() || ".-".contains(letter));
-    let rest: Vec<&str> = parts.collect();
-    let plain =
-        |part: &&str| part.chars().all(|letter| letter.is_ascii_alphanumeric() || "._-".contains(letter));
-    begins
-        && (2..=8).contains(&rest.len())
-        && text.len() <= 512
-        && rest.iter().all(|part| !part.is_empty())
-        && publisher(rest[0])
-        && rest[1..].iter().all(plain)
+    ListingId::of(&publisher, namespace, &name)
 }

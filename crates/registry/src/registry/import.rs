@@ -7,25 +7,25 @@
 //! entry back, and does not move a proven one to another host. Long sources come page by page: each answer
 //! names what comes next.
 
+mod source;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use agentsite_egress::Fetched;
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{ListingId, Proof, Standing};
 use agentsite_protocol::{Caller, Visibility, read_unambiguous};
 use agentsite_store::{Change, ListingChange, ListingFilter, Registration};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use url::Url;
 
 use super::admission::too_many_pending;
 use super::did::Claim;
+use super::digest::digest;
 use super::draft::{Draft, bad};
 use super::identifier::name_everywhere;
 use super::interfaces::{self, Batch};
-use super::listed::bare;
-use super::{Candidate, OwnName, Registry, TRIES, address, being_changed, chance};
+use super::{Candidate, Registry, TRIES, being_changed, chance};
 use crate::error::RegistryError;
 use crate::kinds;
 
@@ -34,22 +34,6 @@ const MAX_BATCH: usize = 1_000;
 
 /// Largest line of a batch, in bytes.
 const MAX_LINE: usize = 256 << 10;
-
-/// Largest catalogue that is fetched: ten thousand entries of a kilobyte and a half.
-const MAX_CATALOGUE: usize = 16 << 20;
-
-/// Most further catalogues that one names.
-const MAX_NESTED: usize = 64;
-
-/// Media type of a catalogue inside a catalogue.
-const CATALOGUE: &str = "application/ai-catalog+json";
-
-/// Media type of a registry in a catalogue. It lists everything page by page, of which a catalogue has only
-/// the first part.
-const REGISTRY: &str = "application/ai-registry+json";
-
-/// Entries asked of a registry at once: the most that the specification lets one answer have.
-const REGISTRY_PAGE: usize = 100;
 
 /// What became of an import.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,7 +96,7 @@ impl Imported {
 /// What a batch writes.
 #[derive(Default)]
 struct Writes {
-    put: BTreeMap<String, Registration>,
+    put: BTreeMap<ListingId, Registration>,
     removed: Vec<Registration>,
 }
 
@@ -140,104 +124,6 @@ impl Registry {
             return Err(bad(format!("send at most {MAX_BATCH} lines at once; this has {}", values.len())));
         }
         self.import(caller, values).await
-    }
-
-    /// Takes what an address has: a catalogue, a page of a registry, or one agent. The answer names where it
-    /// continues.
-    ///
-    /// # Errors
-    /// As [`Self::register`].
-    pub async fn import_from(
-        &self,
-        caller: &Caller,
-        url: &str,
-        own: &[OwnName],
-    ) -> Result<Imported, RegistryError> {
-        let url = &address(url)?;
-        self.check_may_register(caller).await?;
-        let (value, from) = self.source(url).await?;
-        let (value, from, note) = self.whole_list(value, from).await;
-        let Some(listed) = entries_of(&value) else { return self.import_one(caller, url, own).await };
-        let is = |entry: &Value, media: &str| entry["type"] == media && entry["url"].is_string();
-        let nested = listed.iter().filter(|entry| is(entry, CATALOGUE));
-        let nested = nested.filter_map(|entry| from.join(entry["url"].as_str()?).ok());
-        let mut whole = Imported {
-            nested: nested.take(MAX_NESTED).map(String::from).collect(),
-            next: next_page(&value, &from),
-            total: value["total"].as_u64(),
-            note,
-            ..Imported::default()
-        };
-        let agents = listed.iter().filter(|entry| !is(entry, CATALOGUE) && !is(entry, REGISTRY));
-        let agents: Vec<(usize, &Value)> = (1..).zip(agents).collect();
-        for batch in agents.chunks(MAX_BATCH) {
-            let batch = batch.iter().map(|(place, value)| (*place, Ok((*value).clone()))).collect();
-            whole.add(self.import(caller, batch).await?);
-        }
-        Ok(whole)
-    }
-
-    /// Takes the one agent at an address.
-    async fn import_one(
-        &self,
-        caller: &Caller,
-        url: &Url,
-        own: &[OwnName],
-    ) -> Result<Imported, RegistryError> {
-        let known = self.store.count_listings(ListingFilter::default()).await?;
-        self.register_at(caller, url, Visibility::Public, own).await?;
-        let added = self.store.count_listings(ListingFilter::default()).await? > known;
-        let (added, renewed) = (usize::from(added), usize::from(!added));
-        Ok(Imported { added, renewed, listed: 1, ..Imported::default() })
-    }
-
-    /// The list of the registry that a catalogue names on its own origin, which has every entry; the
-    /// catalogue itself when there is none, and a note when the registry cannot be read.
-    async fn whole_list(&self, value: Value, from: Url) -> (Value, Url, Option<String>) {
-        let entries = value["entries"].as_array().into_iter().flatten();
-        let mut registries = entries.filter(|entry| entry["type"] == REGISTRY);
-        let registry = registries.find_map(|entry| {
-            let mut url = from.join(entry["url"].as_str()?).ok()?;
-            url.set_path(&format!("{}/agents", url.path().trim_end_matches('/')));
-            url.set_query(Some(&format!("pageSize={REGISTRY_PAGE}")));
-            (url.origin() == from.origin()).then_some(url)
-        });
-        let Some(registry) = registry else { return (value, from, None) };
-        let fetched = self.scout.fetch(registry.clone(), None, MAX_CATALOGUE, self.settings.timeout.0).await;
-        let why = match fetched {
-            Ok(Fetched::Document { bytes, url, .. }) => match read_unambiguous(&bytes) {
-                Ok(list) if list["items"].is_array() => return (list, url, None),
-                _ => "it gave no list".to_owned(),
-            },
-            Ok(Fetched::NotModified) => "it gave no list".to_owned(),
-            Err(why) => why,
-        };
-        let note = format!(
-            "The registry {registry} could not be read ({why}), so only the catalogue was imported, which may have a part of the entries."
-        );
-        (value, from, Some(note))
-    }
-
-    /// The document at an address, or what a site has at its well-known places.
-    async fn source(&self, url: &Url) -> Result<(Value, Url), RegistryError> {
-        let mut well_known = url.clone();
-        well_known.set_path(&format!("{}/.well-known/ai-catalog.json", url.path().trim_end_matches('/')));
-        let mut why = String::new();
-        for place in [url.clone(), well_known] {
-            match self.scout.fetch(place, None, MAX_CATALOGUE, self.settings.timeout.0).await {
-                Ok(Fetched::Document { bytes, url: from, .. }) => match read_unambiguous(&bytes) {
-                    Ok(value) if value.is_object() => return Ok((value, from)),
-                    _ => why = format!("{from} has no JSON object"),
-                },
-                Ok(Fetched::NotModified) => {}
-                Err(error) => why = error,
-            }
-        }
-        // A tool server may be there, which speaks only when it is spoken to.
-        if self.scout.meet(url.clone(), self.settings.timeout.0).await.is_ok() {
-            return Ok((Value::Null, url.clone()));
-        }
-        Err(RegistryError::Unreachable(why))
     }
 
     /// Takes one batch in one commit.
@@ -298,8 +184,6 @@ impl Registry {
             return Ok(());
         }
         self.warn_of_same_names(&mut entries).await?;
-        let mut ids: Vec<String> = entries.iter().map(|entry| entry.listing.id.clone()).collect();
-        ids.extend(removed.iter().map(|entry| entry.listing.id.clone()));
         let text = format!("imported {} entries, {} of them new", entries.len(), done.added);
         let line = self.line(kinds::LISTING_IMPORTED, caller.owner().as_str(), text);
         let removed = removed.into_iter().map(|Registration { listing, revision, .. }| {
@@ -307,9 +191,6 @@ impl Registry {
         });
         let put = entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry)));
         self.store.commit(Change::new(line).edits(removed.chain(put))).await?;
-        for id in ids {
-            let _ = self.changes.send(id);
-        }
         self.bell.notify_one();
         Ok(())
     }
@@ -325,9 +206,9 @@ impl Registry {
             let main = interfaces::main_ids(id, &one.draft);
             main.into_iter().chain(interfaces::further_ids(id, &one.draft)).chain([id.clone()])
         });
-        let related: BTreeSet<String> = related.collect();
+        let related: BTreeSet<ListingId> = related.collect();
         let known = self.store.listings_of(related.into_iter().collect()).await?;
-        let known: BTreeMap<String, Registration> =
+        let known: BTreeMap<ListingId, Registration> =
             known.into_iter().map(|entry| (entry.listing.id.clone(), entry)).collect();
         let mut room = (self.room(caller).await?, self.pending_room(caller).await?);
         let mut writes = Writes::default();
@@ -374,7 +255,7 @@ impl Registry {
     fn check_imported(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         candidate: &Candidate,
         before: Option<&Registration>,
         (room, pending_room): &mut (usize, usize),
@@ -408,9 +289,9 @@ impl Registry {
     fn joins_known(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         draft: &Draft,
-        known: &BTreeMap<String, Registration>,
+        known: &BTreeMap<ListingId, Registration>,
         writes: &mut Writes,
     ) -> bool {
         let fits = |entry: &&Registration| {
@@ -441,9 +322,9 @@ impl Registry {
     fn further_entries(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         draft: &Draft,
-        known: &BTreeMap<String, Registration>,
+        known: &BTreeMap<ListingId, Registration>,
     ) -> Vec<Registration> {
         let found = interfaces::further_ids(id, draft).into_iter().filter_map(|one| known.get(&one).cloned());
         found
@@ -455,7 +336,7 @@ impl Registry {
         &self,
         caller: &Caller,
         candidate: Candidate,
-        id: String,
+        id: ListingId,
         before: Option<&Registration>,
     ) -> Registration {
         let visibility = candidate.draft.visibility.unwrap_or(Visibility::Public);
@@ -481,7 +362,7 @@ impl Registry {
         if caller.is_admin() {
             return Ok(usize::MAX);
         }
-        let owner = Some(caller.owner().to_string());
+        let owner = Some(caller.owner().clone());
         let count = self.store.count_listings(ListingFilter { owner, ..ListingFilter::default() }).await?;
         Ok(self.settings.quota.saturating_sub(usize::try_from(count).unwrap_or(usize::MAX)))
     }
@@ -513,39 +394,6 @@ fn unproven(draft: Draft) -> Candidate {
     Candidate { draft, proof, key: None, etag: None, warnings, at, contacted: false }
 }
 
-/// The entries of a catalogue, of a page of a registry, or of one of the MCP registry.
-fn entries_of(value: &Value) -> Option<&Vec<Value>> {
-    ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array())
-}
-
-/// What makes two imports of an entry the same. Whether it answers, when it changed, and its further
-/// interfaces are not part of it.
-fn digest(draft: &Draft) -> String {
-    let plain = Listing { interfaces: Vec::new(), protocols: Vec::new(), ..bare(draft) };
-    let text = serde_json::to_vec(&plain).unwrap_or_default();
-    Sha256::digest(&text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn host_of(url: Option<&str>) -> Option<String> {
     Url::parse(url?).ok()?.host_str().map(str::to_owned)
-}
-
-/// Where a list goes on: the page token of ARD, or the cursor of the MCP registry.
-fn next_page(value: &Value, from: &Url) -> Option<String> {
-    let (name, token) = match (value["pageToken"].as_str(), value["metadata"]["nextCursor"].as_str()) {
-        (Some(token), _) => ("pageToken", token),
-        (None, Some(cursor)) => ("cursor", cursor),
-        (None, None) => return None,
-    };
-    if token.is_empty() || token.len() > 2_048 {
-        return None;
-    }
-    let kept: Vec<(String, String)> = from
-        .query_pairs()
-        .filter(|(key, _)| key != name)
-        .map(|(key, value)| (key.into(), value.into()))
-        .collect();
-    let mut next = from.clone();
-    next.query_pairs_mut().clear().extend_pairs(kept).append_pair(name, token);
-    Some(next.into())
 }

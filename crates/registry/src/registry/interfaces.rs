@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, MCP_SERVER_CARD};
+use agentsite_protocol::listing::{A2A_CARD, ListedInterface, Listing, ListingId, MCP_SERVER_CARD};
 use agentsite_store::Registration;
 use url::Url;
 
@@ -19,17 +19,17 @@ const AGENTS: &str = "agents";
 const SERVERS: [&str; 2] = ["mcp", "servers"];
 
 /// Candidates of a batch by identifier, each with its place in what was sent.
-pub(super) type Batch = BTreeMap<String, (usize, Candidate)>;
+pub(super) type Batch = BTreeMap<ListingId, (usize, Candidate)>;
 
 /// The identifiers under which the entry of the same agent may be, if this draft is a further interface: the
 /// one that it names, and the one that an agent of the same publisher and name has.
-pub(super) fn main_ids(id: &str, draft: &Draft) -> Vec<String> {
-    let named = draft.interface_of.clone();
+pub(super) fn main_ids(id: &ListingId, draft: &Draft) -> Vec<ListingId> {
+    let named = draft.interface_of.as_deref().and_then(|named| named.parse().ok());
     let derived = match parts(id) {
         Some((publisher, namespace, name))
             if draft.media_type == MCP_SERVER_CARD && SERVERS.contains(&namespace) =>
         {
-            Some(format!("urn:air:{publisher}:{AGENTS}:{name}"))
+            format!("urn:air:{publisher}:{AGENTS}:{name}").parse().ok()
         }
         _ => None,
     };
@@ -37,10 +37,12 @@ pub(super) fn main_ids(id: &str, draft: &Draft) -> Vec<String> {
 }
 
 /// The identifiers under which entries for further interfaces of this draft's agent would be.
-pub(super) fn further_ids(id: &str, draft: &Draft) -> Vec<String> {
+pub(super) fn further_ids(id: &ListingId, draft: &Draft) -> Vec<ListingId> {
     match parts(id) {
         Some((publisher, AGENTS, name)) if draft.media_type == A2A_CARD => {
-            SERVERS.map(|namespace| format!("urn:air:{publisher}:{namespace}:{name}")).into()
+            let further =
+                SERVERS.map(|namespace| format!("urn:air:{publisher}:{namespace}:{name}").parse().ok());
+            further.into_iter().flatten().collect()
         }
         _ => Vec::new(),
     }
@@ -48,7 +50,7 @@ pub(super) fn further_ids(id: &str, draft: &Draft) -> Vec<String> {
 
 /// Whether a draft is a further interface of this entry.
 pub(super) fn is_same_agent(draft: &Draft, entry: &Listing) -> bool {
-    let told = draft.interface_of.as_ref() == Some(&entry.id);
+    let told = draft.interface_of.as_deref() == Some(entry.id.as_str());
     let alike = draft.name == entry.name && draft.description == entry.description;
     (told || alike) && is_same_host(draft.url.as_deref(), entry.url.as_deref())
 }
@@ -65,20 +67,20 @@ pub(super) fn is_further(entry: &Registration, draft: &Draft) -> bool {
 /// Joins the further interfaces of a batch to the entries of the same agents in it; gives how many were
 /// joined.
 pub(super) fn join(batch: &mut Batch) -> usize {
-    let main_of = |id: &String, one: &Draft| {
-        let is_main = |main: &String| {
+    let main_of = |id: &ListingId, one: &Draft| {
+        let is_main = |main: &ListingId| {
             let Some((_, candidate)) = batch.get(main) else { return false };
             let main_draft = &candidate.draft;
             let told = one
                 .interface_of
                 .as_ref()
-                .is_some_and(|told| told == main || main_draft.id.as_ref() == Some(told));
+                .is_some_and(|told| told == main.as_str() || main_draft.id.as_ref() == Some(told));
             let alike = one.name == main_draft.name && one.description == main_draft.description;
             (told || alike) && is_same_host(one.url.as_deref(), main_draft.url.as_deref())
         };
         main_ids(id, one).into_iter().find(is_main)
     };
-    let further: Vec<(String, String)> =
+    let further: Vec<(ListingId, ListingId)> =
         batch.iter().filter_map(|(id, (_, one))| Some((id.clone(), main_of(id, &one.draft)?))).collect();
     let mut joined = 0;
     for (id, main) in further {
@@ -98,13 +100,13 @@ fn is_same_host(one: Option<&str>, other: Option<&str>) -> bool {
 }
 
 /// A draft as a further interface.
-pub(super) fn interface(id: &str, draft: &Draft) -> ListedInterface {
-    ListedInterface { id: id.into(), media_type: draft.media_type.clone(), url: draft.url.clone() }
+pub(super) fn interface(id: &ListingId, draft: &Draft) -> ListedInterface {
+    ListedInterface { id: id.to_string(), media_type: draft.media_type.clone(), url: draft.url.clone() }
 }
 
 /// An entry as a further interface.
 pub(super) fn interface_of_entry(entry: &Listing) -> ListedInterface {
-    ListedInterface { id: entry.id.clone(), media_type: entry.media_type.clone(), url: entry.url.clone() }
+    ListedInterface { id: entry.id.to_string(), media_type: entry.media_type.clone(), url: entry.url.clone() }
 }
 
 /// Adds an interface, or replaces the one of the same identifier; gives whether anything changed.
@@ -133,8 +135,8 @@ pub(super) fn add(
 }
 
 /// Publisher, namespace and name of an identifier with exactly these parts.
-fn parts(id: &str) -> Option<(&str, &str, &str)> {
-    let mut parts = id.strip_prefix("urn:air:")?.split(':');
+fn parts(id: &ListingId) -> Option<(&str, &str, &str)> {
+    let mut parts = id.as_str().strip_prefix("urn:air:")?.split(':');
     let found = (parts.next()?, parts.next()?, parts.next()?);
     parts.next().is_none().then_some(found)
 }
@@ -143,20 +145,24 @@ fn parts(id: &str) -> Option<(&str, &str, &str)> {
 mod tests {
     use super::*;
 
+    fn id(text: &str) -> ListingId {
+        text.parse().unwrap()
+    }
+
     fn draft(media_type: &str) -> Draft {
         Draft { name: "calc".into(), media_type: media_type.into(), ..Draft::default() }
     }
 
     #[test]
     fn a_tool_server_is_looked_for_as_the_agent_of_the_same_publisher_and_name() {
-        let main = |id: &str, media: &str| main_ids(id, &draft(media));
+        let main = |text: &str, media: &str| main_ids(&id(text), &draft(media));
         assert_eq!(main("urn:air:a.org:mcp:calc", MCP_SERVER_CARD), ["urn:air:a.org:agents:calc"]);
         assert_eq!(main("urn:air:a.org:servers:calc", MCP_SERVER_CARD), ["urn:air:a.org:agents:calc"]);
         assert!(main("urn:air:a.org:mcp:calc", A2A_CARD).is_empty());
         assert!(main("urn:air:a.org:x:mcp:calc", MCP_SERVER_CARD).is_empty());
         let told = Draft { interface_of: Some("urn:air:b.org:y".into()), ..draft("x") };
-        assert_eq!(main_ids("urn:air:a.org:z", &told), ["urn:air:b.org:y"]);
-        assert_eq!(further_ids("urn:air:a.org:agents:calc", &draft(A2A_CARD)).len(), 2);
+        assert_eq!(main_ids(&id("urn:air:a.org:z"), &told), ["urn:air:b.org:y"]);
+        assert_eq!(further_ids(&id("urn:air:a.org:agents:calc"), &draft(A2A_CARD)).len(), 2);
     }
 
     #[test]
@@ -173,8 +179,8 @@ mod tests {
         let at = |media: &str, url: &str| candidate(Draft { url: Some(url.into()), ..draft(media) });
         let batch = |tools: &str| {
             Batch::from([
-                ("urn:air:a.org:agents:calc".into(), (1, at(A2A_CARD, "https://a.org/card.json"))),
-                ("urn:air:a.org:mcp:calc".into(), (2, at(MCP_SERVER_CARD, tools))),
+                (id("urn:air:a.org:agents:calc"), (1, at(A2A_CARD, "https://a.org/card.json"))),
+                (id("urn:air:a.org:mcp:calc"), (2, at(MCP_SERVER_CARD, tools))),
             ])
         };
         let mut good = batch("https://a.org/mcp");
@@ -186,7 +192,7 @@ mod tests {
     #[test]
     fn an_interface_is_added_once() {
         let (mut interfaces, mut protocols) = (Vec::new(), vec!["a2a".to_owned()]);
-        let one = interface("urn:air:a.org:mcp:calc", &draft(MCP_SERVER_CARD));
+        let one = interface(&id("urn:air:a.org:mcp:calc"), &draft(MCP_SERVER_CARD));
         assert!(add(&mut interfaces, &mut protocols, one.clone()));
         assert!(!add(&mut interfaces, &mut protocols, one));
         assert_eq!((interfaces.len(), protocols), (1, vec!["a2a".to_owned(), "mcp".to_owned()]));

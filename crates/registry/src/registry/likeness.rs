@@ -3,31 +3,27 @@
 //! Promises: an entry, or a program that connects, is warned of each name of another owner that looks like
 //! its own, and of the agents of the site. It warns and never refuses; what looks alike is told by `shape`.
 
-use std::collections::HashSet;
-
+use agentsite_protocol::listing::{Listing, ListingId};
+use agentsite_protocol::{AgentName, Principal};
 use agentsite_store::Registration;
 
 use super::{MAX_WARNINGS, Registry, shape};
 use crate::error::RegistryError;
 
-/// The name of an agent of the site itself, and what it looks like.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnName {
-    /// The name.
-    pub name: String,
-    /// What it looks like, as [`name_shape`](super::name_shape) tells.
-    pub shape: String,
-}
+/// Finds the agents of the site whose names have one of these shapes, as [`name_shape`](super::name_shape)
+/// makes them; given by the site, which keeps its agents by shape, so that a look does not go through all of
+/// them.
+pub type OwnNames<'a> = &'a (dyn Fn(&[String]) -> Vec<AgentName> + Send + Sync);
 
 impl Registry {
     /// Adds a warning for each entry of another owner whose name can be taken for this one's.
     pub(super) async fn warn_of_like_names(
         &self,
         entry: &mut Registration,
-        own: &[OwnName],
+        own: OwnNames<'_>,
     ) -> Result<(), RegistryError> {
-        let (owner, id) = (entry.listing.owner.clone(), entry.listing.id.clone());
-        let warnings = self.like_names(&entry.shape, &owner, &id, own).await?;
+        let Listing { owner, id, .. } = &entry.listing;
+        let warnings = self.like_names(&entry.shape, owner, Some(id), own).await?;
         entry.listing.warnings.extend(warnings);
         entry.listing.warnings.truncate(MAX_WARNINGS);
         Ok(())
@@ -38,19 +34,15 @@ impl Registry {
     async fn like_names(
         &self,
         shape: &str,
-        owner: &str,
-        id: &str,
-        own: &[OwnName],
+        owner: &Principal,
+        id: Option<&ListingId>,
+        own: OwnNames<'_>,
     ) -> Result<Vec<String>, RegistryError> {
         let shapes = shape::alike(shape);
-        let mut warnings: Vec<String> = Vec::new();
-        // There may be thousands of names on either side.
-        let known: HashSet<&str> = shapes.iter().map(String::as_str).collect();
-        for OwnName { name, .. } in own.iter().filter(|own| known.contains(own.shape.as_str())) {
-            warnings.push(format!("its name looks like that of {name}, an agent of this site"));
-        }
+        let told = |name: AgentName| format!("its name looks like that of {name}, an agent of this site");
+        let mut warnings: Vec<String> = own(&shapes).into_iter().map(told).collect();
         for holder in self.store.name_holders(shapes).await? {
-            if holder.owner != owner && holder.id != id {
+            if holder.owner != *owner && id != Some(&holder.id) {
                 warnings.push(format!(
                     "its name looks like that of {}, which belongs to somebody else",
                     holder.id
@@ -67,10 +59,10 @@ impl Registry {
     pub async fn warnings_about(
         &self,
         name: &str,
-        owner: &str,
-        own: &[OwnName],
+        owner: &Principal,
+        own: OwnNames<'_>,
     ) -> Result<Vec<String>, RegistryError> {
-        let mut warnings = self.like_names(&shape::shape(name), owner, "", own).await?;
+        let mut warnings = self.like_names(&shape::shape(name), owner, None, own).await?;
         warnings.truncate(MAX_WARNINGS);
         Ok(warnings)
     }

@@ -3,20 +3,16 @@
 //! Promises: pure; nothing that a document says of its own standing, proof or owner is taken over. It does
 //! not decide whether an entry is admitted.
 
-use agentsite_protocol::Timestamp;
-use agentsite_protocol::Visibility;
-use agentsite_protocol::listing::{Listing, Proof, Standing};
+use agentsite_protocol::listing::{Listing, ListingId, Proof, Standing};
+use agentsite_protocol::{Principal, Timestamp, Visibility};
 
-use super::did;
-use super::draft::{Draft, bad};
-use super::identifier::is_urn;
-use crate::error::RegistryError;
+use super::draft::Draft;
 
 /// What a draft says, as a listing of which nothing else is known.
-pub(super) fn bare(draft: &Draft) -> Listing {
+pub(super) fn bare(draft: &Draft, id: ListingId, owner: Principal) -> Listing {
     let now = Timestamp::from_millis(0);
     Listing {
-        id: String::new(),
+        id,
         name: draft.name.clone(),
         description: draft.description.clone(),
         version: draft.version.clone(),
@@ -31,7 +27,7 @@ pub(super) fn bare(draft: &Draft) -> Listing {
         output_modes: draft.output_modes.clone(),
         local: false,
         visibility: draft.visibility.unwrap_or(Visibility::Public),
-        owner: String::new(),
+        owner,
         standing: Standing::Pending,
         proof: Proof::None,
         live: false,
@@ -44,27 +40,5 @@ pub(super) fn bare(draft: &Draft) -> Listing {
         checked_at: None,
         seen_at: None,
         lease_until: None,
-    }
-}
-
-/// An entry that another registry shows, cut to bounds; what it says of proof and standing counts for
-/// nothing.
-pub(crate) fn foreign_entry(value: &serde_json::Value) -> Result<Listing, RegistryError> {
-    let draft = Draft::of_catalogue_entry(value)?;
-    let id = draft.id.clone().filter(|id| is_urn(id));
-    let id = id.ok_or_else(|| bad("`identifier` is no name everywhere (urn:air:…)".into()))?;
-    Ok(Listing { id, ..bare(&draft) })
-}
-
-/// Reads any bytes as a document that the hub could be handed, for the fuzzer.
-pub(crate) fn fuzz_draft(bytes: &[u8]) {
-    let Ok(value) = agentsite_protocol::read_unambiguous(bytes) else { return };
-    let _ = did::Claim::of(&value);
-    let _ = agentsite_protocol::did_web_keys(&value, value["id"].as_str().unwrap_or_default());
-    if let Ok(draft) = Draft::read(&value) {
-        assert!(bare(&draft).description.chars().count() <= 4_000, "a draft is within bounds");
-    }
-    if let Ok(listing) = foreign_entry(&value) {
-        assert!(is_urn(&listing.id));
     }
 }

@@ -9,7 +9,7 @@ use agentsite_client::{
     CardRefusal, KnownBy, KnownKeys, SignedCard, card_url, did_web_of, key_set_url, verify_card,
 };
 use agentsite_egress::Fetched;
-use agentsite_protocol::listing::{Proof, Standing};
+use agentsite_protocol::listing::{ListingId, Proof, Standing};
 use agentsite_protocol::{Caller, CardSignature, PublicKey, read_unambiguous, verify_challenge};
 use agentsite_store::Registration;
 use serde_json::Value;
@@ -172,7 +172,7 @@ impl Registry {
     pub(super) async fn check_proof(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         answer: Option<&CardSignature>,
     ) -> Result<Registration, RegistryError> {
         let entry = self.own_entry(caller, id).await?;
@@ -236,7 +236,7 @@ fn check_signed(
     let key = entry.key.as_deref().and_then(|key| PublicKey::from_did_key(key).ok());
     let key =
         key.ok_or_else(|| bad("the entry's card is not signed; serve the challenge on its domain".into()))?;
-    verify_challenge(answer, &key, &entry.listing.id, challenge)
+    verify_challenge(answer, &key, entry.listing.id.as_str(), challenge)
         .map_err(|error| bad(format!("the answer to the challenge does not hold: {error}")))?;
     Ok(Proof::Signature)
 }

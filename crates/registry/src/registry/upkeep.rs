@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agentsite_egress::Fetched;
-use agentsite_protocol::listing::{ListedInterface, MCP_SERVER_CARD, Proof, Standing};
+use agentsite_protocol::listing::{ListedInterface, ListingId, MCP_SERVER_CARD, Proof, Standing};
 use agentsite_protocol::{Caller, Timestamp};
 use agentsite_store::Registration;
 use futures::StreamExt as _;
@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::draft::Draft;
-use super::listed::bare;
 use super::proof::MAX_CARD;
 use super::{OTHER_KEY, Registry, TRIES, being_changed, chance, shape};
 use crate::error::RegistryError;
@@ -90,7 +89,11 @@ impl Registry {
     }
 
     /// Looks at one entry because a caller wants it now.
-    pub(super) async fn look_now(&self, caller: &Caller, id: &str) -> Result<Registration, RegistryError> {
+    pub(super) async fn look_now(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+    ) -> Result<Registration, RegistryError> {
         for _ in 0..TRIES {
             let entry = self.own_entry(caller, id).await?;
             if entry.listing.standing == Standing::Suspended {
@@ -199,7 +202,7 @@ impl Registry {
             entry.listing.standing = Standing::Lapsed;
             entry.listing.updated_at = now;
         }
-        tracing::debug!(entry = entry.listing.id, why, "An entry of the hub did not answer.");
+        tracing::debug!(entry = %entry.listing.id, why, "An entry of the hub did not answer.");
     }
 }
 
@@ -232,24 +235,23 @@ fn renew(entry: &mut Registration, judged: super::proof::Judged, etag: Option<St
         tags: [judged.draft.tags.clone(), before.tags.clone()].concat(),
         ..judged.draft
     };
-    let fresh = bare(&draft);
-    let mut tags = fresh.tags;
+    let mut tags = draft.tags;
     tags.sort_unstable();
     tags.dedup();
     tags.truncate(64);
-    entry.listing.name = fresh.name;
-    entry.listing.description = fresh.description;
-    entry.listing.version = fresh.version;
-    entry.listing.skills = fresh.skills;
+    entry.listing.name = draft.name;
+    entry.listing.description = draft.description;
+    entry.listing.version = draft.version;
+    entry.listing.skills = draft.skills;
     entry.listing.tags = tags;
     let further = before.interfaces.iter().filter_map(ListedInterface::protocol).map(str::to_owned);
-    entry.listing.protocols = fresh.protocols;
+    entry.listing.protocols = draft.protocols;
     for protocol in further {
         if !entry.listing.protocols.contains(&protocol) {
             entry.listing.protocols.push(protocol);
         }
     }
-    (entry.listing.input_modes, entry.listing.output_modes) = (fresh.input_modes, fresh.output_modes);
+    (entry.listing.input_modes, entry.listing.output_modes) = (draft.input_modes, draft.output_modes);
     entry.listing.proof = judged.proof;
     let counts = entry.vouched || judged.proof != Proof::None;
     entry.listing.standing = if counts { Standing::Active } else { Standing::Pending };

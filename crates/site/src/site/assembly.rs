@@ -109,7 +109,7 @@ impl SiteState {
         let names = Arc::new(Names::open(store.clone(), ids.clone(), keep_names).await?);
         let entries = Registry::new(settings.hub.clone(), store.clone(), ids.clone(), scout, names.clone());
         let connected = Arc::new(Connected::open(store.clone(), ids.clone(), names.clone()).await?);
-        let finding = Arc::new(Finding::open(settings.search.clone(), entries.changes()).await?);
+        let finding = Arc::new(Finding::open(settings.search.clone(), entries.watch()).await?);
         Ok(Self {
             settings: Arc::new(settings),
             settled,

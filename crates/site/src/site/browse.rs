@@ -5,7 +5,7 @@
 //! not here; their owners find them in the hub.
 
 use agentsite_protocol::Caller;
-use agentsite_protocol::listing::{Listing, Standing};
+use agentsite_protocol::listing::{Listing, ListingId, Standing};
 use agentsite_registry::sees;
 use agentsite_store::ListingFilter;
 
@@ -44,15 +44,20 @@ impl Search {
     }
 
     /// The agent of this name everywhere, if this caller may see it.
-    fn own(&self, caller: &Caller, id: &str, base: &str) -> Option<Listing> {
-        self.listings(caller, base).into_iter().find(|listing| listing.id == id)
+    fn own(&self, caller: &Caller, id: &ListingId, base: &str) -> Option<Listing> {
+        self.listings(caller, base).into_iter().find(|listing| listing.id == *id)
     }
 
     /// The agent of this name everywhere, run here or known from elsewhere, if this caller may see it.
     ///
     /// # Errors
     /// [`SiteError::Store`].
-    pub async fn listing(&self, caller: &Caller, id: &str, base: &str) -> Result<Option<Listing>, SiteError> {
+    pub async fn listing(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+        base: &str,
+    ) -> Result<Option<Listing>, SiteError> {
         if let Some(own) = self.own(caller, id, base) {
             return Ok(Some(own));
         }
@@ -60,7 +65,7 @@ impl Search {
     }
 
     /// The agent of this name that the site knows from elsewhere, if this caller may see it.
-    async fn registered(&self, caller: &Caller, id: &str) -> Result<Option<Listing>, SiteError> {
+    async fn registered(&self, caller: &Caller, id: &ListingId) -> Result<Option<Listing>, SiteError> {
         let found = self.store.listing(id).await?.map(|entry| entry.listing);
         Ok(found.filter(|listing| sees(caller, listing)))
     }

@@ -17,11 +17,10 @@ use std::sync::{Arc, Weak};
 
 use agentsite_host::{AgentLog, Builtin, Health, Job, Manifest, Reporter, Runner, Runtime};
 use agentsite_protocol::{
-    AgentName, Caller, Filter, MAX_MATCHES, MAX_QUERY, Message, Outcome, Part, Query, Role,
+    AgentName, Caller, Filter, MAX_MATCHES, MAX_QUERY, Message, Outcome, Part, Principal, Query, Role,
 };
 use futures::future::BoxFuture;
 
-use super::listings::OWN_OWNER;
 use super::{Inner, Site};
 use crate::SiteError;
 use crate::hub::Entry;
@@ -114,7 +113,7 @@ impl Errand {
         if let Some(name) = named(&request.last, &names) {
             return Ok(vec![Candidate::sure(name.clone(), "you named it")]);
         }
-        let filter = Filter { owners: vec![OWN_OWNER.into()], ..Filter::default() };
+        let filter = Filter { owners: vec![Principal::admin().to_string()], ..Filter::default() };
         let text = request.whole[..request.whole.floor_char_boundary(MAX_QUERY)].to_owned();
         let query = Query { text, filter, limit: Some(MAX_MATCHES), ..Query::default() };
         let found = match self.site.0.search.find(caller, &query, "").await {

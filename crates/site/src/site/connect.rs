@@ -99,12 +99,15 @@ impl ConnectedAgents {
             (Claim::Token, Some(token)) => token.clone(),
             _ => connected.token(),
         };
-        let mut own = self.hub.names_to_protect();
-        own.retain(|other| other.name != name.as_str());
+        let own = |shapes: &[String]| {
+            let mut like = self.hub.names_like(shapes);
+            like.retain(|other| *other != name);
+            like
+        };
         let now = connected.ids.clock().now();
         let mut record = Record::new(said, caller.owner().clone(), &resume, now);
         record.registered_at = known.as_ref().map_or(now, |kept| kept.record.registered_at);
-        record.warnings = self.registry.warnings_about(name.as_str(), caller.owner().as_str(), &own).await?;
+        record.warnings = self.registry.warnings_about(name.as_str(), caller.owner(), &own).await?;
         let did = if claim == Claim::New { "connected" } else { "connected again" };
         let revision = connected.write(&record, caller.owner(), format!("{did} {name}")).await?;
         let warnings = record.warnings.clone();

@@ -10,6 +10,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use agentsite_host::{AgentLog, Workshop};
+use agentsite_protocol::listing::ListingId;
 use agentsite_protocol::{AgentName, Caller, Ids};
 use agentsite_registry::{EntryAgent, Registry};
 
@@ -25,20 +26,20 @@ const MAX_OPEN: usize = 64;
 #[derive(Debug, Default)]
 struct OpenEntries {
     // A std lock: held for a look at a short list, never across an await.
-    open: Mutex<Vec<(String, AgentName)>>,
+    open: Mutex<Vec<(ListingId, AgentName)>>,
 }
 
 impl OpenEntries {
     /// Notes an entry as opened just now; gives those that must make room.
-    fn opened(&self, id: &str, name: &AgentName) -> Vec<(String, AgentName)> {
+    fn opened(&self, id: &ListingId, name: &AgentName) -> Vec<(ListingId, AgentName)> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(known, _)| known != id);
-        open.push((id.to_owned(), name.clone()));
+        open.push((id.clone(), name.clone()));
         let over = open.len().saturating_sub(MAX_OPEN);
         open[..open.len() - 1].iter().take(if over > 0 { MAX_OPEN } else { 0 }).cloned().collect()
     }
 
-    fn closed(&self, id: &str) -> Option<AgentName> {
+    fn closed(&self, id: &ListingId) -> Option<AgentName> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let at = open.iter().position(|(known, _)| known == id)?;
         Some(open.remove(at).1)
@@ -71,7 +72,7 @@ impl Far {
     /// # Errors
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
     /// be called or no more may be open.
-    pub(super) async fn open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+    pub(super) async fn open(&self, caller: &Caller, id: &ListingId) -> Result<AgentName, SiteError> {
         let agent = self.registry.agent_of(caller, id).await?;
         let EntryAgent { manifest, owner, instance, since, warnings } = agent;
         let name = manifest.name.clone();
@@ -100,14 +101,14 @@ impl Far {
     }
 
     /// Closes an entry, if it is open: whoever opens it again is judged anew.
-    pub(super) async fn close(&self, id: &str) {
+    pub(super) async fn close(&self, id: &ListingId) {
         if let Some(name) = self.open.closed(id) {
             self.agents.uninstall(&name).await;
         }
     }
 
     /// Closes the idle entry that was opened longest ago when one more would be too many.
-    async fn make_room(&self, id: &str, name: &AgentName) -> Result<(), SiteError> {
+    async fn make_room(&self, id: &ListingId, name: &AgentName) -> Result<(), SiteError> {
         let others = self.open.opened(id, name);
         if others.is_empty() {
             return Ok(());
@@ -131,16 +132,20 @@ impl Far {
 mod tests {
     use super::*;
 
+    fn id(name: &str) -> ListingId {
+        ListingId::of("example.org", "agents", name)
+    }
+
     #[test]
     fn the_one_opened_longest_ago_makes_room_first() {
         let far = OpenEntries::default();
         let name: AgentName = "far-x".parse().expect("a name");
         for number in 0..MAX_OPEN {
-            assert!(far.opened(&number.to_string(), &name).is_empty());
+            assert!(far.opened(&id(&number.to_string()), &name).is_empty());
         }
-        assert!(far.opened("0", &name).is_empty(), "opened again is not one more");
-        let others = far.opened("new", &name);
-        assert_eq!((others[0].0.as_str(), others.len()), ("1", MAX_OPEN));
-        assert!(far.closed("1").is_some() && far.closed("1").is_none());
+        assert!(far.opened(&id("0"), &name).is_empty(), "opened again is not one more");
+        let others = far.opened(&id("new"), &name);
+        assert_eq!((&others[0].0, others.len()), (&id("1"), MAX_OPEN));
+        assert!(far.closed(&id("1")).is_some() && far.closed(&id("1")).is_none());
     }
 }

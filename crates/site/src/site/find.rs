@@ -7,9 +7,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use agentsite_protocol::listing::{Listing, Standing, air_urn};
+use agentsite_protocol::listing::{Listing, ListingId, Standing};
 use agentsite_protocol::{AgentName, Caller, Match, Query, Reach, Reason};
-use agentsite_registry::{AskedElsewhere, Coverage, Elsewhere, Foreign, publisher, sees};
+use agentsite_registry::{AskedElsewhere, Coverage, Elsewhere, Foreign, sees};
 use agentsite_search::{Ask, Audience, Hit};
 use serde::{Deserialize, Serialize};
 
@@ -84,32 +84,31 @@ impl Search {
             return Ok(Elsewhere::default());
         }
         let found = self.federation.ask(asked).await;
-        let known =
-            self.known_among(found.entries.iter().map(|one| one.listing.id.clone()).collect()).await?;
+        let known = self.known_among(found.entries.iter().map(|one| one.entry.id.clone()).collect()).await?;
         let mut entries = found.entries;
-        entries.retain(|one| !known.contains(&one.listing.id) && !self.is_own(&one.listing.id, base));
+        entries.retain(|one| !known.contains(&one.entry.id) && !self.is_own(&one.entry.id, base));
         Ok(Elsewhere { entries, ..found })
     }
 
     /// Whether an agent is this site's by its name. Under a domain every name is; an address of a machine has
     /// no such owner.
-    fn is_own(&self, id: &str, base: &str) -> bool {
+    fn is_own(&self, id: &ListingId, base: &str) -> bool {
         let base = url::Url::parse(base).ok();
         let domain = base.as_ref().and_then(|base| base.domain()).filter(|domain| *domain != "localhost");
         let host = base.as_ref().and_then(|base| base.host_str()).unwrap_or_default();
-        if domain.is_some_and(|domain| domain == publisher(id)) {
+        if domain.is_some_and(|domain| domain == id.publisher()) {
             return true;
         }
         self.hub.all().iter().any(|entry| {
             [OWN_NAMESPACE, TOOLS_NAMESPACE]
                 .iter()
-                .any(|namespace| air_urn(host, namespace, entry.manifest.name.as_str()) == id)
+                .any(|namespace| ListingId::of(host, namespace, entry.manifest.name.as_str()) == *id)
         })
     }
 
     /// Which of these names the registry has an entry of; a pending entry may belong to anyone and does not
     /// count.
-    async fn known_among(&self, ids: Vec<String>) -> Result<HashSet<String>, SiteError> {
+    async fn known_among(&self, ids: Vec<ListingId>) -> Result<HashSet<ListingId>, SiteError> {
         if ids.is_empty() {
             return Ok(HashSet::new());
         }
@@ -151,14 +150,13 @@ impl Search {
 
     /// The agents of hits as this caller may see them, in order. The store is read once for all of them.
     async fn matched(&self, caller: &Caller, hits: Vec<Hit>, base: &str) -> Result<Vec<Match>, SiteError> {
-        let foreign: Vec<String> =
-            hits.iter().filter(|hit| own_name(&hit.id).is_none()).map(|hit| hit.id.clone()).collect();
+        let foreign: Vec<ListingId> = hits.iter().filter_map(|hit| hit.id.parse().ok()).collect();
         let mut registered = self.registered_among(caller, foreign).await?;
         let mut matches = Vec::with_capacity(hits.len());
         for hit in hits {
             let listing = match own_name(&hit.id) {
                 Some(name) => self.listing_of(caller, &name, base),
-                None => registered.remove(&hit.id),
+                None => registered.remove(hit.id.as_str()),
             };
             matches.extend(listing.map(|listing| match_of(listing, hit)));
         }
@@ -169,8 +167,8 @@ impl Search {
     async fn registered_among(
         &self,
         caller: &Caller,
-        ids: Vec<String>,
-    ) -> Result<HashMap<String, Listing>, SiteError> {
+        ids: Vec<ListingId>,
+    ) -> Result<HashMap<ListingId, Listing>, SiteError> {
         if ids.is_empty() {
             return Ok(HashMap::new());
         }
@@ -202,7 +200,7 @@ impl Search {
 /// A hit as a match, with what its entry says.
 fn match_of(listing: Listing, hit: Hit) -> Match {
     Match {
-        id: listing.id,
+        id: listing.id.into(),
         name: listing.name,
         description: listing.description,
         card: listing.url,
@@ -215,12 +213,12 @@ fn match_of(listing: Listing, hit: Hit) -> Match {
 
 /// What another registry found, as a match.
 fn told(foreign: Foreign) -> Match {
-    let Foreign { listing, score, source, .. } = foreign;
+    let Foreign { entry, score, source, .. } = foreign;
     Match {
-        id: listing.id,
-        name: listing.name,
-        description: listing.description,
-        card: listing.url,
+        id: entry.id.into(),
+        name: entry.name,
+        description: entry.description,
+        card: entry.url,
         local: false,
         score,
         reason: Reason::default(),

@@ -15,13 +15,13 @@ use std::time::Duration;
 use agentsite_host::Health;
 use agentsite_protocol::listing::Listing;
 use agentsite_protocol::{AgentCard, AgentName, Filter, Ids, Timestamp};
-use agentsite_registry::{Federation, Registry};
+use agentsite_registry::{EntryWatch, Federation, Registry};
 use agentsite_search::{Audience, EncodeProgress, Entry, Facts, FindError, Finder, FinderSettings, digest};
 use agentsite_store::SharedStore;
 use futures::future::BoxFuture;
 use serde::Serialize;
 use tokio::runtime::Handle;
-use tokio::sync::{Mutex, Semaphore, broadcast};
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_blocking;
 use tokio_util::sync::CancellationToken;
 
@@ -89,11 +89,8 @@ impl Known {
 }
 
 impl Finding {
-    /// Opens the index; `changes` names the entries of others that change from now on.
-    pub(super) async fn open(
-        settings: FinderSettings,
-        changes: broadcast::Receiver<String>,
-    ) -> Result<Self, SiteError> {
+    /// Opens the index; `entries` names those of others that change from now on.
+    pub(super) async fn open(settings: FinderSettings, entries: EntryWatch) -> Result<Self, SiteError> {
         let opened = spawn_blocking(move || Finder::open(settings, &tell)).await;
         let (finder, opened) = opened.map_err(|_| SiteError::Stopping)??;
         if let Some(damage) = opened.damage {
@@ -104,7 +101,7 @@ impl Finding {
             places: Semaphore::new(AT_ONCE),
             writes: AtomicU64::new(0),
             own: Mutex::default(),
-            registered: Mutex::new(Registered::new(changes)),
+            registered: Mutex::new(Registered::new(entries)),
         })
     }
 

@@ -5,12 +5,11 @@
 
 use std::sync::Arc;
 
-use agentsite_protocol::listing::Listing;
+use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Caller, CardSignature, Visibility};
-use agentsite_registry::{HubEdit, HubEntry, HubFormat, Imported, Registry};
+use agentsite_registry::{EntryWatch, HubEdit, HubEntry, HubFormat, Imported, Registry};
 use agentsite_store::{ListingFilter, Page};
 use serde_json::Value;
-use tokio::sync::broadcast;
 
 use super::MAX_PAGE;
 use super::far::Far;
@@ -37,7 +36,8 @@ impl HubRegistry {
         url: &str,
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.registry.register(caller, url, visibility, &self.hub.names_to_protect()).await?;
+        let entry =
+            self.registry.register(caller, url, visibility, &|shapes| self.hub.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -52,7 +52,8 @@ impl HubRegistry {
         document: &[u8],
         visibility: Visibility,
     ) -> Result<HubEntry, SiteError> {
-        let entry = self.registry.post(caller, document, visibility, &self.hub.names_to_protect()).await?;
+        let entry =
+            self.registry.post(caller, document, visibility, &|shapes| self.hub.names_like(shapes)).await?;
         self.far.close(&entry.listing.id).await;
         Ok(entry)
     }
@@ -61,7 +62,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], also when it is not for this caller.
-    pub async fn entry(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn entry(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.entry(caller, id).await?)
     }
 
@@ -72,7 +73,7 @@ impl HubRegistry {
     pub async fn prove(
         &self,
         caller: &Caller,
-        id: &str,
+        id: &ListingId,
         answer: Option<&CardSignature>,
     ) -> Result<HubEntry, SiteError> {
         Ok(self.registry.prove(caller, id, answer).await?)
@@ -82,7 +83,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn refresh(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn refresh(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.refresh(caller, id).await?)
     }
 
@@ -90,7 +91,12 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn update(&self, caller: &Caller, id: &str, edit: HubEdit) -> Result<HubEntry, SiteError> {
+    pub async fn update(
+        &self,
+        caller: &Caller,
+        id: &ListingId,
+        edit: HubEdit,
+    ) -> Result<HubEntry, SiteError> {
         let entry = self.registry.update(caller, id, edit).await?;
         self.far.close(id).await;
         Ok(entry)
@@ -100,7 +106,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn suspend(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn suspend(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         let entry = self.registry.suspend(caller, id).await?;
         self.far.close(id).await;
         Ok(entry)
@@ -110,7 +116,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn resume(&self, caller: &Caller, id: &str) -> Result<HubEntry, SiteError> {
+    pub async fn resume(&self, caller: &Caller, id: &ListingId) -> Result<HubEntry, SiteError> {
         Ok(self.registry.resume(caller, id).await?)
     }
 
@@ -118,7 +124,7 @@ impl HubRegistry {
     ///
     /// # Errors
     /// [`SiteError::NoSuchListing`], [`SiteError::Forbidden`].
-    pub async fn remove(&self, caller: &Caller, id: &str) -> Result<(), SiteError> {
+    pub async fn remove(&self, caller: &Caller, id: &ListingId) -> Result<(), SiteError> {
         self.registry.remove(caller, id).await?;
         self.far.close(id).await;
         Ok(())
@@ -139,7 +145,7 @@ impl HubRegistry {
     /// # Errors
     /// As [`Self::register`].
     pub async fn import_from(&self, caller: &Caller, url: &str) -> Result<Imported, SiteError> {
-        Ok(self.registry.import_from(caller, url, &self.hub.names_to_protect()).await?)
+        Ok(self.registry.import_from(caller, url, &|shapes| self.hub.names_like(shapes)).await?)
     }
 
     /// Entries from elsewhere that this caller may see, by id, after the id `after`. A caller sees its own
@@ -171,11 +177,11 @@ impl HubRegistry {
         Ok(self.registry.export(caller, format, after, limit.clamp(1, MAX_PAGE)).await?)
     }
 
-    /// Ids of entries that have changed or gone, from now on, after their commit. A listener that lags has
-    /// missed some and reads everything again with [`Self::page`].
+    /// A watch of the entries that change or go from now on, after their commit, through whichever handle of
+    /// the store.
     #[must_use]
-    pub fn changes(&self) -> broadcast::Receiver<String> {
-        self.registry.changes()
+    pub fn watch(&self) -> EntryWatch {
+        self.registry.watch()
     }
 
     /// Opens an entry, so that it is called like an agent of this site; gives the name by which it is called.
@@ -183,7 +189,7 @@ impl HubRegistry {
     /// # Errors
     /// [`SiteError::NoSuchListing`] when it is not for this caller; [`SiteError::BadListing`] when it cannot
     /// be called or no more may be open.
-    pub async fn open(&self, caller: &Caller, id: &str) -> Result<AgentName, SiteError> {
+    pub async fn open(&self, caller: &Caller, id: &ListingId) -> Result<AgentName, SiteError> {
         self.far.open(caller, id).await
     }
 }

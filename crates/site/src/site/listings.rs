@@ -4,8 +4,8 @@
 //! Promises: pure; it does not decide who sees an agent. Names and addresses are those of
 //! the site under `base`, such as `https://example.org`.
 
-use agentsite_protocol::listing::{A2A_CARD, Listing, Proof, Standing, air_urn};
-use agentsite_protocol::{Skill, Timestamp};
+use agentsite_protocol::listing::{A2A_CARD, Listing, ListingId, Proof, Standing};
+use agentsite_protocol::{Principal, Skill, Timestamp};
 use agentsite_search::{Entry as Searchable, Facts, Passage};
 use url::Url;
 
@@ -14,9 +14,6 @@ use crate::hub::Entry;
 
 /// The namespace of the agents that a site runs.
 pub(crate) const OWN_NAMESPACE: &str = "agents";
-
-/// To whom the agents that a site runs belong.
-pub(crate) const OWN_OWNER: &str = "admin";
 
 /// An agent that the site runs, in the form of the hub.
 pub(super) fn own_listing(
@@ -33,7 +30,7 @@ pub(super) fn own_listing(
     tags.sort_unstable();
     tags.dedup();
     Listing {
-        id: air_urn(&publisher, OWN_NAMESPACE, manifest.name.as_str()),
+        id: ListingId::of(&publisher, OWN_NAMESPACE, manifest.name.as_str()),
         name: manifest.name.to_string(),
         description: manifest.description.clone(),
         version: manifest.version.clone(),
@@ -52,7 +49,7 @@ pub(super) fn own_listing(
         output_modes: card.default_output_modes,
         local: true,
         visibility: manifest.visibility,
-        owner: holder.map_or_else(|| OWN_OWNER.into(), |holder| holder.owner.to_string()),
+        owner: holder.map_or_else(Principal::admin, |holder| holder.owner.clone()),
         standing: Standing::Active,
         proof: Proof::Site,
         live: entry.view().health == "ready",
@@ -78,13 +75,13 @@ pub(crate) fn searchable(listing: &Listing) -> Searchable {
         std::iter::once(about).chain(skill.examples.iter().map(example)).collect::<Vec<_>>()
     });
     Searchable {
-        id: listing.id.clone(),
+        id: listing.id.to_string(),
         name: listing.name.clone(),
         text: listing.description.clone(),
         passages: passages.collect(),
         facts: Facts {
             visibility: listing.visibility,
-            owner: listing.owner.clone(),
+            owner: listing.owner.to_string(),
             tags: listing.tags.clone(),
             protocols: listing.protocols.clone(),
             input_modes: listing.input_modes.clone(),

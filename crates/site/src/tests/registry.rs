@@ -13,9 +13,9 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use super::*;
-use crate::{HubEdit, HubEntry};
+use crate::{EntryChanges, HubEdit, HubEntry};
 use agentsite_egress::{Answered, Fetched};
-use agentsite_protocol::listing::{Proof, Standing};
+use agentsite_protocol::listing::{ListingId, Proof, Standing};
 use agentsite_protocol::{
     Algorithm, RotationRecord, Scope, SigningKey, Visibility, answer_challenge, sign_card,
 };
@@ -146,6 +146,10 @@ const CARD: &str = "https://w.example.org/.well-known/agent-card.json";
 const KEYS: &str = "https://w.example.org/.well-known/jwks.json";
 const ID: &str = "urn:air:w.example.org:agents:weather";
 
+fn weather() -> ListingId {
+    ID.parse().unwrap()
+}
+
 fn card(name: &str) -> Value {
     json!({
         "name": name, "description": "Tells the weather.", "version": "1",
@@ -192,7 +196,7 @@ impl Story {
     }
 
     async fn entry(&self, id: &str) -> HubEntry {
-        self.site.registry().entry(&Caller::admin(), id).await.unwrap()
+        self.site.registry().entry(&Caller::admin(), &id.parse().unwrap()).await.unwrap()
     }
 }
 
@@ -200,14 +204,14 @@ impl Story {
 async fn an_agent_is_registered_by_the_address_of_its_card() {
     let story = Story::begin().await;
     story.scout.publish(CARD, &card("weather"));
-    let mut changes = story.site.registry().changes();
+    let mut watch = story.site.registry().watch();
     let entry = story.register(&holder("one"), "https://w.example.org").await.unwrap();
     assert_eq!((entry.listing.id.as_str(), entry.listing.standing), (ID, Standing::Active));
     assert_eq!((entry.listing.proof, entry.listing.owner.as_str()), (Proof::Domain, "key:one"));
     assert_eq!(entry.listing.skills[0].name, "Forecast");
     assert!(entry.listing.lease_until.is_some() && entry.challenge.is_none());
-    assert_eq!(changes.try_recv().unwrap(), ID);
-    let seen = story.site.search().listing(&stranger(), ID, "http://here").await.unwrap().unwrap();
+    assert_eq!(watch.look().await.unwrap(), EntryChanges::Entries([weather()].into()));
+    let seen = story.site.search().listing(&stranger(), &weather(), "http://here").await.unwrap().unwrap();
     assert_eq!(seen.name, "weather");
     let query = crate::JournalQuery { limit: 5, ..Default::default() };
     let journal = story.site.operations().journal(&Caller::admin(), query).await.unwrap();
@@ -263,8 +267,8 @@ async fn a_posted_card_is_proven_with_its_own_key() {
     assert_eq!((entry.listing.standing, entry.listing.proof), (Standing::Pending, Proof::None));
     let (id, word) = (entry.listing.id.clone(), entry.challenge.unwrap().word);
     for wrong in [
-        answer_challenge(&key(2), &id, &word),
-        answer_challenge(&key(1), &id, "another word"),
+        answer_challenge(&key(2), id.as_str(), &word),
+        answer_challenge(&key(1), id.as_str(), "another word"),
         answer_challenge(&key(1), "urn:air:a:b:c", &word),
     ] {
         assert!(matches!(
@@ -272,7 +276,7 @@ async fn a_posted_card_is_proven_with_its_own_key() {
             Err(SiteError::BadListing(_))
         ));
     }
-    let right = answer_challenge(&key(1), &id, &word);
+    let right = answer_challenge(&key(1), id.as_str(), &word);
     assert!(matches!(
         story.site.registry().prove(&holder("two"), &id, Some(&right)).await,
         Err(SiteError::NoSuchListing(_))
@@ -304,7 +308,7 @@ async fn strangers_register_nothing_and_holders_of_keys_up_to_their_quota() {
     assert!(matches!(story.post(&one, &card("third")).await, Err(SiteError::TooManyListings(2))));
     story.post(&holder("two"), &card("other")).await.unwrap();
     story.post(&Caller::admin(), &card("fourth")).await.unwrap();
-    story.site.registry().remove(&one, "urn:air:w.example.org:agents:first").await.unwrap();
+    story.site.registry().remove(&one, &"urn:air:w.example.org:agents:first".parse().unwrap()).await.unwrap();
     story.post(&one, &card("third")).await.unwrap();
 }
 
@@ -320,17 +324,17 @@ async fn nobody_overwrites_changes_or_removes_the_entry_of_another() {
     };
     refused(story.register(&two, CARD).await);
     refused(story.post(&two, &card("weather")).await);
-    refused(site.registry().suspend(&two, ID).await);
-    refused(site.registry().resume(&two, ID).await);
-    refused(site.registry().refresh(&two, ID).await);
+    refused(site.registry().suspend(&two, &weather()).await);
+    refused(site.registry().resume(&two, &weather()).await);
+    refused(site.registry().refresh(&two, &weather()).await);
     refused(
         site.registry()
-            .update(&two, ID, HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() })
+            .update(&two, &weather(), HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() })
             .await,
     );
-    assert!(matches!(site.registry().remove(&two, ID).await, Err(SiteError::Forbidden(_))));
+    assert!(matches!(site.registry().remove(&two, &weather()).await, Err(SiteError::Forbidden(_))));
     assert!(matches!(
-        site.registry().remove(&two, "urn:air:no:such:one").await,
+        site.registry().remove(&two, &"urn:air:no:such:one".parse().unwrap()).await,
         Err(SiteError::NoSuchListing(_))
     ));
     // What another may not see does not exist for it.
@@ -339,29 +343,35 @@ async fn nobody_overwrites_changes_or_removes_the_entry_of_another() {
         region: Some("eu".into()),
         price: Some("2".parse().unwrap()),
     };
-    let entry = site.registry().update(&one, ID, private).await.unwrap();
+    let entry = site.registry().update(&one, &weather(), private).await.unwrap();
     assert_eq!(
         (entry.listing.region.as_deref(), entry.listing.price),
         (Some("eu"), Some("2".parse().unwrap()))
     );
-    assert!(matches!(site.registry().remove(&two, ID).await, Err(SiteError::NoSuchListing(_))));
-    assert_eq!(story.entry(ID).await.listing.owner, "key:one");
+    assert!(matches!(site.registry().remove(&two, &weather()).await, Err(SiteError::NoSuchListing(_))));
+    assert_eq!(story.entry(ID).await.listing.owner.as_str(), "key:one");
     // Its owner and the people who run the site may.
     assert_eq!(
-        site.registry().suspend(&Caller::admin(), ID).await.unwrap().listing.standing,
+        site.registry().suspend(&Caller::admin(), &weather()).await.unwrap().listing.standing,
         Standing::Suspended
     );
     // What they suspended its owner cannot bring back.
-    refused(site.registry().resume(&one, ID).await);
+    refused(site.registry().resume(&one, &weather()).await);
     refused(story.register(&one, CARD).await);
     assert_eq!(
-        site.registry().resume(&Caller::admin(), ID).await.unwrap().listing.standing,
+        site.registry().resume(&Caller::admin(), &weather()).await.unwrap().listing.standing,
         Standing::Active
     );
-    assert_eq!(site.registry().suspend(&one, ID).await.unwrap().listing.standing, Standing::Suspended);
-    assert_eq!(site.registry().resume(&one, ID).await.unwrap().listing.standing, Standing::Active);
-    site.registry().remove(&one, ID).await.unwrap();
-    assert!(matches!(site.registry().entry(&Caller::admin(), ID).await, Err(SiteError::NoSuchListing(_))));
+    assert_eq!(
+        site.registry().suspend(&one, &weather()).await.unwrap().listing.standing,
+        Standing::Suspended
+    );
+    assert_eq!(site.registry().resume(&one, &weather()).await.unwrap().listing.standing, Standing::Active);
+    site.registry().remove(&one, &weather()).await.unwrap();
+    assert!(matches!(
+        site.registry().entry(&Caller::admin(), &weather()).await,
+        Err(SiteError::NoSuchListing(_))
+    ));
 }
 
 #[tokio::test(start_paused = true)]
@@ -453,18 +463,18 @@ async fn a_card_that_only_its_own_key_vouches_for_gives_way_to_the_domain() {
     let posted = story.post(&squatter, &signed(card("weather"), &own, None)).await.unwrap();
     let word = posted.challenge.unwrap().word;
     let answer = answer_challenge(&own, ID, &word);
-    let proven = story.site.registry().prove(&squatter, ID, Some(&answer)).await.unwrap();
+    let proven = story.site.registry().prove(&squatter, &weather(), Some(&answer)).await.unwrap();
     assert_eq!(proven.listing.standing, Standing::Active);
     story.scout.publish(CARD, &card("weather"));
     let entry = story.register(&holder("owner"), "https://w.example.org").await.unwrap();
-    assert_eq!(entry.listing.owner, "key:owner");
+    assert_eq!(entry.listing.owner.as_str(), "key:owner");
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_an_admin_suspended_is_not_displaced() {
     let story = Story::begin().await;
     story.post(&holder("one"), &card("weather")).await.unwrap();
-    story.site.registry().suspend(&Caller::admin(), ID).await.unwrap();
+    story.site.registry().suspend(&Caller::admin(), &weather()).await.unwrap();
     story.scout.publish(CARD, &card("weather"));
     assert!(story.register(&holder("two"), "https://w.example.org").await.is_err());
 }
@@ -473,7 +483,7 @@ async fn an_entry_that_an_admin_suspended_is_not_displaced() {
 async fn the_identifier_of_a_removed_entry_stays_its_owners() {
     let story = Story::begin().await;
     story.post(&holder("one"), &card("weather")).await.unwrap();
-    story.site.registry().remove(&holder("one"), ID).await.unwrap();
+    story.site.registry().remove(&holder("one"), &weather()).await.unwrap();
     let why = story.post(&holder("two"), &card("weather")).await.unwrap_err().to_string();
     assert!(why.contains("reserved for its previous owner"), "{why}");
     let line = json!({ "mediaType": "application/a2a-agent-card+json", "owner": "x", "name": "weather",
@@ -481,7 +491,7 @@ async fn the_identifier_of_a_removed_entry_stays_its_owners() {
     let done = story.site.registry().import(&holder("two"), line.to_string().as_bytes()).await.unwrap();
     assert!(done.refused[0].why.contains("reserved for its previous owner"), "{:?}", done.refused);
     assert!(story.post(&holder("one"), &card("weather")).await.is_ok());
-    story.site.registry().remove(&holder("one"), ID).await.unwrap();
+    story.site.registry().remove(&holder("one"), &weather()).await.unwrap();
     story.scout.publish(CARD, &card("weather"));
     assert!(story.register(&holder("two"), "https://w.example.org").await.is_ok(), "proven by the domain");
 }

@@ -6,9 +6,8 @@ use agentsite_protocol::TaskState;
 use super::Fresh;
 use super::conversations::{put as put_talk, talk};
 use super::keeping::key;
-use super::listings::{entry, put as put_entry};
+use super::listings::{entry, id, put as put_entry};
 use super::samples::{Life, at, bare, task_id};
-use crate::feed::RETAINED;
 use crate::{
     ChangeCursor, Changes, Entity, Expiry, KeyChange, RecordChange, SettingChange, SharedStore, StoredRecord,
     Topic,
@@ -62,7 +61,7 @@ pub(crate) async fn the_feed_says_what_commits_touched(fresh: Fresh) {
         vec![key.clone(), key, Entity::Key("k2".parse().unwrap())],
         ["one", "two", "three"].map(|name| Entity::Setting(name.into())).to_vec(),
         vec![record.clone(), record],
-        vec![Entity::Listing("a".into())],
+        vec![Entity::Listing(id("a"))],
         vec![Entity::Conversation(conversation.id)],
         vec![task.clone(), task.clone(), task.clone(), task],
     ];
@@ -75,9 +74,9 @@ pub(crate) async fn the_feed_says_what_commits_touched(fresh: Fresh) {
 
 pub(crate) async fn a_reader_that_fell_behind_gets_a_gap(fresh: Fresh) {
     let store = fresh.store();
-    let begun = *store.watch(Topic::Settings).borrow();
-    store.commit(bare().edits((0..RETAINED).map(|number| setting(format!("s{number}"))))).await.unwrap();
-    assert_eq!(read(&store, Topic::Settings, begun).await.0.len(), RETAINED);
+    let (begun, most) = (*store.watch(Topic::Settings).borrow(), Topic::Settings.retained());
+    store.commit(bare().edits((0..most).map(|number| setting(format!("s{number}"))))).await.unwrap();
+    assert_eq!(read(&store, Topic::Settings, begun).await.0.len(), most);
     store.commit(bare().edit(setting("more".into()))).await.unwrap();
     let gap = store.changes(Topic::Settings, begun, 10).await.unwrap();
     let end = *store.watch(Topic::Settings).borrow();

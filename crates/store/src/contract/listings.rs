@@ -3,22 +3,37 @@
 //! They tell that nobody's entry is overwritten by another, that of two changes decided on one reading one is
 //! refused, and that pages join however long the list is.
 
-use agentsite_protocol::Visibility;
-use agentsite_protocol::listing::{A2A_CARD, Listing, MCP_SERVER_CARD, Proof, Standing};
+use agentsite_protocol::listing::{A2A_CARD, Listing, ListingId, MCP_SERVER_CARD, Proof, Standing};
+use agentsite_protocol::{Principal, Visibility};
 
 use super::Fresh;
 use super::samples::{at, bare, line};
 use crate::{Change, ListingChange, ListingFilter, Registration, SharedStore, StoreError};
 
-/// A new entry of this owner.
-pub(crate) fn entry(id: &str, owner: &str) -> Registration {
+/// The id of an entry of this name; a whole id is itself.
+pub(crate) fn id(name: &str) -> ListingId {
+    name.parse().unwrap_or_else(|_| ListingId::of("example.org", "a", name))
+}
+
+/// The owner that a text names.
+pub(crate) fn owner(text: &str) -> Principal {
+    text.parse().unwrap()
+}
+
+/// The name in an id.
+fn name(id: &ListingId) -> String {
+    id.as_str().rsplit(':').next().unwrap_or_default().to_owned()
+}
+
+/// A new entry of this name and owner.
+pub(crate) fn entry(named: &str, of: &str) -> Registration {
     let listing = Listing {
-        id: id.into(),
-        name: id.into(),
+        id: id(named),
+        name: named.into(),
         description: "It does things.".into(),
         version: "1".into(),
         media_type: A2A_CARD.into(),
-        url: Some(format!("https://example.org/{id}")),
+        url: Some(format!("https://example.org/{named}")),
         document: None,
         skills: Vec::new(),
         tags: Vec::new(),
@@ -28,7 +43,7 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
         output_modes: Vec::new(),
         local: false,
         visibility: Visibility::Public,
-        owner: owner.into(),
+        owner: owner(of),
         standing: Standing::Active,
         proof: Proof::Domain,
         live: true,
@@ -44,7 +59,7 @@ pub(crate) fn entry(id: &str, owner: &str) -> Registration {
     };
     Registration {
         imported: None,
-        shape: id.to_lowercase(),
+        shape: named.to_lowercase(),
         listing,
         revision: 1,
         due: None,
@@ -63,15 +78,15 @@ pub(crate) fn put(entries: impl IntoIterator<Item = Registration>) -> Change {
     bare().edits(entries.into_iter().map(|entry| ListingChange::Put(Box::new(entry))))
 }
 
-fn remove(id: &str, owner: &str, revision: u64) -> Change {
-    bare().edit(ListingChange::Remove { id: id.into(), owner: owner.into(), revision })
+fn remove(named: &str, of: &str, revision: u64) -> Change {
+    bare().edit(ListingChange::Remove { id: id(named), owner: owner(of), revision })
 }
 
-async fn ids(store: &SharedStore, filter: ListingFilter) -> Vec<String> {
+async fn names(store: &SharedStore, filter: ListingFilter) -> Vec<String> {
     let page = store.listings(filter.clone(), None, 100).await.unwrap();
-    let ids: Vec<String> = page.items.into_iter().map(|kept| kept.listing.id).collect();
-    assert_eq!(store.count_listings(filter).await.unwrap(), ids.len() as u64);
-    ids
+    let names: Vec<String> = page.items.iter().map(|kept| name(&kept.listing.id)).collect();
+    assert_eq!(store.count_listings(filter).await.unwrap(), names.len() as u64);
+    names
 }
 
 pub(crate) async fn an_entry_is_put_read_and_removed(mut fresh: Fresh) {
@@ -81,12 +96,12 @@ pub(crate) async fn an_entry_is_put_read_and_removed(mut fresh: Fresh) {
     (again.revision, again.failures, again.listing.standing) = (2, 3, Standing::Lapsed);
     store.commit(put([again.clone()])).await.unwrap();
     let store = fresh.reread().await;
-    assert_eq!(store.listing("a").await.unwrap(), Some(again.clone()));
-    let known = store.listings_of(vec!["b".into(), "x".into(), "a".into(), "a".into()]).await.unwrap();
+    assert_eq!(store.listing(&id("a")).await.unwrap(), Some(again.clone()));
+    let known = store.listings_of(["b", "x", "a", "a"].map(id).to_vec()).await.unwrap();
     assert_eq!(known, [again, entry("b", "key:1")]);
     store.commit(remove("a", "key:1", 2)).await.unwrap();
     let store = fresh.reread().await;
-    assert_eq!(store.listing("a").await.unwrap(), None);
+    assert_eq!(store.listing(&id("a")).await.unwrap(), None);
     store.commit(put([entry("a", "key:2")])).await.expect("a name that is free is anybody's");
 }
 
@@ -97,22 +112,22 @@ pub(crate) async fn an_entry_keeps_its_owner(mut fresh: Fresh) {
     for revision in [1, 2] {
         stolen.revision = revision;
         let refused = store.commit(put([stolen.clone()])).await.unwrap_err();
-        assert!(matches!(&refused, StoreError::Foreign(id) if id == "a"), "{refused}");
+        assert!(matches!(&refused, StoreError::Foreign(at) if *at == id("a").to_string()), "{refused}");
     }
     assert!(matches!(store.commit(remove("a", "key:2", 1)).await, Err(StoreError::Foreign(_))));
     let store = fresh.reread().await;
-    assert_eq!(store.listing("a").await.unwrap().unwrap().listing.owner, "key:1");
+    assert_eq!(store.listing(&id("a")).await.unwrap().unwrap().listing.owner, owner("key:1"));
 }
 
 pub(crate) async fn a_change_from_an_old_reading_is_refused(mut fresh: Fresh) {
     let store = fresh.store();
     store.commit(put([entry("a", "key:1")])).await.unwrap();
     let refused = store.commit(put([entry("a", "key:1")])).await.unwrap_err();
-    assert!(matches!(&refused, StoreError::Moved(id) if id == "a"), "{refused}");
+    assert!(matches!(&refused, StoreError::Moved(at) if *at == id("a").to_string()), "{refused}");
     assert!(matches!(store.commit(remove("a", "key:1", 7)).await, Err(StoreError::Moved(_))));
     assert!(matches!(store.commit(remove("none", "key:1", 1)).await, Err(StoreError::Moved(_))));
     let store = fresh.reread().await;
-    assert_eq!(store.listing("a").await.unwrap().unwrap().revision, 1);
+    assert_eq!(store.listing(&id("a")).await.unwrap().unwrap().revision, 1);
 }
 
 pub(crate) async fn a_refused_entry_leaves_nothing_of_its_batch(mut fresh: Fresh) {
@@ -127,20 +142,20 @@ pub(crate) async fn a_refused_entry_leaves_nothing_of_its_batch(mut fresh: Fresh
     twice.revision = 2;
     store.commit(put([entry("e", "key:1"), twice])).await.unwrap();
     let store = fresh.reread().await;
-    assert_eq!(ids(&store, ListingFilter::default()).await, ["b", "e"]);
+    assert_eq!(names(&store, ListingFilter::default()).await, ["b", "e"]);
     assert_eq!(store.stats().await.unwrap().journal_lines, 0);
 }
 
 pub(crate) async fn entries_are_paged_by_id(mut fresh: Fresh) {
     let store = fresh.store();
-    let names: Vec<String> = (0..25).map(|number| format!("urn:air:example.org:a:{number:03}")).collect();
-    store.commit(put(names.iter().rev().map(|id| entry(id, "key:1")))).await.unwrap();
+    let all: Vec<String> = (0..25).map(|number| format!("urn:air:example.org:a:{number:03}")).collect();
+    store.commit(put(all.iter().rev().map(|id| entry(id, "key:1")))).await.unwrap();
     let store = fresh.reread().await;
     let (mut found, mut after) = (Vec::new(), None);
     loop {
         let page = store.listings(ListingFilter::default(), after, 10).await.unwrap();
         assert!(page.items.len() <= 10);
-        found.extend(page.items.into_iter().map(|kept| kept.listing.id));
+        found.extend(page.items.into_iter().map(|kept| kept.listing.id.to_string()));
         // What comes before the cursor meanwhile is not seen, what comes behind it is.
         let late = format!("urn:air:example.org:a:{:03}b", found.len());
         let _ = store.commit(put([entry(&late, "key:1")])).await;
@@ -150,36 +165,36 @@ pub(crate) async fn entries_are_paged_by_id(mut fresh: Fresh) {
         }
     }
     found.retain(|id| !id.ends_with('b'));
-    assert_eq!(found, names);
+    assert_eq!(found, all);
 }
 
 pub(crate) async fn every_filter_of_entries_narrows_the_list(mut fresh: Fresh) {
     let store = fresh.store();
     let mut entries = ["a", "b", "c", "d", "e"].map(|id| entry(id, "key:1"));
     entries[1].listing.standing = Standing::Pending;
-    entries[2].listing.owner = "key:2".into();
+    entries[2].listing.owner = owner("key:2");
     entries[2].listing.visibility = Visibility::Private;
     entries[3].listing.visibility = Visibility::Peers;
     entries[3].listing.media_type = MCP_SERVER_CARD.into();
     entries[4].listing.updated_at = at(9);
-    entries[4].listing.owner = "key:3".into();
+    entries[4].listing.owner = owner("key:3");
     store.commit(put(entries)).await.unwrap();
     let store = fresh.reread().await;
     let all = ListingFilter::default;
-    let seen = |least, owner: &str| ListingFilter { seen_by: Some((least, owner.into())), ..all() };
+    let seen = |least, by: &str| ListingFilter { seen_by: Some((least, owner(by))), ..all() };
     let cases = [
         (all(), "abcde"),
-        (ListingFilter { owner: Some("key:1".into()), ..all() }, "abd"),
+        (ListingFilter { owner: Some(owner("key:1")), ..all() }, "abd"),
         (ListingFilter { standings: vec![Standing::Pending, Standing::Lapsed], ..all() }, "b"),
         (ListingFilter { media_type: Some(MCP_SERVER_CARD.into()), ..all() }, "d"),
         (ListingFilter { updated_since: Some(at(9)), ..all() }, "e"),
-        (seen(Visibility::Public, "nobody"), "ae"),
+        (seen(Visibility::Public, "anon:192.0.2.1"), "ae"),
         (seen(Visibility::Peers, "key:2"), "acde"),
         (seen(Visibility::Public, "key:1"), "abde"),
-        (ListingFilter { owner: Some("key:2".into()), ..seen(Visibility::Public, "key:1") }, ""),
+        (ListingFilter { owner: Some(owner("key:2")), ..seen(Visibility::Public, "key:1") }, ""),
     ];
     for (filter, expected) in cases {
-        assert_eq!(ids(&store, filter.clone()).await.concat(), expected, "{filter:?}");
+        assert_eq!(names(&store, filter.clone()).await.concat(), expected, "{filter:?}");
     }
 }
 
@@ -193,7 +208,7 @@ pub(crate) async fn entries_are_looked_at_in_the_order_they_are_due(mut fresh: F
     store.commit(put(entries)).await.unwrap();
     let store = fresh.reread().await;
     let due = store.due_listings(at(5), 10).await.unwrap();
-    let due: Vec<&str> = due.iter().map(|kept| kept.listing.id.as_str()).collect();
+    let due: Vec<String> = due.iter().map(|kept| name(&kept.listing.id)).collect();
     assert_eq!(due, ["b", "a"]);
     assert_eq!(store.due_listings(at(9), 1).await.unwrap().len(), 1);
     assert_eq!(store.next_due_listing().await.unwrap(), Some(at(3)));
@@ -207,7 +222,6 @@ pub(crate) async fn holders_of_names_are_found_by_shape(mut fresh: Fresh) {
         .unwrap();
     let store = fresh.reread().await;
     let holders = store.name_holders(vec!["calc".into(), "nobody".into()]).await.unwrap();
-    let holders: Vec<(&str, &str)> =
-        holders.iter().map(|holder| (holder.id.as_str(), holder.owner.as_str())).collect();
-    assert_eq!(holders, [("Calc", "key:1"), ("calc", "key:2")]);
+    let holders: Vec<_> = holders.into_iter().map(|holder| (holder.id, holder.owner)).collect();
+    assert_eq!(holders, [(id("Calc"), owner("key:1")), (id("calc"), owner("key:2"))]);
 }

@@ -7,7 +7,7 @@ use agentsite_protocol::{Principal, TaskState};
 
 use super::Fresh;
 use super::conversations::{end, say, talk};
-use super::listings::{entry, put};
+use super::listings::{entry, id, owner, put};
 use super::samples::{Life, at, bare, in_lane, line, notice, outbox_change, push, receiver, sent, task_id};
 use crate::{
     Change, ConversationChange, DeliveryChange, Disk, Expiry, JournalQuery, ListingChange, PushChange,
@@ -70,7 +70,7 @@ pub(crate) async fn everything_that_is_kept_is_counted_and_taken_off_again(mut f
     store.commit(setting(None)).await.unwrap();
     let gone = RecordChange::Remove { collection: "things", key: "k".into(), revision: 2 };
     store.commit(bare().edit(gone)).await.unwrap();
-    let gone = ListingChange::Remove { id: "one".into(), owner: "key:c".into(), revision: 1 };
+    let gone = ListingChange::Remove { id: id("one"), owner: owner("key:c"), revision: 1 };
     store.commit(bare().edit(gone)).await.unwrap();
     store.commit(push(PushChange::Remove(task_id(1), "r".into()))).await.unwrap();
     store.commit(outbox_change(DeliveryChange::Done(2))).await.unwrap();

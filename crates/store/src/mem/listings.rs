@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 use std::ops::Bound;
 
-use agentsite_protocol::Timestamp;
+use agentsite_protocol::listing::ListingId;
+use agentsite_protocol::{Principal, Timestamp};
 
 use super::MemStore;
 use crate::listing::HOLDERS;
@@ -15,7 +16,7 @@ use crate::storage::fixed;
 use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
 
 impl ListingReads for MemStore {
-    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
+    fn listing(&self, id: &ListingId) -> Reply<'_, Option<Registration>> {
         self.reply(|content| content.listings.get(id))
     }
 
@@ -32,7 +33,7 @@ impl ListingReads for MemStore {
         self.reply(|content| content.listings.count(&filter))
     }
 
-    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+    fn listings_of(&self, ids: Vec<ListingId>) -> Reply<'_, Vec<Registration>> {
         self.reply(|content| content.listings.of(&ids))
     }
 
@@ -55,7 +56,7 @@ fn size(kept: &Registration) -> u64 {
 }
 
 #[derive(Default)]
-pub(super) struct Listings(BTreeMap<String, Registration>);
+pub(super) struct Listings(BTreeMap<ListingId, Registration>);
 
 impl Listings {
     /// Refuses changes that do not fit.
@@ -63,16 +64,16 @@ impl Listings {
         &self,
         changes: impl Iterator<Item = &'a ListingChange>,
     ) -> Result<(), StoreError> {
-        let mut meanwhile: BTreeMap<&str, Option<(&str, u64)>> = BTreeMap::new();
+        let mut meanwhile: BTreeMap<&ListingId, Option<(&Principal, u64)>> = BTreeMap::new();
         for change in changes {
             let (id, (owner, expected)) = (change.id(), change.assumes());
-            let kept = || self.0.get(id).map(|kept| (kept.listing.owner.as_str(), kept.revision));
+            let kept = || self.0.get(id).map(|kept| (&kept.listing.owner, kept.revision));
             let found = meanwhile.get(id).copied().unwrap_or_else(kept);
             if found.is_some_and(|(of, _)| of != owner) {
-                return Err(StoreError::Foreign(id.into()));
+                return Err(StoreError::Foreign(id.to_string()));
             }
             if found.map_or(0, |(_, revision)| revision) != expected {
-                return Err(StoreError::Moved(id.into()));
+                return Err(StoreError::Moved(id.to_string()));
             }
             meanwhile.insert(id, matches!(change, ListingChange::Put(_)).then_some((owner, expected + 1)));
         }
@@ -96,10 +97,10 @@ impl Listings {
     pub(super) fn adds<'a>(&self, change: &'a ListingChange) -> Option<(&'a str, u64)> {
         let ListingChange::Put(new) = change else { return None };
         let before = self.0.get(&new.listing.id).map_or(0, size);
-        Some((&new.listing.owner, size(new).saturating_sub(before)))
+        Some((new.listing.owner.as_str(), size(new).saturating_sub(before)))
     }
 
-    pub(super) fn get(&self, id: &str) -> Option<Registration> {
+    pub(super) fn get(&self, id: &ListingId) -> Option<Registration> {
         self.0.get(id).cloned()
     }
 
@@ -116,7 +117,7 @@ impl Listings {
             rest.filter(|kept| filter.fits(&kept.listing)).take(limit + 1).cloned().collect();
         let more = items.len() > limit;
         items.truncate(limit);
-        let next = items.last().filter(|_| more).map(|kept| kept.listing.id.clone());
+        let next = items.last().filter(|_| more).map(|kept| kept.listing.id.to_string());
         Page { items, next }
     }
 
@@ -124,7 +125,7 @@ impl Listings {
         self.0.values().filter(|kept| filter.fits(&kept.listing)).count() as u64
     }
 
-    pub(super) fn of(&self, ids: &[String]) -> Vec<Registration> {
+    pub(super) fn of(&self, ids: &[ListingId]) -> Vec<Registration> {
         self.0.values().filter(|kept| ids.contains(&kept.listing.id)).cloned().collect()
     }
 

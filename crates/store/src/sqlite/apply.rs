@@ -128,7 +128,7 @@ fn growth(db: &Connection, change: &Ready) -> rusqlite::Result<Growth> {
                 }
             }
             ReadyEdit::Listing(change) => {
-                grow(&mut growth, account_of(&change.owner), listings::adds(db, change)?);
+                grow(&mut growth, account_of(change.owner.as_str()), listings::adds(db, change)?);
             }
             ReadyEdit::Conversation(change) => {
                 if let Some((owner, bytes)) = conversations::adds(change) {

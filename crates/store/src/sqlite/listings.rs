@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use agentsite_protocol::listing::Standing;
-use agentsite_protocol::{Timestamp, Visibility};
+use agentsite_protocol::listing::{ListingId, Standing};
+use agentsite_protocol::{Principal, Timestamp, Visibility};
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
@@ -20,8 +20,8 @@ use crate::storage::fixed;
 use crate::{ListingChange, ListingFilter, ListingReads, NameHolder, Page, Registration, Reply, StoreError};
 
 impl ListingReads for SqliteStore {
-    fn listing(&self, id: &str) -> Reply<'_, Option<Registration>> {
-        let id = id.to_owned();
+    fn listing(&self, id: &ListingId) -> Reply<'_, Option<Registration>> {
+        let id = id.clone();
         self.readers.read(move |db| one(db, &id))
     }
 
@@ -38,7 +38,7 @@ impl ListingReads for SqliteStore {
         self.readers.read(move |db| count(db, &filter))
     }
 
-    fn listings_of(&self, ids: Vec<String>) -> Reply<'_, Vec<Registration>> {
+    fn listings_of(&self, ids: Vec<ListingId>) -> Reply<'_, Vec<Registration>> {
         self.readers.read(move |db| of(db, ids))
     }
 
@@ -58,8 +58,8 @@ impl ListingReads for SqliteStore {
 /// A change of an entry the writer only has to bind.
 #[derive(Debug)]
 pub(super) struct ReadyListing {
-    pub(super) id: String,
-    pub(super) owner: String,
+    pub(super) id: ListingId,
+    pub(super) owner: Principal,
     expected: u64,
     put: Option<Columns>,
     pub(super) body: String,
@@ -89,7 +89,7 @@ impl ReadyListing {
             }
             ListingChange::Remove { .. } => (None, String::new()),
         };
-        Ok(Self { id: change.id().into(), owner: owner.into(), expected, put, body })
+        Ok(Self { id: change.id().clone(), owner: owner.clone(), expected, put, body })
     }
 }
 
@@ -135,16 +135,16 @@ pub(super) fn refusal<'a>(
     for change in changes {
         let found = match meanwhile.remove(change.id.as_str()) {
             Some(found) => found,
-            None => kept(db, &change.id)?,
+            None => kept(db, change.id.as_str())?,
         };
-        if found.as_ref().is_some_and(|(owner, _)| *owner != change.owner) {
-            return Ok(Some(StoreError::Foreign(change.id.clone())));
+        if found.as_ref().is_some_and(|(owner, _)| *owner != change.owner.as_str()) {
+            return Ok(Some(StoreError::Foreign(change.id.to_string())));
         }
         if found.map_or(0, |(_, revision)| revision) != change.expected {
-            return Ok(Some(StoreError::Moved(change.id.clone())));
+            return Ok(Some(StoreError::Moved(change.id.to_string())));
         }
-        let after = change.put.as_ref().map(|_| (change.owner.clone(), change.expected + 1));
-        meanwhile.insert(&change.id, after);
+        let after = change.put.as_ref().map(|_| (change.owner.to_string(), change.expected + 1));
+        meanwhile.insert(change.id.as_str(), after);
     }
     Ok(None)
 }
@@ -166,18 +166,18 @@ pub(super) fn adds(db: &Connection, change: &ReadyListing) -> rusqlite::Result<u
     if change.put.is_none() {
         return Ok(0);
     }
-    Ok((fixed::LISTING + change.body.len() as u64).saturating_sub(bytes(db, &change.id)?))
+    Ok((fixed::LISTING + change.body.len() as u64).saturating_sub(bytes(db, change.id.as_str())?))
 }
 
 /// Makes one change whose guard has been checked.
 pub(super) fn change(db: &Connection, change: &ReadyListing, books: &mut Books) -> rusqlite::Result<()> {
-    let account = account(Some(&change.owner));
-    books.accounts.take(&account, bytes(db, &change.id)?);
+    let account = account(Some(change.owner.as_str()));
+    books.accounts.take(&account, bytes(db, change.id.as_str())?);
     if change.put.is_some() {
         books.accounts.add(&account, fixed::LISTING + change.body.len() as u64);
     }
     let Some(new) = &change.put else {
-        db.prepare_cached("DELETE FROM listings WHERE id = ?1")?.execute([&change.id])?;
+        db.prepare_cached("DELETE FROM listings WHERE id = ?1")?.execute([change.id.as_str()])?;
         return Ok(());
     };
     let sql = "INSERT INTO listings (id, revision, owner, standing, visibility, media_type, updated_at, due, shape, body)
@@ -186,9 +186,9 @@ pub(super) fn change(db: &Connection, change: &ReadyListing, books: &mut Books) 
                    visibility = excluded.visibility, media_type = excluded.media_type, updated_at = excluded.updated_at,
                    due = excluded.due, shape = excluded.shape, body = excluded.body";
     db.prepare_cached(sql)?.execute(params![
-        change.id,
+        change.id.as_str(),
         new.revision,
-        change.owner,
+        change.owner.as_str(),
         new.standing,
         new.visibility,
         new.media_type,
@@ -221,12 +221,12 @@ fn all(
     Ok(found)
 }
 
-pub(super) fn one(db: &Connection, id: &str) -> Result<Option<Registration>, StoreError> {
-    let found = all(db, "SELECT id, body FROM listings WHERE id = ?1", [Value::from(id.to_owned())])?;
+pub(super) fn one(db: &Connection, id: &ListingId) -> Result<Option<Registration>, StoreError> {
+    let found = all(db, "SELECT id, body FROM listings WHERE id = ?1", [Value::from(id.to_string())])?;
     Ok(found.into_iter().next())
 }
 
-pub(super) fn of(db: &Connection, mut ids: Vec<String>) -> Result<Vec<Registration>, StoreError> {
+pub(super) fn of(db: &Connection, mut ids: Vec<ListingId>) -> Result<Vec<Registration>, StoreError> {
     ids.sort_unstable();
     ids.dedup();
     let mut found = Vec::new();
@@ -253,7 +253,7 @@ pub(super) fn list(
     let mut items = all(db, &sql, values)?;
     let more = items.len() > limit;
     items.truncate(limit);
-    let next = items.last().filter(|_| more).map(|kept| kept.listing.id.clone());
+    let next = items.last().filter(|_| more).map(|kept| kept.listing.id.to_string());
     Ok(Page { items, next })
 }
 
@@ -272,7 +272,7 @@ fn conditions(filter: &ListingFilter) -> (Vec<String>, Vec<Value>) {
         wanted.push(condition.replace('?', &format!("?{}", values.len())));
     };
     if let Some(owner) = &filter.owner {
-        add("owner = ?", owner.clone().into());
+        add("owner = ?", owner.to_string().into());
     }
     if let Some(media_type) = &filter.media_type {
         add("media_type = ?", media_type.clone().into());
@@ -282,7 +282,7 @@ fn conditions(filter: &ListingFilter) -> (Vec<String>, Vec<Value>) {
     }
     if let Some((least, owner)) = &filter.seen_by {
         let seen = format!("((standing = 0 AND visibility >= {}) OR owner = ?)", visibility(*least));
-        add(&seen, owner.clone().into());
+        add(&seen, owner.to_string().into());
     }
     if !filter.standings.is_empty() {
         let numbers: Vec<String> = filter.standings.iter().map(|one| standing(*one).to_string()).collect();
@@ -306,10 +306,19 @@ pub(super) fn holders(db: &Connection, shapes: &[String]) -> Result<Vec<NameHold
     let mut find = db.prepare_cached(sql)?;
     let mut found = Vec::new();
     for shape in shapes {
-        let rows = find.query_map(params![shape, number(HOLDERS as u64)], |row| {
-            Ok(NameHolder { shape: row.get(0)?, id: row.get(1)?, owner: row.get(2)? })
-        })?;
-        found.extend(rows.collect::<rusqlite::Result<Vec<_>>>()?);
+        let mut rows = find.query(params![shape, number(HOLDERS as u64)])?;
+        while let Some(row) = rows.next()? {
+            found.push(holder(row)?);
+        }
     }
     Ok(found)
+}
+
+/// Reads who has a name from a row of shape, id and owner.
+fn holder(row: &Row<'_>) -> Result<NameHolder, StoreError> {
+    let (shape, id, owner): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+    match (id.parse(), owner.parse()) {
+        (Ok(id), Ok(owner)) => Ok(NameHolder { shape, id, owner }),
+        _ => Err(damaged(format!("entry {id} of the hub"))),
+    }
 }

@@ -71,13 +71,13 @@ pub(super) async fn hub(front: &Front, caller: &Caller, base: &str) -> Result<St
 }
 
 fn row(listing: &Listing, base: &str) -> String {
-    let key = if listing.local { listing.name.clone() } else { listing.id.clone() };
+    let key = if listing.local { listing.name.clone() } else { listing.id.to_string() };
     format!(
         "| [{}]({base}/hub/{}.md) | {} | {} | {} | {} | {} | {} | {} |\n",
         line(&listing.name),
         line(&key),
         line(&listing.description),
-        line(&listing.owner),
+        line(listing.owner.as_str()),
         word(&listing.proof),
         reachability(listing),
         seen(listing.visibility),
@@ -123,8 +123,8 @@ fn elsewhere(listing: &Listing, base: &str) -> String {
     let mut text = format!("# {}\n\n{}\n\n", line(&listing.name), line(&listing.description));
     text.push_str(&format!(
         "- id: {}\n- owner: {}\n- proof: {}\n- state: {}\n- visibility: {}\n",
-        line(&listing.id),
-        line(&listing.owner),
+        line(listing.id.as_str()),
+        line(listing.owner.as_str()),
         word(&listing.proof),
         reachability(listing),
         seen(listing.visibility)
@@ -149,7 +149,7 @@ fn elsewhere(listing: &Listing, base: &str) -> String {
     }
     text.push_str(&format!(
         "- API: GET {base}/api/hub/{}; POST …/open gives a name under which this site calls it for you\n\n",
-        line(&listing.id)
+        line(listing.id.as_str())
     ));
     skills(&mut text, &listing.skills);
     text

@@ -1,17 +1,16 @@
 //! The entries of others in the index: those that are registered, kept in step with the store.
 //!
 //! Promises: what the registry has acknowledged is found by the next question, unless more changed at once
-//! than is told one by one; then, and at every start, all entries are compared with the index in portions
+//! than the change feed keeps; then, and at every start, all entries are compared with the index in portions
 //! between which questions are answered. Entries that do not count are not found.
 
 use std::collections::{BTreeSet, HashSet};
 
 use agentsite_protocol::Filter;
-use agentsite_protocol::listing::Standing;
+use agentsite_protocol::listing::{ListingId, Standing};
+use agentsite_registry::{EntryChanges, EntryWatch};
 use agentsite_search::{Audience, Entry, FindError, Finder};
 use agentsite_store::{ListingFilter, Registration};
-use tokio::sync::broadcast;
-use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{OWN, Search, TELL_EVERY, put_missing};
 use crate::SiteError;
@@ -23,27 +22,25 @@ const PORTION: usize = 256;
 /// What is still to be brought into the index.
 #[derive(Debug)]
 pub(super) struct Registered {
-    changes: broadcast::Receiver<String>,
-    /// Told of, and not yet in the index.
-    waiting: BTreeSet<String>,
+    entries: EntryWatch,
+    /// Changed, and not yet in the index.
+    waiting: BTreeSet<ListingId>,
     /// Whether something may be missing, so that everything must be compared.
     behind: bool,
 }
 
 impl Registered {
-    pub(super) fn new(changes: broadcast::Receiver<String>) -> Self {
-        Self { changes, waiting: BTreeSet::new(), behind: true }
+    pub(super) fn new(entries: EntryWatch) -> Self {
+        Self { entries, waiting: BTreeSet::new(), behind: true }
     }
 
     /// Notes what changed since it was last asked.
-    fn hear(&mut self) {
-        loop {
-            match self.changes.try_recv() {
-                Ok(id) => drop(self.waiting.insert(id)),
-                Err(TryRecvError::Lagged(_)) => self.behind = true,
-                Err(TryRecvError::Empty | TryRecvError::Closed) => return,
-            }
+    async fn hear(&mut self) -> Result<(), SiteError> {
+        match self.entries.look().await? {
+            EntryChanges::Entries(ids) => self.waiting.extend(ids),
+            EntryChanges::All => self.behind = true,
         }
+        Ok(())
     }
 }
 
@@ -52,13 +49,14 @@ impl Search {
     /// something did.
     pub(super) async fn settle_registered(&self) -> Result<bool, SiteError> {
         let mut registered = self.finding.registered.lock().await;
-        registered.hear();
+        registered.hear().await?;
         let changed = !registered.waiting.is_empty();
         while !registered.waiting.is_empty() {
-            let ids: Vec<String> = registered.waiting.iter().take(PORTION).cloned().collect();
+            let ids: Vec<ListingId> = registered.waiting.iter().take(PORTION).cloned().collect();
             let put = counting(&self.store.listings_of(ids.clone()).await?);
             let kept: HashSet<String> = put.iter().map(|entry| entry.id.clone()).collect();
-            let gone: Vec<String> = ids.iter().filter(|id| !kept.contains(*id)).cloned().collect();
+            let gone = ids.iter().filter(|id| !kept.contains(id.as_str()));
+            let gone: Vec<String> = gone.map(ListingId::to_string).collect();
             self.finding.apart(async move |finder| replace(finder, put, &gone).await).await?;
             for id in &ids {
                 registered.waiting.remove(id);
@@ -110,7 +108,8 @@ impl Search {
         ids.retain(|id| !id.starts_with(OWN));
         for portion in ids.chunks(PORTION) {
             let registered = self.finding.registered.lock().await;
-            let known = counting(&self.store.listings_of(portion.to_vec()).await?);
+            let known = portion.iter().filter_map(|id| id.parse().ok()).collect();
+            let known = counting(&self.store.listings_of(known).await?);
             let kept: HashSet<String> = known.into_iter().map(|entry| entry.id).collect();
             let gone: Vec<String> = portion.iter().filter(|id| !kept.contains(*id)).cloned().collect();
             self.finding.apart(async move |finder| replace(finder, Vec::new(), &gone).await).await?;

@@ -28,15 +28,15 @@ async fn what_was_registered_is_found_by_the_next_question_and_what_is_gone_is_n
     assert_eq!(first.reason.skill.as_deref(), Some("Forecast"));
 
     let site = &story.site;
-    site.registry().suspend(&holder("one"), ID).await.unwrap();
+    site.registry().suspend(&holder("one"), &weather()).await.unwrap();
     assert!(!story.ids(&stranger(), "weather forecast").await.contains(&ID.to_owned()));
-    site.registry().resume(&holder("one"), ID).await.unwrap();
+    site.registry().resume(&holder("one"), &weather()).await.unwrap();
     assert_eq!(story.ids(&stranger(), "weather forecast").await[0], ID);
     let private = HubEdit { visibility: Some(Visibility::Private), ..HubEdit::default() };
-    site.registry().update(&holder("one"), ID, private).await.unwrap();
+    site.registry().update(&holder("one"), &weather(), private).await.unwrap();
     assert!(!story.ids(&stranger(), "weather forecast").await.contains(&ID.to_owned()));
     assert_eq!(story.ids(&holder("one"), "weather forecast").await[0], ID, "its owner sees it");
-    site.registry().remove(&holder("one"), ID).await.unwrap();
+    site.registry().remove(&holder("one"), &weather()).await.unwrap();
     assert!(!story.ids(&Caller::admin(), "weather forecast").await.contains(&ID.to_owned()));
 }
 
@@ -60,7 +60,7 @@ async fn pages_of_the_hub_join_both_kinds_by_name_and_leave_none_out() {
     loop {
         let after = met.last().cloned();
         let page = story.site.search().page(&Caller::admin(), BASE, after.as_deref(), 2).await.unwrap();
-        met.extend(page.iter().map(|listing| listing.id.clone()));
+        met.extend(page.iter().map(|listing| listing.id.to_string()));
         if page.len() < 2 {
             break;
         }

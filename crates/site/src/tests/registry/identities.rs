@@ -94,7 +94,7 @@ async fn a_warning_goes_when_the_document_is_there_at_the_next_look() {
     changed["description"] = json!("Tells tomorrow's weather, too.");
     changed["signatures"] = json!([sign_card_as(&changed, &key(1), &format!("{DID}#k")).unwrap()]);
     story.scout.publish(CARD, &changed);
-    let entry = story.site.registry().refresh(&holder("one"), ID).await.unwrap();
+    let entry = story.site.registry().refresh(&holder("one"), &weather()).await.unwrap();
     assert_eq!((entry.listing.proof, entry.listing.warnings), (Proof::Signature, Vec::new()));
 }
 

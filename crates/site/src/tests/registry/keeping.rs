@@ -51,7 +51,7 @@ async fn an_entry_that_does_not_answer_lapses_and_comes_back() {
     assert!(waiting.failures > 0);
     story.hours(24).await;
     assert_eq!(story.entry(ID).await.listing.standing, Standing::Lapsed);
-    assert!(story.site.search().listing(&stranger(), ID, "http://here").await.unwrap().is_none());
+    assert!(story.site.search().listing(&stranger(), &weather(), "http://here").await.unwrap().is_none());
     story.scout.comes_back();
     story.hours(12).await;
     let back = story.entry(ID).await;
@@ -61,7 +61,7 @@ async fn an_entry_that_does_not_answer_lapses_and_comes_back() {
 #[tokio::test(start_paused = true)]
 async fn a_suspended_entry_is_left_alone() {
     let story = Story::with_weather(&card("weather")).await;
-    story.site.registry().suspend(&holder("one"), ID).await.unwrap();
+    story.site.registry().suspend(&holder("one"), &weather()).await.unwrap();
     let before = story.scout.asked(CARD).len();
     story.hours(72).await;
     assert_eq!(story.scout.asked(CARD).len(), before);

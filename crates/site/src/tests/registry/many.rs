@@ -106,8 +106,8 @@ async fn what_is_handed_on_can_be_taken_again() {
         let of = |story: Story| async move {
             story.site.registry().page(&Caller::admin(), ListingFilter::default(), None, 9).await.unwrap()
         };
-        let ids: Vec<String> = of(elsewhere).await.items.into_iter().map(|listing| listing.id).collect();
-        assert!(ids.contains(&"urn:air:example.org:agents:a".to_owned()), "{ids:?}");
+        let ids: Vec<ListingId> = of(elsewhere).await.items.into_iter().map(|listing| listing.id).collect();
+        assert!(ids.contains(&"urn:air:example.org:agents:a".parse().unwrap()), "{ids:?}");
     }
     let servers = story.site.registry().export(&admin, HubFormat::Servers, None, 100).await.unwrap();
     assert_eq!(servers.items, [server]);
@@ -181,7 +181,7 @@ async fn an_import_neither_moves_a_proven_entry_nor_brings_a_suspended_one_back(
     let at = |host: &str| json!({ "identifier": ID, "displayName": "weather", "type": "application/a2a-agent-card+json", "url": format!("https://{host}/x.json") });
     let done = story.site.registry().import(&admin, &lines(&[at("evil.example")])).await.unwrap();
     assert!(done.refused[0].why.contains("proven at another host"), "{:?}", done.refused);
-    story.site.registry().suspend(&admin, ID).await.unwrap();
+    story.site.registry().suspend(&admin, &weather()).await.unwrap();
     let done = story.site.registry().import(&admin, &lines(&[at("w.example.org")])).await.unwrap();
     assert!(done.refused[0].why.contains("suspended"), "{:?}", done.refused);
     assert_eq!(story.entry(ID).await.listing.standing, Standing::Suspended);
@@ -214,11 +214,11 @@ async fn an_entry_that_nobody_contacted_is_not_checked() {
     assert_eq!((fresh.reachability(), fresh.live, fresh.seen_at), ("not checked", false, None));
     let posted = story.post(&admin, &card("weather")).await.unwrap().listing;
     assert_eq!(posted.reachability(), "not checked");
-    story.site.registry().refresh(&admin, id).await.unwrap();
+    story.site.registry().refresh(&admin, &id.parse().unwrap()).await.unwrap();
     let silent = story.entry(id).await.listing;
     assert_eq!((silent.reachability(), silent.seen_at), ("no answer", None));
     assert_eq!(silent.checked_at, Some(story.clock.now()));
     story.scout.publish("https://a.example.org/card.json", &card("a"));
-    story.site.registry().refresh(&admin, id).await.unwrap();
+    story.site.registry().refresh(&admin, &id.parse().unwrap()).await.unwrap();
     assert_eq!(story.entry(id).await.listing.reachability(), "answers");
 }
