@@ -45,7 +45,7 @@ pub(super) async fn run(shell: &Shell, arguments: Arguments) -> Result<Exit, Cli
     }
     let mut events = site.events(&path).await?;
     while let Some(event) = events.next().await {
-        if let Ok(line) = serde_json::from_str::<Value>(&event?.data) {
+        if let Ok(line) = serde_json::from_str::<Value>(&event?.data.unwrap_or_default()) {
             print(shell, &line)?;
         }
     }

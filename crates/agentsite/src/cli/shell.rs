@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
+use agentsite_client::sse::{SseEvent, SseLimits, sse_events};
 use agentsite_client::{ClientError, SiteClient, Token};
 use agentsite_egress::Egress;
-use eventsource_stream::{Event, Eventsource};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use http::HeaderValue;
@@ -34,6 +34,9 @@ const SIGN_OF_LIFE: Duration = Duration::from_secs(3);
 
 /// Most bytes of a stream of events: ten thousand events, each of them large.
 const MAX_EVENTS: usize = 1 << 30;
+
+/// Largest event that is read: more than the largest message that a site can be set to take.
+const MAX_EVENT: usize = 64 << 20;
 
 /// What every verb stands on.
 #[derive(Debug, Clone)]
@@ -185,7 +188,7 @@ impl RunningClient {
     pub(super) async fn events(
         &self,
         path: &str,
-    ) -> Result<BoxStream<'static, Result<Event, CliError>>, CliError> {
+    ) -> Result<BoxStream<'static, Result<SseEvent, CliError>>, CliError> {
         let failed = |error: ClientError| self.error(&error);
         let url =
             self.client.base().join(path).map_err(|error| CliError::error(format!("`{path}`: {error}")))?;
@@ -201,7 +204,7 @@ impl RunningClient {
             self.get::<serde_json::Value>(path).await?;
             return Err(CliError::error(format!("the site answered {}", answer.status())));
         }
-        let events = answer.stream().eventsource();
+        let events = sse_events(answer.stream(), SseLimits::new(MAX_EVENT));
         let broken = |error| CliError::error(format!("the stream was interrupted: {error}"));
         Ok(events.map(move |event| event.map_err(broken)).boxed())
     }

@@ -218,10 +218,10 @@ fn texts(value: &Value) -> String {
 async fn watch(shell: &Shell, site: &RunningClient, id: &str, after: u64) -> Result<Exit, CliError> {
     let mut events = site.events(&format!("api/tasks/{}/events?after={after}", escaped(id))).await?;
     while let Some(event) = events.next().await.transpose()? {
-        if event.event == SETTLED {
+        if event.event.as_deref() == Some(SETTLED) {
             break;
         }
-        let event: Value = serde_json::from_str(&event.data).unwrap_or_default();
+        let event: Value = serde_json::from_str(&event.data.unwrap_or_default()).unwrap_or_default();
         if shell.output.is_json() {
             shell.output.json(&event)?;
         } else {

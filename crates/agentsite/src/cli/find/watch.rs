@@ -29,7 +29,9 @@ pub(super) async fn run(shell: &Shell, query: Query) -> Result<Exit, CliError> {
 async fn follow(shell: &Shell, id: &str) -> Result<(), CliError> {
     let mut events = shell.site()?.events(&format!("api/queries/{id}/events")).await?;
     while let Some(event) = events.next().await {
-        let Ok(appeared) = serde_json::from_str::<Appeared>(&event?.data) else { continue };
+        let Ok(appeared) = serde_json::from_str::<Appeared>(&event?.data.unwrap_or_default()) else {
+            continue;
+        };
         if shell.output.is_json() {
             shell.output.json(&appeared)?;
             continue;

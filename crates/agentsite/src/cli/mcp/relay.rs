@@ -8,9 +8,9 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use agentsite_client::sse::{SseLimits, sse_events};
 use agentsite_egress::{EgressAnswer, EgressError};
 use agentsite_gateway::Unanswered;
-use eventsource_stream::Eventsource;
 use futures::StreamExt;
 use http::header::ACCEPT;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
@@ -34,6 +34,9 @@ const NOTICE_TIME: Duration = Duration::from_secs(30);
 
 /// Most bytes of one answer or stream.
 const MAX_ANSWER: usize = 1 << 30;
+
+/// Largest event that is read: more than the largest message that a site can be set to take.
+const MAX_EVENT: usize = 64 << 20;
 
 /// Pause before a stream of messages that broke off is opened again.
 const LISTEN_AGAIN: Duration = Duration::from_secs(1);
@@ -190,14 +193,14 @@ impl Relay {
 
     /// Forwards a stream; gives whether the request was answered in it.
     async fn follow(&self, message: &Message, answer: EgressAnswer) -> Result<bool, Trouble> {
-        let mut events = answer.stream().eventsource();
+        let mut events = sse_events(answer.stream(), SseLimits::new(MAX_EVENT));
         let mut answered = false;
         while let Some(event) = events.next().await {
             let event = event.map_err(|error| {
                 Trouble(Unanswered::BadAnswer, format!("the site broke off before it answered: {error}"))
             })?;
-            if !event.data.is_empty() {
-                answered |= self.forward(Some(message), &event.data).await;
+            if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                answered |= self.forward(Some(message), &data).await;
             }
         }
         Ok(answered)
@@ -320,11 +323,12 @@ impl Relay {
                 address.request(Method::GET).headers(&headers).timeout(NOTICE_TIME).limit(MAX_ANSWER);
             match request.send().await {
                 Ok(answer) if answer.status().is_success() => {
-                    let mut events = answer.stream().eventsource();
+                    let mut events = sse_events(answer.stream(), SseLimits::new(MAX_EVENT));
                     while let Some(Ok(event)) = events.next().await {
-                        last = HeaderValue::from_str(&event.id).ok().filter(|id| !id.is_empty()).or(last);
-                        if !event.data.is_empty() {
-                            self.forward(None, &event.data).await;
+                        let id = event.id.filter(|id| !id.is_empty());
+                        last = id.and_then(|id| HeaderValue::from_str(&id).ok()).or(last);
+                        if let Some(data) = event.data.filter(|data| !data.is_empty()) {
+                            self.forward(None, &data).await;
                         }
                     }
                 }
