@@ -118,7 +118,8 @@ impl Challenges {
     /// Answers the challenge of an entry in another hub with the key that signs the site's cards.
     ///
     /// # Errors
-    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::BadChallenge`] for what is no word or no name.
+    /// [`RegistryError::Forbidden`] for all but admins; [`RegistryError::BadChallenge`] when the word or the
+    /// name cannot be signed.
     pub fn answer(&self, by: &Caller, entry: &str, word: &str) -> Result<CardSignature, RegistryError> {
         admin_only(by)?;
         check(word)?;

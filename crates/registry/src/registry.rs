@@ -150,7 +150,8 @@ impl Registry {
         Ok(Page { items: page.items.iter().filter_map(written).collect(), next: page.next })
     }
 
-    /// Registers the agent or tool server at an address; `own` finds the site's agents by the shapes of their names.
+    /// Registers the agent or tool server at an address; `own` finds the site's agents by the shapes of their
+    /// names.
     ///
     /// # Errors
     /// [`RegistryError::Forbidden`] for callers without a key and for names of others,

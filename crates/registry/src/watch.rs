@@ -1,7 +1,7 @@
 //! EntryWatch: which entries changed since the last look, read from the change feed of the store.
 //!
-//! Promises: a change that was acknowledged, through whichever handle of the store it was made, is in what the
-//! next look gives. A watcher that is too far behind reads everything again. A look costs one comparison
+//! Promises: a change that was acknowledged, through any handle of the store, is in what the next look gives.
+//! A watcher that is too far behind reads everything again. A look costs one comparison
 //! while nothing has changed. It does not say how an entry changed, and keeps no entries.
 
 use std::collections::BTreeSet;

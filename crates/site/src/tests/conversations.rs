@@ -309,7 +309,7 @@ async fn conversations_are_their_owners_alone() {
     let (talk, turn) = story.talk(&agent, "private").await;
     let stranger = Caller::key(&"k".parse().unwrap(), [Scope::Admin]);
     let none = |error: ConversationError| {
-        assert!(matches!(error, ConversationError::NoSuchConversation(_)), "{error}")
+        assert!(matches!(error, ConversationError::NoSuchConversation(_)), "{error}");
     };
     none(story.site.conversations().get(&stranger, talk.id).await.unwrap_err());
     none(story.site.conversations().turns(&stranger, talk.id, None, 5).await.unwrap_err());

@@ -128,22 +128,3 @@ async fn a_fresh_site_encodes_nothing_until_it_is_asked() {
     assert!(full.has_encoded(), "the first question is encoded");
     story.site.stop().await;
 }
-
-#[tokio::test]
-#[ignore = "prints times instead of checking them: cargo nextest run -p agentsite-site --run-ignored only one_agent_more --no-capture"]
-async fn what_one_agent_more_costs() {
-    const MOST: usize = 10_000;
-    let story = Story::with(SiteSettings { max_connected: 2 * MOST, ..SiteSettings::default() }).await;
-    let caller = Caller::admin();
-    let mut links = Vec::new();
-    for thousand in 0..MOST / 1_000 {
-        let begun = tokio::time::Instant::now();
-        for number in 0..1_000 {
-            let name = format!("program-{thousand}-{number}").parse().unwrap();
-            let said = agentsite_protocol::link::Introduction::new(name, "Does something.");
-            links.push(story.site.connected().connect(&caller, said).await.unwrap());
-        }
-        let each = begun.elapsed() / 1_000;
-        println!("{} agents are connected; each of the last thousand took {each:?}", links.len());
-    }
-}
