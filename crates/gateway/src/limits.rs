@@ -122,7 +122,7 @@ impl Buckets {
         let per_second = NonZeroU32::new(rate.per_second)?;
         let burst = NonZeroU32::new(rate.burst).unwrap_or(per_second);
         let limiter = DefaultKeyedRateLimiter::keyed(Quota::per_second(per_second).allow_burst(burst));
-        let crowd = "key:crowd".parse::<Principal>().unwrap();
+        let crowd = "key:crowd".parse::<Principal>().expect("it is the written form of a key");
         let crowded = AtomicBool::new(false);
         Some(Self { limiter, clock: DefaultClock::default(), looks: AtomicUsize::new(0), crowded, crowd })
     }

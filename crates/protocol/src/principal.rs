@@ -1,8 +1,8 @@
 //! Principal: who acts and who owns, in one written form.
 //!
-//! Promises: there is one parser for the written forms; a value always has a known kind. The text is kept exactly
-//! as it was stored, because rows are found and sealed by it. A principal says who, never what they may do: that
-//! is [`crate::Caller`].
+//! Promises: there is one parser for the written forms; a value always has a known kind. The text is kept
+//! exactly as it was stored, because rows are found and sealed by it. A principal says who, never what they
+//! may do: that is [`crate::Caller`].
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -166,8 +166,8 @@ impl Principal {
         &self.text
     }
 
-    /// The account that storage and deliveries of this principal count on: itself, or the network address of a
-    /// caller without a key, whatever follows the address.
+    /// The account that storage and deliveries of this principal count on: itself, or the network address of
+    /// a caller without a key, whatever follows the address.
     #[must_use]
     pub fn account(&self) -> &str {
         account_of(&self.text)
@@ -185,7 +185,7 @@ pub fn account_of(principal: &str) -> &str {
 
 /// Sixteen bytes of a digest, in hexadecimal.
 fn hex(parts: &[&[u8]]) -> String {
-    let digest = parts.iter().fold(Sha256::new(), |digest, part| digest.chain_update(part));
+    let digest = parts.iter().fold(Sha256::new(), Sha256::chain_update);
     digest.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
 

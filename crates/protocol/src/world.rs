@@ -43,12 +43,13 @@ pub trait Rng: Send + Sync + std::fmt::Debug + 'static {
 /// Bits of an id, below its millisecond, that count the ids of that millisecond (`rand_a` of RFC 9562).
 const COUNTER_BITS: u32 = 12;
 
-/// How far the ids may run ahead of the clock, as they do when a clock is set back, before they follow it again.
+/// How far the ids may run ahead of the clock, as they do when a clock is set back, before they follow it
+/// again.
 const LEAD: u64 = 10_000;
 
-/// Makes ids that sort in the order in which they were made (UUID version 7 with a counter), so that the store
-/// appends rather than scatters, and what came later is listed later even within one millisecond. Clones count
-/// together. A clock that is set back by more than ten seconds starts a new order.
+/// Makes ids that sort in the order in which they were made (UUID version 7 with a counter), so that the
+/// store appends rather than scatters, and what came later is listed later even within one millisecond.
+/// Clones count together. A clock that is set back by more than ten seconds starts a new order.
 #[derive(Clone, Debug)]
 pub struct Ids {
     clock: Arc<dyn Clock>,

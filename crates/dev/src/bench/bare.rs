@@ -11,8 +11,8 @@ use axum::{Json, Router};
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-/// Serves until stdin closes; `announce` gets the address first. Boxed, so that it is compiled in this crate and
-/// not for size like the binary.
+/// Serves until stdin closes; `announce` gets the address first. Boxed, so that it is compiled in this crate
+/// and not for size like the binary.
 ///
 /// # Errors
 /// [`BenchError`] when no port is free or the server fails.
