@@ -12,6 +12,7 @@ use agentsite_registry::{Challenges, EgressScout, Names, Registry, Scout};
 use agentsite_rooms::Conversations;
 use agentsite_store::SharedStore;
 use futures::FutureExt as _;
+use futures::future::BoxFuture;
 
 use crate::error::admin_only;
 use crate::hub::Hub;
@@ -155,11 +156,16 @@ impl Site {
         Ok(Self(inner))
     }
 
-    /// Takes up what an earlier process left and starts the background work.
+    /// Takes up what an earlier process left and starts the background work. Boxed, so that the work is
+    /// compiled in this crate and not by the binary.
     ///
     /// # Errors
     /// [`SiteError::Store`] when the store cannot be read or written.
-    pub async fn start(&self) -> Result<Recovery, SiteError> {
+    pub fn start(&self) -> BoxFuture<'_, Result<Recovery, SiteError>> {
+        Box::pin(self.start_work())
+    }
+
+    async fn start_work(&self) -> Result<Recovery, SiteError> {
         self.0.founding.commit().await?;
         self.0.names.keep_step(&self.0.hub.own_names()).await?;
         let recovery = self.0.tasks.recover(None).await?;
