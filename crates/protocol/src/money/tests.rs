@@ -150,8 +150,9 @@ fn what_is_no_amount_is_refused_with_the_reason() {
 fn doubles_of_earlier_versions_stay_readable() {
     let entry = |price: Value| {
         let listing = json!({
-            "id": "a", "name": "a", "description": "", "mediaType": "", "local": false, "visibility": "public",
-            "owner": "key:a", "standing": "active", "proof": "none", "live": true, "trust": 0.5, "price": price,
+            "id": "urn:air:a.org:agents:a", "name": "a", "description": "", "mediaType": "", "local": false,
+            "visibility": "public", "owner": "admin", "standing": "active", "proof": "none", "live": true,
+            "trust": 0.5, "price": price,
             "registeredAt": "1970-01-01T00:00:00Z", "updatedAt": "1970-01-01T00:00:00Z",
         });
         serde_json::from_value::<Listing>(listing).map(|listing| listing.price)
