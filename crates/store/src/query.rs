@@ -3,8 +3,8 @@
 //! Promises: every list has a limit and a cursor that stays right while new rows come. It does not know SQL.
 
 use agentsite_protocol::{
-    AgentName, ContextId, JournalKind, JournalLine, Principal, TaskEvent, TaskHead, TaskId, TaskState,
-    Timestamp,
+    AgentName, ContextId, JournalKind, JournalLine, JournalSubject, Principal, TaskEvent, TaskHead, TaskId,
+    TaskState, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 
@@ -122,6 +122,8 @@ pub struct JournalQuery {
     pub actor: Option<String>,
     /// Only lines of this kind, or of a whole capability: `task.completed`, `task`.
     pub kind: Option<String>,
+    /// Only lines about exactly this.
+    pub subject: Option<JournalSubject>,
     /// Only lines about a task, or only those about none.
     pub about_task: Option<bool>,
     /// Only lines written at or after this time.
@@ -135,13 +137,14 @@ pub struct JournalQuery {
 impl JournalQuery {
     /// Whether a line is wanted, its text apart, which each store compares in its own way.
     pub(crate) fn fits(&self, stored: &StoredLine) -> bool {
-        let JournalLine { at, actor, kind, agent, task, .. } = &stored.line;
+        let JournalLine { at, actor, kind, subject, agent, task, .. } = &stored.line;
         self.before.is_none_or(|before| stored.seq < before)
             && self.after.is_none_or(|after| stored.seq > after)
             && (self.agent.is_none() || self.agent == *agent)
             && (self.task.is_none() || self.task == *task)
             && self.actor.as_ref().is_none_or(|wanted| wanted == actor)
             && self.kind.as_ref().is_none_or(|wanted| kind.as_ref().is_some_and(|kind| is_of(kind, wanted)))
+            && self.subject.as_ref().is_none_or(|wanted| wanted == subject)
             && self.about_task.is_none_or(|wanted| wanted == task.is_some())
             && self.since.is_none_or(|since| *at >= since)
             && self.until.is_none_or(|until| *at < until)

@@ -1,13 +1,12 @@
 //! `/api/journal`: what happened, for admins.
 //!
 //! Promises: newest first; every filter narrows the others, and paging by `before` and `after` works with all
-//! of them. The store does not filter by subject, so lines are read in pages until enough of them fit; the
-//! time limit of the route bounds that. It does not write to the journal.
+//! of them. It does not write to the journal.
 
 use std::sync::Arc;
 
-use agentsite_protocol::{Caller, JournalSubject, Timestamp};
-use agentsite_site::{JournalQuery, SiteError, StoredLine};
+use agentsite_protocol::{JournalSubject, Timestamp};
+use agentsite_site::{JournalQuery, StoredLine};
 use axum::extract::State;
 use http::StatusCode;
 use schemars::JsonSchema;
@@ -22,9 +21,6 @@ use crate::written;
 
 /// Lines when the caller names no number.
 const LINES: usize = 100;
-
-/// Most lines of one answer, as the site gives them; also the size of a page when lines are read by subject.
-const MOST_LINES: usize = 500;
 
 /// The form of `kind`: about a task or about none, a kind, or all kinds of a capability.
 const KIND: &str = r"~^(task|site|[a-z][a-z0-9_-]*\.([a-z][a-z0-9_.-]*)?)$";
@@ -84,12 +80,7 @@ async fn list(
     admitted: Admitted,
     Params(params): Params<JournalParams>,
 ) -> RestResult {
-    let subject = params.subject.as_deref().map(read_subject).transpose()?;
-    let query = query(params)?;
-    let lines = match subject {
-        None => front.site.operations().journal(&admitted.caller, query).await?,
-        Some(subject) => about(&front, &admitted.caller, query, &subject).await?,
-    };
+    let lines = front.site.operations().journal(&admitted.caller, query(params)?).await?;
     json(StatusCode::OK, &Journal { lines })
 }
 
@@ -106,6 +97,7 @@ fn query(params: JournalParams) -> Result<JournalQuery, Failure> {
     };
     Ok(JournalQuery {
         kind,
+        subject: params.subject.as_deref().map(read_subject).transpose()?,
         before: params.before,
         after: params.after,
         actor: params.actor.filter(|actor| !actor.is_empty()),
@@ -154,46 +146,6 @@ fn read_subject(text: &str) -> Result<JournalSubject, Failure> {
     Err(bad("subject: name a type and an id, like key:ID, agent:NAME or task:ID, or site".into()))
 }
 
-/// The newest lines about a subject, read in pages.
-async fn about(
-    front: &Front,
-    caller: &Caller,
-    mut query: JournalQuery,
-    subject: &JournalSubject,
-) -> Result<Vec<StoredLine>, SiteError> {
-    let wanted = query.limit.clamp(1, MOST_LINES);
-    if narrow(&mut query, subject).is_none() {
-        return Ok(Vec::new());
-    }
-    query.limit = MOST_LINES;
-    let mut found = Vec::new();
-    loop {
-        let page = front.site.operations().journal(caller, query.clone()).await?;
-        let is_last = page.len() < MOST_LINES;
-        query.before = page.last().map(|line| line.seq).or(query.before);
-        found.extend(page.into_iter().filter(|line| line.line.subject == *subject));
-        if is_last || found.len() >= wanted {
-            found.truncate(wanted);
-            return Ok(found);
-        }
-    }
-}
-
-/// Lets the store leave out what cannot be about the subject; `None` when another filter excludes it.
-fn narrow(query: &mut JournalQuery, subject: &JournalSubject) -> Option<()> {
-    match subject {
-        JournalSubject::Task(id) => match query.task.replace(*id) {
-            Some(other) if other != *id => None,
-            _ => Some(()),
-        },
-        JournalSubject::Agent(name) => match query.agent.replace(name.clone()) {
-            Some(other) if other != *name => None,
-            _ => Some(()),
-        },
-        _ => Some(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -221,13 +173,5 @@ mod tests {
         for wrong in ["", "echo", "agent:", ":echo", "Agent:echo", "a b:c", "key:a\nb"] {
             assert!(read_subject(wrong).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn a_subject_that_another_filter_excludes_finds_nothing() {
-        let agent = |name: &str| JournalSubject::Agent(name.parse().unwrap());
-        let mut query = JournalQuery { agent: Some("echo".parse().unwrap()), ..JournalQuery::default() };
-        assert_eq!(narrow(&mut query, &agent("echo")), Some(()));
-        assert_eq!(narrow(&mut query, &agent("calc")), None);
     }
 }

@@ -198,6 +198,28 @@ pub(crate) async fn lines_come_back_with_their_kinds_and_subjects(mut fresh: Fre
     ];
     commit_all(&store, lines.clone().map(Change::new)).await;
     let store = fresh.reread().await;
+    for (subject, found) in [
+        ("site", vec!["of a version without kinds", "about the site"]),
+        ("agent:echo", vec!["about an agent"]),
+        ("delivery:7", vec!["about an agent and something else"]),
+        ("escrow:12", vec!["about what a later version knows"]),
+        ("key:none", vec![]),
+    ] {
+        let query = JournalQuery {
+            subject: Some(JournalSubject::read(subject)),
+            limit: 9,
+            ..JournalQuery::default()
+        };
+        let lines = store.journal(query).await.unwrap();
+        assert_eq!(
+            lines.iter().map(|stored| stored.line.text.as_str()).collect::<Vec<_>>(),
+            found,
+            "{subject}"
+        );
+    }
+    let query =
+        JournalQuery { subject: Some(JournalSubject::Task(task_id(1))), limit: 9, ..JournalQuery::default() };
+    assert_eq!(store.journal(query).await.unwrap()[0].line.text, "about a task");
     let mut read = store.journal(JournalQuery { limit: 10, ..JournalQuery::default() }).await.unwrap();
     read.reverse();
     assert_eq!(read.into_iter().map(|stored| stored.line).collect::<Vec<_>>(), lines);

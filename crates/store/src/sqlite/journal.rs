@@ -33,6 +33,9 @@ fn lines(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, Store
     fits.and_if("instr(lower(text), lower(?)) > 0", query.text.clone());
     fits.and_if("actor = ?", query.actor.clone());
     fits.and_if("instr(kind || '.', ?) = 1", query.kind.as_ref().map(|kind| format!("{kind}.")));
+    if let Some(subject) = &query.subject {
+        about(&mut fits, subject);
+    }
     fits.and_if("(task IS NOT NULL) = ?", query.about_task.map(i64::from));
     fits.and_if("at >= ?", query.since.map(Timestamp::as_millis));
     fits.and_if("at < ?", query.until.map(Timestamp::as_millis));
@@ -48,6 +51,25 @@ fn lines(db: &Connection, query: &JournalQuery) -> Result<Vec<StoredLine>, Store
         lines.push(line(row)?);
     }
     Ok(lines)
+}
+
+/// Only lines about this: it is written where neither the task nor the agent of the line says so.
+fn about(fits: &mut Where, subject: &JournalSubject) {
+    let text = subject.to_string();
+    match subject {
+        JournalSubject::Task(id) => {
+            fits.and("(subject = ? OR subject IS NULL AND task = ?)", text);
+            fits.values.push(blob(*id).into());
+        }
+        JournalSubject::Agent(name) => {
+            fits.and("(subject = ? OR subject IS NULL AND task IS NULL AND agent = ?)", text);
+            fits.values.push(name.as_str().to_owned().into());
+        }
+        JournalSubject::Site => {
+            fits.and("(subject = ? OR subject IS NULL AND task IS NULL AND agent IS NULL)", text);
+        }
+        _ => fits.and("subject = ?", text),
+    }
 }
 
 fn line(row: &Row<'_>) -> Result<StoredLine, StoreError> {
