@@ -481,7 +481,7 @@ fn one_owner_does_not_fill_a_page_while_others_fit_nearly_as_well() {
         entry
     };
     let finder = memory();
-    let loud = (0..20).map(|number| owned(format!("a-loud-{number:02}"), "loud"));
+    let loud = (0..20).map(|number| owned(format!("a-loud-{number:02}"), "key:loud"));
     let others = (0..9).map(|number| owned(format!("b-other-{number}"), &format!("other {number}")));
     run(finder.put(loud.chain(others).collect(), true)).unwrap();
     let found = find(&finder, "weather maps");
@@ -493,7 +493,7 @@ fn one_owner_does_not_fill_a_page_while_others_fit_nearly_as_well() {
         10,
         "one's own are not held back"
     );
-    let filter = Filter { owners: vec!["Loud".into()], ..Filter::default() };
+    let filter = Filter { owners: vec!["Key:Loud".into()], ..Filter::default() };
     let found = run(finder.find(&Ask { filter, ..Ask::of("weather maps", 10) })).unwrap();
     assert_eq!(found.hits.len(), 10, "nor those that were asked for");
 }
