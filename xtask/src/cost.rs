@@ -15,7 +15,7 @@ const MAX_PACKAGES: usize = 420;
 
 /// Largest release binary in bytes. The weights of the two sentence encoders take 35 MB of it; the rest is
 /// code, of which a resident site holds what it touches. The aim is 70 MB.
-const MAX_BINARY: u64 = 92_000_000;
+const MAX_BINARY: u64 = 82_000_000;
 
 /// Where cargo puts the release binary.
 const BINARY: &str = "target/release/agentsite";
