@@ -134,13 +134,7 @@ impl Caller {
         for _ in 0..ROUNDS {
             rounds.push(self.round(times).await);
         }
-        let middle = |mut all: Vec<f64>| {
-            all.sort_by(f64::total_cmp);
-            all[all.len() / 2]
-        };
-        let p99 = middle(rounds.iter().map(|round| round.p99.as_secs_f64()).collect());
-        let rate = middle(rounds.iter().map(|round| round.rate).collect());
-        Measured { rate, p99: Duration::from_secs_f64(p99) }
+        Measured::middle(&rounds)
     }
 
     async fn round(&self, times: usize) -> Measured {
@@ -172,6 +166,19 @@ struct Measured {
 }
 
 impl Measured {
+    /// The middle rate and the middle p99 of some rounds.
+    fn middle(rounds: &[Self]) -> Self {
+        let middle = |mut all: Vec<f64>| {
+            all.sort_by(f64::total_cmp);
+            all[all.len() / 2]
+        };
+        let p99 = middle(rounds.iter().map(|round| round.p99.as_secs_f64()).collect());
+        Self {
+            rate: middle(rounds.iter().map(|round| round.rate).collect()),
+            p99: Duration::from_secs_f64(p99),
+        }
+    }
+
     /// Compares with what it was before and after the attack, in the mean, because tasks become slower while
     /// the store grows and the disk has its moods; the full form judges it.
     fn against(self, [before, after]: [Self; 2], attack: &str) {
