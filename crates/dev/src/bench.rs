@@ -67,12 +67,10 @@ pub fn measure_site<'a>(
     plan: &'a BenchPlan,
     progress: &'a Progress,
 ) -> BoxFuture<'a, Result<Report, BenchError>> {
-    Box::pin(measure_whole(plan, progress))
-}
-
-async fn measure_whole(plan: &BenchPlan, progress: &Progress) -> Result<Report, BenchError> {
-    let folder = Folder::make()?;
-    whole(plan, &folder.0, progress).await
+    Box::pin(async move {
+        let folder = Folder::make()?;
+        whole(plan, &folder.0, progress).await
+    })
 }
 
 /// Measures the bindings of A2A side by side, streams, and the tail over many rounds.

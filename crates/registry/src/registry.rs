@@ -419,7 +419,7 @@ impl Registry {
             } else {
                 ""
             };
-            return forbidden(&format!("the name {} belongs to somebody else{hint}", listing.id));
+            return forbidden(&format!("the name {} belongs to another owner{hint}", listing.id));
         }
         forbidden("only its owner and the people who run this site may change this entry")
     }

@@ -1,7 +1,7 @@
 //! Facts about conversations, told as stories on the memory store with scripted agents and no site.
 //!
 //! What is shared by the stories is here. Stories that need the site's own agents, its visibility or its
-//! retention are told in `site`.
+//! retention are tested in `site`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};

@@ -234,7 +234,7 @@ pub(crate) fn claim(
     let name = &known.introduction.name;
     if known.owner != *owner {
         return Err(SiteError::Forbidden(format!(
-            "the name {name} belongs to somebody else; choose another"
+            "the name {name} belongs to another owner; choose another"
         )));
     }
     let shown = token.is_some_and(|token| hash(token).as_bytes().ct_eq(known.token.as_bytes()).into());
@@ -318,7 +318,7 @@ mod tests {
         assert_eq!(said(true, &own, Some("token")), Ok(Claim::Token));
         assert_eq!(said(false, &own, None), Ok(Claim::Owner));
         assert!(said(true, &own, Some("guess")).unwrap_err().contains("another program of yours"));
-        assert!(said(false, &other, Some("token")).unwrap_err().contains("belongs to somebody else"));
+        assert!(said(false, &other, Some("token")).unwrap_err().contains("belongs to another owner"));
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub enum SiteError {
     /// There is none, or it is not for this caller.
     #[error("{}", TaskError::NoSuchAgent(.0.clone()))]
     NoSuchAgent(String),
-    /// There is none, or it belongs to somebody else.
+    /// There is none, or it belongs to another owner.
     #[error("{}", TaskError::NoSuchTask(.0.clone()))]
     NoSuchTask(String),
     /// It has ended.
@@ -34,7 +34,7 @@ pub enum SiteError {
     /// The agent that the task was opened with has gone, and its name belongs to another one.
     #[error("{}", TaskError::AgentReplaced(.0.clone()))]
     AgentReplaced(AgentName),
-    /// The name is reserved or belongs to somebody else.
+    /// The name is reserved or belongs to another owner.
     #[error("{0}")]
     NameTaken(String),
     /// The name is not reserved.
@@ -131,13 +131,13 @@ pub enum SiteError {
     /// What is looked for cannot be looked for.
     #[error(transparent)]
     BadQuery(#[from] BadQuery),
-    /// There is none, or it belongs to somebody else.
+    /// There is none, or it belongs to another owner.
     #[error("there is no kept query `{0}` here")]
     NoSuchQuery(String),
     /// The caller, or the site, keeps as many queries as it may.
     #[error("you keep {0} queries, and there is no room for another; forget one first")]
     TooManyQueries(usize),
-    /// There is none, or it belongs to somebody else.
+    /// There is none, or it belongs to another owner.
     #[error("{}", ConversationError::NoSuchConversation(.0.clone()))]
     NoSuchConversation(String),
     /// The conversation has none of this id.
@@ -210,7 +210,7 @@ impl From<TaskError> for SiteError {
     }
 }
 
-/// The errors of the registry are told as those of the site, because the table of the gateway knows these.
+/// Errors of the registry become errors of the site, because the table of the gateway maps these.
 impl From<RegistryError> for SiteError {
     fn from(error: RegistryError) -> Self {
         match error {
@@ -228,7 +228,7 @@ impl From<RegistryError> for SiteError {
     }
 }
 
-/// The errors of conversations are told as those of the site, because the table of the gateway knows these.
+/// Errors of conversations become errors of the site, because the table of the gateway maps these.
 impl From<ConversationError> for SiteError {
     fn from(error: ConversationError) -> Self {
         match error {

@@ -263,7 +263,7 @@ async fn the_journal_is_filtered_by_exact_kind_by_capability_and_by_subject() {
     assert_eq!(lines(&format!("subject={subject}&kind=task.completed")).await, completed[..1]);
     let key = lines("kind=key.created").await[0]["subject"].as_str().unwrap().to_owned();
     assert!(lines(&format!("subject={key}")).await.iter().all(|line| line["subject"] == key.as_str()));
-    assert!(lines("subject=name:nobody").await.is_empty());
+    assert!(lines("subject=name:unused").await.is_empty());
 }
 
 /// A browser that is signed in with this key, elsewhere than on this machine: its cookie.

@@ -40,7 +40,9 @@ impl ForeignEntry {
         let Draft { id, name, description, version, media_type, url, document, skills, tags, .. } =
             Draft::of_catalogue_entry(value)?;
         let id = id.and_then(|id| id.parse().ok());
-        let id = id.ok_or_else(|| bad("`identifier` is no name everywhere (urn:air:…)".into()))?;
+        let id = id.ok_or_else(|| {
+            bad("`identifier` is not a valid id. Valid form: urn:air:PUBLISHER:NAMESPACE:NAME".into())
+        })?;
         Ok(Self { id, name, description, version, media_type, url, document, skills, tags })
     }
 }

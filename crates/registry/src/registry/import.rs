@@ -379,7 +379,7 @@ impl Registry {
             });
             if let Some(other) = other {
                 let warning =
-                    format!("its name looks like that of {}, which belongs to somebody else", other.id);
+                    format!("its name looks like that of {}, which belongs to another owner", other.id);
                 entry.listing.warnings.push(warning);
             }
         }

@@ -1,7 +1,7 @@
 //! Likeness: warnings about names that can be taken for those of others.
 //!
 //! Promises: an entry, or a program that connects, is warned of each name of another owner that looks like
-//! its own, and of the agents of the site. It warns and never refuses; what looks alike is told by `shape`.
+//! its own, and of the agents of the site. It warns and never refuses; `shape` decides what looks alike.
 
 use agentsite_protocol::listing::{Listing, ListingId};
 use agentsite_protocol::{AgentName, Principal};
@@ -44,7 +44,7 @@ impl Registry {
         for holder in self.store.name_holders(shapes).await? {
             if holder.owner != *owner && id != Some(&holder.id) {
                 warnings.push(format!(
-                    "its name looks like that of {}, which belongs to somebody else",
+                    "its name looks like that of {}, which belongs to another owner",
                     holder.id
                 ));
             }

@@ -120,7 +120,7 @@ async fn nobody_takes_the_name_of_another() {
     let token = Introduction { resume: Some(poet.resume.clone()), ..introduction("poet") };
     for foreign in [introduction("poet"), token] {
         let why = story.refused(&holder("two"), foreign).await;
-        assert!(why.contains("belongs to somebody else"), "{why}");
+        assert!(why.contains("belongs to another owner"), "{why}");
     }
     assert!(story.refused(&holder("one"), introduction("poet")).await.contains("resume token"));
     let like = story.connect(&holder("two"), introduction("p0et")).await.unwrap();
@@ -242,7 +242,7 @@ async fn a_site_that_was_killed_waits_for_its_programs() {
     assert!(reason.contains("waiting for its program"), "{reason}");
     let recovery = story.site.start().await.unwrap();
     assert_eq!((recovery.retried, recovery.failed), (1, 1));
-    assert!(story.refused(&holder("two"), introduction("poet")).await.contains("somebody else"));
+    assert!(story.refused(&holder("two"), introduction("poet")).await.contains("another owner"));
     let again = Introduction { resume: Some(poet.resume.clone()), ..said };
     let mut back = story.connect(&holder("one"), again).await.unwrap();
     answer(&mut back.link, "are red").await;

@@ -134,7 +134,7 @@ fn entries_of(value: &Value) -> Option<&Vec<Value>> {
     ["entries", "items", "servers"].into_iter().find_map(|key| value[key].as_array())
 }
 
-/// Where a list goes on: the page token of ARD, or the cursor of the MCP registry.
+/// Where the next page of a list begins: the page token of ARD, or the cursor of the MCP registry.
 fn next_page(value: &Value, from: &Url) -> Option<String> {
     let (name, token) = match (value["pageToken"].as_str(), value["metadata"]["nextCursor"].as_str()) {
         (Some(token), _) => ("pageToken", token),
