@@ -33,9 +33,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("tasks", &["host", "store", "protocol"]),
     // A capability: it runs as an agent (host) and finds passages (search).
     ("library", &["host", "search", "protocol"]),
-    // A capability: it keeps entries (store), looks at what others publish (client, egress), and makes of an
-    // entry what an agent is started from (host).
-    ("registry", &["host", "store", "client", "egress", "protocol"]),
+    // A capability: it keeps entries (store), looks at what others publish (client, egress), and turns an
+    // entry into what an agent is started from (host); its background work is shown like that of all (tasks).
+    ("registry", &["tasks", "host", "store", "client", "egress", "protocol"]),
     ("host", &["client", "egress", "protocol"]),
     ("mesh", &["protocol"]),
     ("search", &["protocol"]),

@@ -1,0 +1,101 @@
+//! The payload of a record: the JSON that is signed, in its canonical form (RFC 8785).
+//!
+//! Promises: the members that this version knows, and the rules that tie them together: which kind has which
+//! body, how long it may live, how large it may be. Members of later versions are passed over here and kept
+//! in the bytes.
+
+use std::time::Duration;
+
+use agentsite_protocol::{AgentName, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use super::profile::{AgentProfile, SiteProfile};
+use super::{BadRecord, Body, Subject};
+use crate::limits::{
+    LEASE_LIFETIME, MAX_AGENT_PAYLOAD, MAX_LEASE_PAYLOAD, MAX_LIFETIME, MAX_SITE_PAYLOAD, TOMBSTONE_LIFETIME,
+};
+
+/// The version of the form. Another one may change the rules, so it is refused.
+pub(super) const VERSION: u64 = 1;
+
+/// The payload as it is written.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Payload {
+    pub(super) v: u64,
+    pub(super) kind: String,
+    /// The `did:key` of the site.
+    pub(super) site: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) name: Option<AgentName>,
+    pub(super) seq: u64,
+    pub(super) issued_at: Timestamp,
+    pub(super) expires_at: Timestamp,
+    pub(super) work: u64,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) removed: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) about: Option<SiteProfile>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) agent: Option<AgentProfile>,
+}
+
+impl Payload {
+    /// What it is about.
+    pub(super) fn subject(&self) -> Result<Subject, BadRecord> {
+        match (self.kind.as_str(), &self.name) {
+            ("lease", None) => Ok(Subject::Lease),
+            ("site", None) => Ok(Subject::Site),
+            ("agent", Some(name)) => Ok(Subject::Agent(name.clone())),
+            ("lease" | "site" | "agent", _) => {
+                Err(BadRecord::Form("exactly the records of agents have a name"))
+            }
+            _ => Err(BadRecord::Form("`kind` is none of lease, site and agent")),
+        }
+    }
+
+    /// What it says; checks that the body is the one that its kind has, and within bounds.
+    pub(super) fn body(self, subject: &Subject) -> Result<Body, BadRecord> {
+        match (subject, self.removed, self.about, self.agent) {
+            (_, true, None, None) => Ok(Body::Removed),
+            (Subject::Lease, false, None, None) => Ok(Body::Lease),
+            (Subject::Site, false, Some(about), None) => {
+                about.check().map(Body::Site).map_err(BadRecord::Profile)
+            }
+            (Subject::Agent(_), false, None, Some(agent)) => {
+                agent.check().map(Body::Agent).map_err(BadRecord::Profile)
+            }
+            _ => Err(BadRecord::Form("the body is not the one that this kind of record has")),
+        }
+    }
+
+    /// Checks its times against each other.
+    pub(super) fn check_lifetime(&self, subject: &Subject) -> Result<(), BadRecord> {
+        let life = self.expires_at.since(self.issued_at);
+        let fits = self.expires_at > self.issued_at && life <= max_lifetime(subject, self.removed);
+        if fits {
+            Ok(())
+        } else {
+            Err(BadRecord::Form("it lives longer than this kind of record may, or not at all"))
+        }
+    }
+}
+
+/// Longest life of such a record.
+pub(super) const fn max_lifetime(subject: &Subject, removed: bool) -> Duration {
+    match (subject, removed) {
+        // What a removed lease overrides ends as soon as itself.
+        (Subject::Lease, _) => LEASE_LIFETIME,
+        (_, true) => TOMBSTONE_LIFETIME,
+        (_, false) => MAX_LIFETIME,
+    }
+}
+
+/// Largest payload about such a subject, in bytes.
+pub(super) const fn max_payload(subject: &Subject) -> usize {
+    match subject {
+        Subject::Lease => MAX_LEASE_PAYLOAD,
+        Subject::Site => MAX_SITE_PAYLOAD,
+        Subject::Agent(_) => MAX_AGENT_PAYLOAD,
+    }
+}
